@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What can go wrong, as types.
+
+The text of every one of them is made for the user: what is wrong, where, and what to do about it.
+The command line prints it without a traceback (``--debug`` shows one) and ends with ``exit_code``.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import join
+
+
+class KernsmithError(Exception):
+    """The base of all errors that are reported as a sentence; the program ends with 1."""
+
+    exit_code = 1
+
+
+class UserError(KernsmithError):
+    """Something that the user asked for cannot be done as asked: one sentence, exit code 2."""
+
+    exit_code = 2
+
+
+class ProgramMissing(UserError):
+    """An external program is not installed. ``remedy`` is the command that installs it."""
+
+    def __init__(self, program: str, remedy: str) -> None:
+        self.program = program
+        self.remedy = remedy
+        super().__init__(f"{program} is not installed here; get it with: {remedy}")
+
+
+class DiskFull(UserError):
+    """No space is left where ``path`` should have been written."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        super().__init__(f"no space left on the disk of {path}; free some and run the same again")
+
+
+class ProcessFailed(KernsmithError):
+    """An external program ended with an error. Shows command, last lines of output, log's path.
+
+    ``returncode`` is negative when a signal killed it (as in :mod:`subprocess`).
+    """
+
+    def __init__(
+        self, command: Sequence[str], returncode: int, tail: str, log: Path | None
+    ) -> None:
+        self.command = tuple(command)
+        self.returncode = returncode
+        self.tail = tail
+        self.log = log
+        super().__init__("\n".join(self._lines()))
+
+    def _how(self) -> str:
+        if self.returncode < 0:
+            return f"was killed by signal {-self.returncode}"
+        return f"failed with exit code {self.returncode}"
+
+    def _lines(self) -> list[str]:
+        program = Path(self.command[0]).name
+        lines = [f"{program} {self._how()}: {join(self.command)}"]
+        lines += [f"    {line}" for line in self.tail.splitlines()]
+        if self.log is not None:
+            lines.append(f"full log: {self.log}")
+        return lines
+
+
+class ProcessTimedOut(ProcessFailed):
+    """An external program took longer than its time limit and was killed with its children."""
+
+    def __init__(
+        self, command: Sequence[str], seconds: float, tail: str, log: Path | None
+    ) -> None:
+        self.seconds = seconds
+        super().__init__(command, -9, tail, log)
+
+    def _how(self) -> str:
+        return f"was stopped after its time limit of {self.seconds:g} s"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where kernsmith keeps what it has made and fetched.
+
+Everything lies under one folder: ``$KERNSMITH_CACHE``, else ``$XDG_CACHE_HOME/kernsmith``, else
+``~/.cache/kernsmith``. All of it but the ledger can be made again and may be deleted at any time.
+The functions only name folders; who writes into one creates it.
+"""
+
+import os
+from pathlib import Path
+
+
+def cache_root() -> Path:
+    """The folder of all of kernsmith's own data, absolute."""
+    if own := os.environ.get("KERNSMITH_CACHE"):
+        return Path(own).expanduser().absolute()
+    if shared := os.environ.get("XDG_CACHE_HOME"):
+        return Path(shared).expanduser().absolute() / "kernsmith"
+    return Path.home() / ".cache" / "kernsmith"
+
+
+def sources() -> Path:
+    """Unpacked kernel sources."""
+    return cache_root() / "sources"
+
+
+def kernels() -> Path:
+    """Built kernels, one folder each, named by their content address."""
+    return cache_root() / "kernels"
+
+
+def ccache() -> Path:
+    """ccache's own folder (``CCACHE_DIR``), apart from the user's."""
+    return cache_root() / "ccache"
+
+
+def ledger() -> Path:
+    """The default ledger: an SQLite database of all trials and runs."""
+    return cache_root() / "ledger.sqlite"
