@@ -71,9 +71,7 @@ class ProcessFailed(KernsmithError):
 class ProcessTimedOut(ProcessFailed):
     """An external program took longer than its time limit and was killed with its children."""
 
-    def __init__(
-        self, command: Sequence[str], seconds: float, tail: str, log: Path | None
-    ) -> None:
+    def __init__(self, command: Sequence[str], seconds: float, tail: str, log: Path | None) -> None:
         self.seconds = seconds
         super().__init__(command, -9, tail, log)
 
