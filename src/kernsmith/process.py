@@ -128,7 +128,7 @@ class _Sink:
 def run(
     command: Sequence[str | Path],
     *,
-    log: Path | None,
+    log: Path | None = None,
     timeout: float | None,
     cwd: Path | None = None,
     env: Mapping[str, str | None] | None = None,

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernel sources: from what the user wrote to a folder with a version and a digest.
+
+What is downloaded or exported lies in one folder for each source under the cache::
+
+    debian-7.3/source.json    what it is
+    debian-7.3/tree/          the unpacked source
+
+Such a folder appears by one rename, under a lock: whoever is killed in the middle leaves a folder
+``debian-7.3.part`` that the next one clears away.
+"""
+
+import errno
+import fcntl
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernsmith.errors import DiskFull, ProcessFailed, UserError
+from kernsmith.kernel.apt import PrivateApt, Progress
+from kernsmith.kernel.tree import folder_digest, kernel_version
+from kernsmith.process import run
+
+TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.zst", ".tar.bz2")
+KINDS = "debian:VERSION, git:FOLDER@REVISION, a folder, or a tarball (.tar.xz, .gz, .zst, .bz2)"
+_UNPACK_SECONDS = 3600.0
+_PACKAGE = "linux-source-"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel tree, ready to be built out of tree.
+
+    name: what to call it in a table, as ``linux-7.3.4``.
+    path: the folder with the top Makefile; absolute.
+    version: as ``make kernelversion`` prints it.
+    digest: ``sha256:`` of a package or tarball, ``git-tree:`` of a revision or of a clean work
+        tree, ``files:`` of any other folder. Two sources with one digest have the same content.
+    origin: where it came from, for the provenance.
+    """
+
+    name: str
+    path: Path
+    version: str
+    digest: str
+    origin: str
+
+
+def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) -> Source:
+    """Find, fetch and unpack the source that ``text`` names; at once when ``cache`` has it.
+
+    text: ``debian:7.3`` (the newest ``linux-source-7.3`` of the host's Debian mirror; once
+        fetched it stays the same until its folder in the cache is removed),
+        ``git:FOLDER@REVISION``, a folder, or a tarball.
+    cache: folder of unpacked sources (``paths.sources()``).
+    progress: called with what is being done and the share of it that is done, if known.
+
+    Raises UserError for what does not exist or is no kernel source, DiskFull.
+    """
+    cache = cache.expanduser().absolute()
+    try:
+        if text.startswith("debian:"):
+            return _from_debian(text.removeprefix("debian:"), cache, progress)
+        if text.startswith("git:"):
+            return _from_git(text.removeprefix("git:"), cache, progress)
+        path = Path(text).expanduser().absolute()
+        if path.is_dir():
+            return _from_folder(path, cache, progress)
+        if path.is_file() and path.name.endswith(TARBALLS):
+            return _from_tarball(path, cache, progress)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(cache) from None
+        if isinstance(error, PermissionError):
+            raise UserError(f"source {text!r}: {error.strerror}: {error.filename}") from None
+        raise
+    if path.is_file():
+        raise UserError(f"source {text!r} is a file but no tarball; allowed is {KINDS}")
+    raise UserError(f"source {text!r} does not exist; allowed is {KINDS}")
+
+
+def _from_debian(version: str, cache: Path, progress: Progress | None) -> Source:
+    if not re.fullmatch(r"\d+\.\d+", version):
+        raise UserError(
+            f"source 'debian:{version}': the version of a Debian kernel source has two numbers, "
+            "as in debian:7.3"
+        )
+
+    def fetch(partial: Path) -> tuple[str, str]:
+        apt = PrivateApt(cache.parent / "apt")
+        apt.update(progress)
+        package = apt.newest(_PACKAGE + version)
+        if package is None:
+            names = (name.removeprefix(_PACKAGE) for name in apt.names(_PACKAGE))
+            there = sorted((n for n in names if re.fullmatch(r"\d+\.\d+", n)), key=_as_numbers)
+            raise UserError(
+                f"Debian has no kernel source {version}; it has "
+                + (", ".join(f"debian:{name}" for name in there) or "none at all")
+            )
+        deb = apt.download(package, partial, progress)
+        _say(progress, f"unpacking {deb.name}")
+        run(["dpkg-deb", "--extract", deb, partial / "deb"], timeout=_UNPACK_SECONDS)
+        tarball = next((partial / "deb/usr/src").glob(f"{_PACKAGE}{version}.tar.*"))
+        _unpack(tarball, partial / "tree")
+        shutil.rmtree(partial / "deb")
+        deb.unlink()
+        return f"sha256:{package.sha256}", f"Debian {package.name} {package.version}"
+
+    return _cached(cache, f"debian-{version}", fetch)
+
+
+def _from_tarball(path: Path, cache: Path, progress: Progress | None) -> Source:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+
+    def fetch(partial: Path) -> tuple[str, str]:
+        _say(progress, f"unpacking {path.name}")
+        try:
+            _unpack(path, partial / "tree")
+        except ProcessFailed as failure:
+            reason = failure.tail.splitlines()[0] if failure.tail else str(failure)
+            raise UserError(f"source {path} cannot be unpacked: {reason}") from None
+        return f"sha256:{digest}", str(path)
+
+    return _cached(cache, f"tarball-{digest[:20]}", fetch)
+
+
+def _from_git(text: str, cache: Path, progress: Progress | None) -> Source:
+    folder, at, revision = text.rpartition("@")
+    if not at or not folder or not revision:
+        raise UserError(f"source 'git:{text}': write it as git:FOLDER@REVISION")
+    repository = Path(folder).expanduser().absolute()
+    git = ["git", "-C", str(repository)]
+
+    def ask(what: str) -> str:
+        return run([*git, "rev-parse", "--verify", "--quiet", what], timeout=60).output.strip()
+
+    if not repository.is_dir():
+        raise UserError(f"source 'git:{text}': there is no folder {repository}")
+    try:
+        run([*git, "rev-parse", "--git-dir"], timeout=60)
+    except ProcessFailed as failure:
+        raise UserError(f"source 'git:{text}': {failure.tail}") from None
+    try:
+        commit, tree = ask(f"{revision}^{{commit}}"), ask(f"{revision}^{{tree}}")
+    except ProcessFailed:
+        raise UserError(f"source 'git:{text}': {repository} has no revision {revision}") from None
+
+    def fetch(partial: Path) -> tuple[str, str]:
+        _say(progress, f"checking out {revision} ({commit[:12]})")
+        # An index of its own: neither the work tree nor the index of the user is touched, and
+        # (unlike git archive) no export attribute leaves anything out.
+        env: dict[str, str | None] = {"GIT_INDEX_FILE": str(partial / "index")}
+        run([*git, "read-tree", tree], timeout=_UNPACK_SECONDS, env=env)
+        to = f"--prefix={partial}/tree/"
+        run([*git, "checkout-index", "--all", to], timeout=_UNPACK_SECONDS, env=env)
+        (partial / "index").unlink()
+        (partial / "tree").mkdir(exist_ok=True)
+        return f"git-tree:{tree}", f"git commit {commit}"
+
+    return _cached(cache, f"git-{tree}", fetch)
+
+
+def _from_folder(path: Path, cache: Path, progress: Progress | None) -> Source:
+    path = path.resolve()
+    version = kernel_version(path)
+    _say(progress, f"looking at the files of {path}")
+    index = cache / "index" / hashlib.sha256(str(path).encode()).hexdigest()[:20]
+    return _source(path, version, folder_digest(path, index), str(path))
+
+
+def _source(path: Path, version: str, digest: str, origin: str) -> Source:
+    return Source(f"linux-{version}", path, version, digest, origin)
+
+
+def _cached(cache: Path, key: str, fetch: Callable[[Path], tuple[str, str]]) -> Source:
+    """The source in the cache under ``key``; if there is none, ``fetch`` fills a new folder.
+
+    ``fetch`` puts the source into ``tree`` and returns digest and origin.
+    """
+    entry = cache / key
+    if not entry.exists():
+        with _locked(cache, key):
+            if not entry.exists():
+                _make_entry(entry, fetch)
+    known = json.loads((entry / "source.json").read_text(encoding="utf-8"))
+    known["path"] = entry / "tree"
+    return Source(**known)
+
+
+def _make_entry(entry: Path, fetch: Callable[[Path], tuple[str, str]]) -> None:
+    partial = entry.with_name(f"{entry.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        digest, origin = fetch(partial)
+        try:
+            version = kernel_version(partial / "tree")
+        except UserError:
+            raise UserError(f"{origin} holds no kernel source at its top") from None
+        known = asdict(_source(Path("tree"), version, digest, origin)) | {"path": "tree"}
+        (partial / "source.json").write_text(json.dumps(known, indent=2) + "\n")
+        partial.rename(entry)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def _locked(cache: Path, key: str) -> Iterator[None]:
+    locks = cache / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / key).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _unpack(tarball: Path, tree: Path) -> None:
+    """Unpack into ``tree``, without the single folder that a tarball may have at its top."""
+    inside = tree.with_name("unpacked")
+    inside.mkdir()
+    run(
+        ["tar", "--extract", "--no-same-owner", "--file", tarball, "--directory", inside],
+        timeout=_UNPACK_SECONDS,
+    )
+    found = list(inside.iterdir())
+    if len(found) == 1 and found[0].is_dir():
+        found[0].rename(tree)
+        inside.rmdir()
+    else:
+        inside.rename(tree)
+
+
+def _say(progress: Progress | None, what: str) -> None:
+    if progress is not None:
+        progress(what, None)
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
