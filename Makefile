@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# make demo    set up, then the main job: forge a faster kernel and prove it
+# make test    set up, then all checks and tests
+# make bench   set up, then what kernsmith itself costs
+# make setup   only set up; says what it installs, silent when there is nothing to do
+# make lint    only the checks
+# make clean   remove what was built here (not the caches in ~/.cache/kernsmith, not .venv)
+
+BIN := .venv/bin
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: setup demo test lint bench clean
+.NOTPARALLEL:
+
+setup:
+	@scripts/setup.sh
+
+demo: setup
+	@$(BIN)/kernsmith optimize --source debian:7.3 --config lab --workload lab \
+	    --machine tcg --cpu skylake --layouts 8
+
+lint: setup
+	@echo '== ruff'
+	@$(BIN)/ruff check --quiet src tests
+	@$(BIN)/ruff format --check --quiet src tests
+	@echo '== mypy'
+	@$(BIN)/mypy --no-error-summary
+	@echo '== cargo fmt'
+	@cargo fmt --all --check
+	@echo '== cargo clippy'
+	@cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+test: lint
+	@echo '== cargo test'
+	@cargo test --quiet --release --workspace
+	@echo '== pytest'
+	@$(BIN)/pytest
+
+bench: setup
+	@set -e; for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python "$$bench"; done
+
+clean:
+	rm -rf build target .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f src/kernsmith/_native*.so
