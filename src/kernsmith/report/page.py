@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One self-contained HTML page: works offline, prints, sorts, filters, follows light and dark.
+
+    page = Page("march study", [
+        Verdict("faster by 12.3 % …", kind="better"),
+        Heading("Groups"),
+        Table([Column("variant"), Column("mean", number=".3f", unit="s")], rows),
+        Chart(box_plot(samples, "time (s)"), "Times of each variant"),
+        Code("kernsmith optimize …"),
+    ])
+    write_page(page, Path("report.html"))
+
+Every text is escaped; nothing in a cell can become markup or script. The page carries Vega,
+Vega-Lite and Vega-Embed itself (from vl-convert) and forbids itself all network access by a
+content security policy. Charts are drawn twice: as SVG in the page, which prints and needs no
+script, and interactively in its place where scripts run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from math import isfinite, isnan
+from pathlib import Path
+from re import sub
+from typing import Literal
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from kernsmith.report.charts import AnyChart, chart_spec, chart_svg
+
+Value = str | int | float | bool | None
+Kind = Literal["better", "worse", "neutral", "warning"]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; level 2 appears in the table of contents, level 3 does not."""
+
+    text: str
+    level: Literal[2, 3] = 2
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A sentence in a box; ``kind`` is shown by a word and a colour, never by colour alone."""
+
+    text: str
+    kind: Kind = "neutral"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    number: format specification for numbers (``.4g``); None for a column of text.
+    unit: shown behind the title.
+    """
+
+    title: str
+    number: str | None = None
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that can be sorted by each column and filtered by text.
+
+    rows: cells by column; numbers stay unrounded in the page (shown on hover, used to sort).
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Value]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of `kernsmith.report.charts` with its caption, which screen readers read too."""
+
+    chart: AnyChart
+    caption: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Preformatted text: a command, a log, a study file."""
+
+    text: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Details:
+    """Sections behind a line that opens them; opened in print."""
+
+    summary: str
+    sections: Sequence[Section]
+
+
+Section = Heading | Text | Bullets | Verdict | Table | Chart | Code | Details
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page says, from top to bottom.
+
+    subtitle: one line under the title (the command, the data).
+    figures: JSON-able; offered as a download, every figure unrounded.
+    footer: provenance; versions, commands.
+    """
+
+    title: str
+    sections: Sequence[Section]
+    subtitle: str = ""
+    figures: Mapping[str, object] | None = None
+    footer: Sequence[str] = field(default_factory=tuple)
+
+
+_KIND_WORDS: dict[Kind, str] = {
+    "better": "Better",
+    "worse": "Worse",
+    "neutral": "Note",
+    "warning": "Caution",
+}
+
+
+def render_page(page: Page) -> str:
+    """The page as HTML text."""
+    template = _environment().get_template("page.html.j2")
+    return template.render(
+        page=page,
+        bundle=_script(_vega_bundle()) if _has_chart(page.sections) else "",
+        style=Markup(_resource("page.css")),
+        script=_script(_resource("page.js")),
+    )
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Renders the page and writes it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.write_text(render_page(page), encoding="utf-8")
+
+
+def _has_chart(sections: Sequence[Section]) -> bool:
+    return any(
+        isinstance(section, Chart)
+        or (isinstance(section, Details) and _has_chart(section.sections))
+        for section in sections
+    )
+
+
+@cache
+def _vega_bundle() -> str:
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+def _resource(name: str) -> str:
+    return files("kernsmith.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _script(code: str) -> Markup:
+    """JavaScript that cannot end its element early: ``</script`` and ``<!--`` only occur in
+    string literals, where a backslash changes nothing."""
+    return Markup(code.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["cell"] = _cell
+    environment.filters["raw"] = _raw
+    environment.filters["kind_word"] = _kind_word
+    environment.filters["slug"] = _slug
+    environment.filters["svg"] = _svg
+    environment.filters["spec"] = _spec
+    environment.filters["json"] = embed_json
+    environment.globals["name_of"] = _name_of
+    return environment
+
+
+def embed_json(value: object) -> Markup:
+    """JSON for a ``<script type="application/json">``: no character in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _name_of(section: Section) -> str:
+    return type(section).__name__.lower()
+
+
+def _kind_word(kind: Kind) -> str:
+    return _KIND_WORDS[kind]
+
+
+def _slug(text: str) -> str:
+    return sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
+
+
+def _cell(value: Value, column: Column) -> str:
+    """What a cell shows."""
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str) or column.number is None:
+        return str(value)
+    if isinstance(value, float) and not isfinite(value):
+        return "∞" if value > 0 else "−∞"
+    return format(value, column.number).replace("-", "−", 1)
+
+
+def _raw(value: Value) -> str:
+    """What a cell is sorted by: numbers unrounded, nothing for a missing figure."""
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return ""
+    return repr(value) if isinstance(value, int | float) else str(value)
+
+
+def _svg(chart: Chart) -> Markup:
+    return Markup(chart_svg(chart.chart))
+
+
+def _spec(chart: Chart) -> Markup:
+    return embed_json(json.loads(chart_spec(chart.chart)))
