@@ -37,3 +37,8 @@ def ccache() -> Path:
 def ledger() -> Path:
     """The default ledger: an SQLite database of all trials and runs."""
     return cache_root() / "ledger.sqlite"
+
+
+def shipped(*parts: str) -> Path:
+    """A file or folder that comes with kernsmith: ``configs``, ``cpus``, ``studies``, ``build``."""
+    return Path(__file__).resolve().parents[2].joinpath(*parts)

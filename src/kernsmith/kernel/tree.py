@@ -32,7 +32,9 @@ def kernel_version(tree: Path) -> str:
             head = file.read(4096)
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{tree} is not a kernel source: it has no Makefile") from None
-    values: dict[str, str] = dict(re.findall(r"^(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", head, re.MULTILINE))
+    values: dict[str, str] = dict(
+        re.findall(r"^(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", head, re.MULTILINE)
+    )
     if not values.get("VERSION") or not (tree / "Kconfig").exists():
         raise UserError(
             f"{tree} is not a kernel source: it has no Kconfig, or its Makefile sets no VERSION"

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line: one module a command. Parse, call one function, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from cyclopts import App
+from rich.console import Console
+
+from kernsmith import __version__
+from kernsmith.cli import analyze, doctor, optimize, plan, report, run
+from kernsmith.errors import KernsmithError
+
+app = App(
+    name="kernsmith",
+    version=__version__,
+    help="Forge Linux kernels for a workload and prove that they are faster.",
+)
+app.command(optimize.optimize)
+app.command(run.run)
+app.command(plan.plan)
+app.command(analyze.analyze)
+app.command(report.report)
+app.command(doctor.doctor)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command; the exit code is 0, 1 (something failed) or 2 (bad input)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    if debug:
+        words.remove("--debug")
+    sys.exit(_guarded(words, debug))
+
+
+def _guarded(words: list[str], debug: bool) -> int:
+    try:
+        code = app(words, exit_on_error=True, result_action="return_value")
+    except KernsmithError as error:
+        if debug:
+            traceback.print_exc()
+        Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(
+            f"kernsmith: {error}"
+        )
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0

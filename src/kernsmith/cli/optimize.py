@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith optimize`: write the study "without and with a profile" and run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kernsmith.cli.outcome import run_and_show
+from kernsmith.errors import UserError
+from kernsmith.study import Design, Study
+
+
+def optimize(
+    *,
+    source: str,
+    config: str = "lab",
+    workload: tuple[str, ...] = ("lab",),
+    train: tuple[str, ...] = (),
+    machine: str = "tcg",
+    cpu: str = "skylake",
+    layouts: int = 8,
+    seed: int = 1,
+    compiler: str = "clang-22",
+    profile: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    ledger: str | None = None,
+    json: bool = False,
+) -> int:
+    """Build a kernel for a workload and prove that it is faster.
+
+    Builds the kernel, runs the workloads on it, rebuilds it with their exact branch profile
+    (AutoFDO), links both kernels in random layouts, and measures all of them. Asking again takes
+    everything from the caches; a run that was killed goes on where it stopped.
+
+    Examples:
+
+        kernsmith optimize --source debian:7.3 --config lab --workload lab
+
+        kernsmith optimize --source git:~/linux@v7.3 --config my.config --workload pipe --train file
+
+    Parameters
+    ----------
+    source
+        A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION.
+    config
+        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+    workload
+        Workloads or sets of them to measure; may be given several times.
+    train
+        Workloads to train on; default: all that are measured.
+    machine
+        Where kernels boot.
+    cpu
+        CPU model of the tcg machine: a shipped one or a TOML file.
+    layouts
+        Random layouts that each kernel is measured in.
+    seed
+        Seed of the layouts and of the order of trials.
+    compiler
+        The compiler's program.
+    profile
+        Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
+        training.
+    output
+        Folder for report.html, study.json and study.toml.
+    ledger
+        URL of the ledger; default: SQLite in the cache.
+    json
+        Print the result as JSON instead of tables.
+    """
+    if layouts < 0:
+        raise UserError(f"--layouts must not be negative, it is {layouts}")
+    study = Study(
+        name=f"optimize-{Path(config).stem}",
+        source=source,
+        config=config,
+        factors=(("profile", ("none", "autofdo")),),
+        workloads=workload,
+        train=train,
+        machine=machine,
+        cpu=cpu,
+        compiler=compiler,
+        profile=str(profile.absolute()) if profile else "",
+        design=Design(layouts=layouts, seed=seed),
+    )
+    return run_and_show(study, output=output, ledger=ledger, as_json=json)

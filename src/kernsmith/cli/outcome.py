@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run a study and show what came out, for every command that ends in one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from kernsmith.cli.progress import ProgressDisplay
+from kernsmith.engine import run_study
+from kernsmith.engine.document import study_document
+from kernsmith.ledger import Ledger
+from kernsmith.report.study_page import study_page
+from kernsmith.report.study_tables import print_study
+from kernsmith.study import Study
+
+
+def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_json: bool) -> int:
+    """Run, write the report's files, print tables or JSON; 0, or 1 when a trial failed."""
+    opened = Ledger(ledger)
+    try:
+        with ProgressDisplay() as display:
+            result = run_study(study, opened, display)
+            document = study_document(result)
+            folder = output or Path("kernsmith-results") / f"{study.name}-{study.digest[:8]}"
+            folder.mkdir(parents=True, exist_ok=True)
+            document["report"] = str((folder / "report.html").absolute())
+            text = json.dumps(document, indent=1, ensure_ascii=False)
+            (folder / "study.json").write_text(text + "\n", encoding="utf-8")
+            (folder / "study.toml").write_text(document["study"]["text"], encoding="utf-8")
+            (folder / "report.html").write_text(study_page(document), encoding="utf-8")
+    finally:
+        opened.close()
+    if as_json:
+        sys.stdout.write(text + "\n")
+    else:
+        print_study(document, Console(highlight=False))
+    return 1 if result.failures else 0

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith run`: run a study that the user wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kernsmith.cli.outcome import run_and_show
+from kernsmith.study.file import read_study
+
+
+def run(
+    study: Path,
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    ledger: str | None = None,
+    json: bool = False,
+) -> int:
+    """Run a study file: build, boot and measure all its variants, and compare them.
+
+    What the ledger and the caches hold already is not repeated; a run that was killed goes on
+    where it stopped.
+
+    Example:
+
+        kernsmith run studies/optimize.toml
+
+    Parameters
+    ----------
+    study
+        The study's TOML file.
+    output
+        Folder for report.html, study.json and study.toml.
+    ledger
+        URL of the ledger; default: SQLite in the cache.
+    json
+        Print the result as JSON instead of tables.
+    """
+    return run_and_show(read_study(study), output=output, ledger=ledger, as_json=json)

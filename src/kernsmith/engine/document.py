@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study's result as one JSON document: what `--json` prints and reports are made from.
+
+Described key by key in docs/study-json.md. Figures are unrounded.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from kernsmith import __version__
+from kernsmith.engine.verdicts import Measured, StudyResult, Verdict
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.machine.metrics import METRICS, metric
+from kernsmith.stats.effect import sentence
+from kernsmith.study import Variant
+from kernsmith.study.file import write_study
+
+FORMAT = "kernsmith-study"
+VERSION = 1
+
+
+def study_document(result: StudyResult) -> dict[str, Any]:
+    """The whole result, JSON-able."""
+    prepared, study = result.prepared, result.prepared.study
+    trained = {name for v in prepared.variants if v.profile for name in v.profile.train}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "kernsmith": __version__,
+        "study": {"name": study.name, "digest": study.digest, "text": write_study(study)},
+        "source": {
+            "use": study.source,
+            "name": prepared.source.name,
+            "version": prepared.source.version,
+            "digest": prepared.source.digest,
+            "origin": prepared.source.origin,
+        },
+        "machine": {
+            "name": study.machine,
+            "cpu": study.cpu,
+            "exact": prepared.machine.exact,
+            "conditions": dict(prepared.machine.fingerprint()),
+        },
+        "metrics": [
+            {"name": m.name, "unit": m.unit, "description": m.description, "headline": m.headline}
+            for m in METRICS
+        ],
+        "workloads": [
+            {
+                "name": w.name,
+                "description": w.description,
+                "rounds": w.rounds,
+                "trained": w.name in trained,
+            }
+            for w in prepared.workloads
+        ],
+        "variants": [_variant(result, variant) for variant in prepared.variants],
+        "verdicts": [_verdict(verdict) for verdict in result.verdicts],
+        "runs": [_run(item) for item in result.measured],
+        "failures": list(result.failures),
+        "seconds": result.seconds,
+    }
+
+
+def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
+    kernel = result.kernels.get(variant.name)
+    profile = result.profiles.get(variant.name)
+    return {
+        "name": variant.name,
+        "baseline": variant == result.prepared.variants[0],
+        "levels": dict(variant.levels),
+        "vmlinux": str(kernel.vmlinux) if kernel else None,
+        "bzimage": str(kernel.bzimage) if kernel else None,
+        "profile": str(profile) if profile else None,
+        "provenance": kernel.provenance if kernel else None,
+        "package_command": package_command(kernel) if kernel else None,
+    }
+
+
+def package_command(kernel: Kernel) -> str:
+    """The shell command that makes installable Debian packages of a kernel, from its objects."""
+    provenance = kernel.provenance
+    variables = [f"{name}={value}" for name, value in provenance["environment"].items()]
+    make = [word for word in provenance["command"] if word not in ("vmlinux", "bzImage")]
+    return shlex.join(["env", *variables, *make, "-j2", "bindeb-pkg"])
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    effect = verdict.effect
+    return {
+        "variant": verdict.variant,
+        "workload": verdict.workload,
+        "metric": verdict.metric,
+        "unit": metric(verdict.metric).unit,
+        "ratio": effect.ratio,
+        "ci": list(effect.ci) if effect.ci else None,
+        "p": effect.p,
+        "n": effect.n,
+        "layout_share": effect.layout_share,
+        "significant": effect.significant,
+        "half_added": effect.half_added,
+        "default_ratio": verdict.default_ratio,
+        "default_baseline": verdict.default_baseline,
+        "default_treated": verdict.default_treated,
+        "trained": verdict.trained,
+        "sentence": sentence(effect, verdict.metric),
+    }
+
+
+def _run(item: Measured) -> dict[str, Any]:
+    trial, run = item.trial, item.run
+    return {
+        "position": trial.position,
+        "block": trial.block,
+        "variant": trial.variant.name,
+        "layout": str(trial.layout),
+        "workload": trial.workload,
+        "replicate": trial.replicate,
+        "trial": item.digest,
+        "status": run.status if run else "none",
+        "started_at": run.started_at if run else None,
+        "console": run.console if run else None,
+        "metrics": {name: value for name, (value, _) in run.metrics.items()} if run else {},
+    }

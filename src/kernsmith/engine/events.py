@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the engine says while it works; the command line shows it, tests listen to it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Events(Protocol):
+    """A listener. Calls may come from several threads."""
+
+    def stage(self, title: str) -> None:
+        """A new stage of work begins."""
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """`done` of `total` units of the stage's work are over; a total of 0 is unknown."""
+
+    def note(self, text: str, share: float | None = None) -> None:
+        """Something that the user should know, now: a failed trial, a cache hit.
+
+        share: how much of what `text` says is done, from 0 to 1; None for a plain remark.
+        """
+
+
+class Silent:
+    """A listener that ignores everything."""
+
+    def stage(self, title: str) -> None: ...
+
+    def progress(self, what: str, done: int, total: int) -> None: ...
+
+    def note(self, text: str, share: float | None = None) -> None: ...

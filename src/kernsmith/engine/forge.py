@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Variants → kernels: build them in the order in which profiles allow, then link all layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from os import cpu_count
+from pathlib import Path
+
+from kernsmith.engine.events import Events
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.training import Seen, store_profile, train
+from kernsmith.errors import KernsmithError
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
+from kernsmith.kernel.link import LinkFailed, layout_image, relink
+from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.layout import layout_name, make_order
+from kernsmith.profile import make_autofdo, usable_profile
+from kernsmith.study import Layout, Variant, digest_of
+
+
+@dataclass
+class Forge:
+    """Builds what a study needs and remembers it.
+
+    kernels, profiles: by the digest of a variant's identity.
+    failures: variants and layouts that could not be made, with the reason.
+    """
+
+    prepared: Prepared
+    events: Events
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    profiles: dict[str, Path] = field(default_factory=dict)
+    images: dict[tuple[str, str], Path] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def kernel(self, variant: Variant) -> Kernel | None:
+        """The kernel of a variant, if it could be built."""
+        return self.kernels.get(identity(variant))
+
+    def profile(self, variant: Variant) -> Path | None:
+        """The profile that a variant was compiled with."""
+        return self.profiles.get(identity(variant))
+
+    def image(self, variant: Variant, layout: Layout) -> Path | None:
+        """The image of a variant in a layout, if it could be made."""
+        return self.images.get((identity(variant), str(layout)))
+
+    def build(self, seen_of: Seen) -> None:
+        """Build all variants of the study. The baseline must build; others may fail.
+
+        seen_of: called with (workload, outcome) of each training run.
+
+        Raises:
+            BuildFailed: the baseline does not build.
+        """
+        variants = self.prepared.variants
+        for variant in sorted(variants, key=lambda v: v.profile is not None):
+            if self.kernel(variant) or identity(variant) in self.failures:
+                continue
+            try:
+                self._build_one(variant, seen_of)
+            except (BuildFailed, LinkFailed) as error:
+                if identity(variant) == identity(variants[0]):
+                    raise
+                self._failed(variant, error)
+
+    def _failed(self, variant: Variant, error: KernsmithError) -> None:
+        self.failures[identity(variant)] = str(error)
+        self.events.note(f"{variant.name} is left out: {error}")
+
+    def _build_one(self, variant: Variant, seen: Seen) -> None:
+        profile = None
+        if variant.profile is not None:
+            profile = self._profile(variant, seen)
+            self.profiles[identity(variant)] = profile
+        self.kernels[identity(variant)] = self._make(variant, profile)
+
+    def _make(self, variant: Variant, profile: Path | None) -> Kernel:
+        recipe = make_recipe(variant, self.prepared.source, profile)
+        self.events.stage(f"kernel {variant.name}")
+        return build_kernel(
+            recipe, on_progress=lambda done, of: self.events.progress("objects", done, of)
+        )
+
+    def _profile(self, variant: Variant, seen: Seen) -> Path:
+        assert variant.profile is not None
+        base = variant.trainer
+        kernel = self.kernel(base) or self._make(base, None)
+        self.kernels.setdefault(identity(base), kernel)
+        toolchain = find_toolchain(variant.compiler)
+        scratch = kernel.folder / "profiles" / f"{identity(variant)[:16]}.afdo.made"
+        if variant.profile.file:
+            return usable_profile(Path(variant.profile.file), kernel, toolchain, scratch)
+        workloads = [self.prepared.workload(name) for name in variant.profile.train]
+        counts = train(kernel, workloads, self.prepared.trainer, self.events, seen)
+        known = scratch.with_suffix(".ready")
+        if not known.exists():
+            self.events.stage("profile → AutoFDO")
+            made = make_autofdo(counts, kernel, toolchain, scratch)
+            known.write_text(store_profile(counts, kernel, made).name)
+        return known.with_name(known.read_text())
+
+    def link(self) -> None:
+        """Link every layout of the study's trials, several at once."""
+        wanted: dict[tuple[str, str], tuple[Kernel, Layout]] = {}
+        for trial in self.prepared.trials:
+            kernel = self.kernel(trial.variant)
+            if kernel is not None:
+                wanted[identity(trial.variant), str(trial.layout)] = (kernel, trial.layout)
+        orders = _Orders()
+        todo = []
+        for key, (kernel, layout) in wanted.items():
+            image = orders.image(kernel, layout)
+            if image.exists():
+                self.images[key] = image
+            else:
+                todo.append((key, kernel, layout))
+        if todo:
+            self.events.stage(f"link {len(todo)} layouts")
+        with ThreadPoolExecutor(cpu_count()) as pool:
+            jobs = [pool.submit(orders.link, kernel, layout) for _, kernel, layout in todo]
+            for done, ((key, _, layout), job) in enumerate(zip(todo, jobs, strict=True), 1):
+                try:
+                    self.images[key] = job.result()
+                except LinkFailed as error:
+                    self.failures[f"{key[0]} {layout}"] = str(error)
+                    self.events.note(f"the layout {layout} is left out: {error}")
+                self.events.progress("layouts", done, len(todo))
+
+
+class _Orders:
+    """Function orders of kernels; each kernel's functions are read once."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, Sequence[str]] = {}
+
+    def image(self, kernel: Kernel, layout: Layout) -> Path:
+        if layout.kind == "default":
+            return kernel.vmlinux
+        order = self._order(kernel, layout)
+        return layout_image(kernel, layout_name(layout, order))
+
+    def link(self, kernel: Kernel, layout: Layout) -> Path:
+        order = self._order(kernel, layout)
+        return relink(kernel, layout_name(layout, order), order)
+
+    def _order(self, kernel: Kernel, layout: Layout) -> list[str]:
+        functions = self._functions.get(kernel.key)
+        if functions is None:
+            functions = movable_functions(read_system_map(kernel.system_map))
+            self._functions[kernel.key] = functions
+        return make_order(layout, functions)
+
+
+def identity(variant: Variant) -> str:
+    """Digest of what distinguishes kernels among variants of one source."""
+    return digest_of(variant.identity())

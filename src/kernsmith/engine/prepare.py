@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Resolve every word of a study before anything is built: mistakes are told at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernsmith import paths
+from kernsmith.engine.events import Events
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import Workload, load_catalogue
+from kernsmith.kernel.config import read_fragment
+from kernsmith.kernel.source import Source, resolve_source
+from kernsmith.kernel.toolchain import AUTOFDO_MINIMUM, find_toolchain
+from kernsmith.machine import Machine, find_machine
+from kernsmith.machine.tcg import guest_path
+from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A study whose words are all resolved.
+
+    workloads: what is measured, in catalogue order. train: what profiles come from.
+    trainer: the machine that training runs on (it must be able to write branch counts).
+    """
+
+    study: Study
+    source: Source
+    workloads: tuple[Workload, ...]
+    train: tuple[Workload, ...]
+    machine: Machine
+    trainer: Machine
+    variants: tuple[Variant, ...]
+    trials: tuple[Trial, ...]
+
+    def workload(self, name: str) -> Workload:
+        """The measured or training workload of this name."""
+        return next(w for w in (*self.workloads, *self.train) if w.name == name)
+
+
+def prepare(study: Study, events: Events) -> Prepared:
+    """Resolve source, config, workloads, machine, compilers and factor levels.
+
+    Raises:
+        UserError: the first word that means nothing, with what is allowed in its place.
+    """
+    catalogue = load_catalogue(guest_path())
+    workloads = catalogue.select(study.workloads)
+    train = catalogue.select(study.train) if study.train else workloads
+    machine = find_machine(study.machine, study.cpu)
+    trainer = machine if machine.profiles else find_machine("tcg", study.cpu)
+    variants = plan_variants(study, [workload.name for workload in train])
+    for variant in variants:
+        read_fragment(variant.config)
+        _check_compiler(variant)
+    events.stage(f"source {study.source}")
+    source = resolve_source(study.source, paths.sources(), progress=events.note)
+    trials = plan_trials(study, variants, [workload.name for workload in workloads])
+    return Prepared(
+        study, source, tuple(workloads), tuple(train), machine, trainer, variants, trials
+    )
+
+
+def _check_compiler(variant: Variant) -> None:
+    toolchain = find_toolchain(variant.compiler)
+    if variant.profile is None:
+        return
+    if toolchain.family != "clang":
+        raise UserError(
+            f"profile={variant.profile.kind} needs clang: {variant.compiler} cannot read it"
+        )
+    if toolchain.version < AUTOFDO_MINIMUM:
+        raise UserError(
+            f"profile={variant.profile.kind} needs clang {AUTOFDO_MINIMUM} or newer, "
+            f"{variant.compiler} is too old: get a newer one with make setup"
+        )

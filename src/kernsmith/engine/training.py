@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Training: boot the trainer kernel with each training workload, keep its exact branch counts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from os import cpu_count
+from pathlib import Path
+
+from kernsmith.engine.events import Events
+from kernsmith.errors import KernsmithError
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.machine import Boot, Machine, Outcome
+from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
+from kernsmith.profile.counts import read_body
+from kernsmith.study import digest_of
+
+Seen = Callable[[Workload, Outcome], None]
+
+
+class TrainingFailed(KernsmithError):
+    """A training workload did not run to its end, so there is no profile of it."""
+
+
+def train(
+    kernel: Kernel, workloads: Sequence[Workload], machine: Machine, events: Events, seen: Seen
+) -> BranchCounts:
+    """The merged counts of the workloads on a kernel in its default layout.
+
+    Counts that were taken before are read back. Each workload has the same weight.
+
+    seen: called with each outcome that was not there before, from the calling thread.
+
+    Raises:
+        TrainingFailed: a workload did not end well.
+    """
+    conditions = digest_of(dict(machine.fingerprint()))[:12]
+    folder = kernel.folder / "profiles" / conditions
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: dict[str, BranchCounts] = {}
+    missing = []
+    for workload in workloads:
+        path = _counts_path(folder, workload)
+        if path.exists():
+            parts[workload.name] = read_counts(path)
+        else:
+            missing.append(workload)
+    if missing:
+        events.stage(f"train on {len(missing)} workloads")
+    with ThreadPoolExecutor(cpu_count() if machine.exact else 1) as pool:
+        jobs = [pool.submit(_train_one, kernel, w, machine, folder) for w in missing]
+        for done, (workload, job) in enumerate(zip(missing, jobs, strict=True), 1):
+            parts[workload.name], outcome = job.result()
+            seen(workload, outcome)
+            events.progress("train", done, len(missing))
+    return merge_counts([parts[workload.name] for workload in workloads])
+
+
+def _counts_path(folder: Path, workload: Workload) -> Path:
+    return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}.counts"
+
+
+def _train_one(
+    kernel: Kernel, workload: Workload, machine: Machine, folder: Path
+) -> tuple[BranchCounts, Outcome]:
+    scratch = folder / f"{workload.name}.boot"
+    outcome = machine.run(Boot(kernel.vmlinux, workload, scratch, profile=True))
+    if not outcome.ok or outcome.counts is None:
+        raise TrainingFailed(
+            f"training on {workload.name} failed ({outcome.status}): "
+            f"{outcome.reason or 'no branch counts came out'}; console: {outcome.console}"
+        )
+    raw = read_body(outcome.counts.read_text().splitlines(), origin=outcome.counts)
+    counts = replace(raw, build_id=kernel.build_id, workloads=(workload.name,))
+    write_counts(counts, _counts_path(folder, workload))
+    outcome.counts.unlink()
+    return counts, outcome
+
+
+def store_profile(counts: BranchCounts, kernel: Kernel, made: Path) -> Path:
+    """Put a converted profile where its content says, so that equal profiles are one file."""
+    target = kernel.folder / "profiles" / f"{file_digest(made)[:16]}.afdo"
+    if not target.exists():
+        shutil.copyfile(made, target)
+        write_counts(counts, target.with_suffix(".counts"))
+    return target

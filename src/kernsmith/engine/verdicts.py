@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs → verdicts: each variant against the baseline, over layouts, by workload and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+
+from kernsmith.engine.forge import Forge
+from kernsmith.engine.prepare import Prepared
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.ledger import RunRow
+from kernsmith.machine.metrics import in_order
+from kernsmith.stats.effect import Effect, overall_effect, paired_effect, unpaired_effect
+from kernsmith.study import Trial, Variant
+
+OVERALL = "overall"
+TRAINED = "overall-trained"
+HELD_OUT = "overall-held-out"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A trial with its run; None when there is none."""
+
+    trial: Trial
+    digest: str
+    run: RunRow | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The effect of a variant on one metric of one workload, or of the mix of all.
+
+    workload: its name, or `overall`, `overall-trained`, `overall-held-out`.
+    default_ratio: of the default layouts: what one would have got from one binary each.
+    trained: whether the profile was trained on this workload; None for mixes.
+    """
+
+    variant: str
+    workload: str
+    metric: str
+    effect: Effect
+    default_baseline: float | None
+    default_treated: float | None
+    trained: bool | None
+
+    @property
+    def default_ratio(self) -> float | None:
+        """Treated / baseline in the default layouts."""
+        if not self.default_baseline or self.default_treated is None:
+            return None
+        return self.default_treated / self.default_baseline
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """All that came out of a study.
+
+    kernels, profiles: by the name of the variant. failures: sentences.
+    """
+
+    prepared: Prepared
+    measured: tuple[Measured, ...]
+    verdicts: tuple[Verdict, ...]
+    kernels: Mapping[str, Kernel]
+    profiles: Mapping[str, Path]
+    failures: tuple[str, ...]
+    seconds: float
+
+    def verdict(self, variant: str, workload: str, metric: str) -> Verdict | None:
+        """One verdict, if it could be given."""
+        key = (variant, workload, metric)
+        return next((v for v in self.verdicts if (v.variant, v.workload, v.metric) == key), None)
+
+
+# (workload, metric) → layout index (block for replicates of it) → values
+Values = dict[tuple[str, str], dict[str, list[float]]]
+
+
+def judge(
+    prepared: Prepared, forge: Forge, measured: Sequence[Measured], seconds: float
+) -> StudyResult:
+    """Compare every variant with the first one."""
+    baseline, *others = prepared.variants
+    tables = {variant: _values(measured, variant) for variant in prepared.variants}
+    verdicts: list[Verdict] = []
+    for variant in others:
+        verdicts += _compare(prepared, tables[baseline], tables[variant], baseline, variant)
+    failures = list(forge.failures.values())
+    for item in measured:
+        if item.run is not None and not item.run.ok:
+            trial, run = item.trial, item.run
+            what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
+            failures.append(f"{run.status}: {what}: {run.reason}; console: {run.console}")
+    return StudyResult(
+        prepared=prepared,
+        measured=tuple(measured),
+        verdicts=tuple(verdicts),
+        kernels={v.name: k for v in prepared.variants if (k := forge.kernel(v))},
+        profiles={v.name: p for v in prepared.variants if v.profile and (p := forge.profile(v))},
+        failures=tuple(failures),
+        seconds=seconds,
+    )
+
+
+def _values(measured: Sequence[Measured], variant: Variant) -> Values:
+    values: Values = {}
+    for item in measured:
+        if item.trial.variant != variant or item.run is None or not item.run.ok:
+            continue
+        layout = _layout_index(item.trial)
+        for metric, (value, _) in item.run.metrics.items():
+            cell = values.setdefault((item.trial.workload, metric), {})
+            cell.setdefault(layout, []).append(value)
+    return values
+
+
+def _layout_index(trial: Trial) -> str:
+    """The layout's seed without the label: what pairs layouts of two variants."""
+    return trial.layout.argument.removeprefix(
+        f"{trial.variant.label}." if trial.variant.label else ""
+    )
+
+
+def _compare(
+    prepared: Prepared, old: Values, new: Values, baseline: Variant, variant: Variant
+) -> list[Verdict]:
+    paired = baseline.label == variant.label
+    alpha = prepared.study.design.alpha
+    workloads = [workload.name for workload in prepared.workloads]
+    trained = set(variant.profile.train) if variant.profile else set()
+    mixes = {OVERALL: workloads}
+    if trained and set(workloads) - trained and set(workloads) & trained:
+        mixes[TRAINED] = [name for name in workloads if name in trained]
+        mixes[HELD_OUT] = [name for name in workloads if name not in trained]
+    verdicts = []
+    for metric in in_order({metric for _, metric in old} & {metric for _, metric in new}):
+        sides = {
+            name: _sides(old[name, metric], new[name, metric])
+            for name in workloads
+            if (name, metric) in old and (name, metric) in new
+        }
+        for mix, names in mixes.items():
+            chosen = {name: sides[name][0] for name in names if name in sides}
+            if len(chosen) == len(names):
+                defaults = _mean_default([sides[name][1] for name in names])
+                effect = overall_effect(_common(chosen), paired, alpha=alpha)
+                verdicts.append(Verdict(variant.name, mix, metric, effect, *defaults, None))
+        for name, (values, default) in sides.items():
+            compare = paired_effect if paired else unpaired_effect
+            effect = compare(values[0], values[1], alpha=alpha)
+            is_trained = (name in trained) if variant.profile else None
+            verdicts.append(Verdict(variant.name, name, metric, effect, *default, is_trained))
+    return verdicts
+
+
+Pairs = tuple[list[float], list[float]]
+Default = tuple[float | None, float | None]
+
+
+def _sides(old: Mapping[str, list[float]], new: Mapping[str, list[float]]) -> tuple[Pairs, Default]:
+    """Values by random layout, in the same order on both sides, and those of the default one.
+
+    A study without random layouts is judged by its default layouts: one value, no interval.
+    """
+    default = (_mean(old.get("")), _mean(new.get("")))
+    layouts = sorted((set(old) & set(new)) - {""}) or [""]
+    values = (
+        [_mean(old.get(i)) or 0.0 for i in layouts],
+        [_mean(new.get(i)) or 0.0 for i in layouts],
+    )
+    return values, default
+
+
+def _mean(values: Sequence[float] | None) -> float | None:
+    """Geometric mean over replicates; the value itself when there is one."""
+    if not values:
+        return None
+    if len(values) == 1 or min(values) <= 0:
+        return sum(values) / len(values)
+    return exp(sum(map(log, values)) / len(values))
+
+
+def _common(sides: Mapping[str, Pairs]) -> dict[str, Pairs]:
+    """Cut all workloads to the layouts that every one of them has."""
+    shortest = min(len(pairs[0]) for pairs in sides.values())
+    return {name: (old[:shortest], new[:shortest]) for name, (old, new) in sides.items()}
+
+
+def _mean_default(defaults: Sequence[Default]) -> Default:
+    """Geometric means over workloads of both sides, where each workload has a figure above 0."""
+    old = [a for a, _ in defaults if a]
+    new = [b for _, b in defaults if b]
+    if len(old) < len(defaults) or len(new) < len(defaults):
+        return None, None
+    return _mean(old), _mean(new)

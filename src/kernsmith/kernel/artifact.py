@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A built kernel: a folder that is named by the content that went into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROVENANCE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that is built and complete.
+
+    key: content address over source, config, toolchain, flags and profile.
+    folder: holds `vmlinux`, `bzImage`, `System.map`, `config`, `build.log`, `provenance.json`,
+        kbuild's output in `out/`, and relinked images in `layouts/`.
+    """
+
+    key: str
+    folder: Path
+    provenance: dict[str, Any]
+
+    @property
+    def vmlinux(self) -> Path:
+        """The ELF image in the default layout, with line tables."""
+        return self.folder / "vmlinux"
+
+    @property
+    def bzimage(self) -> Path:
+        """The compressed image that a boot loader takes."""
+        return self.folder / "bzImage"
+
+    @property
+    def system_map(self) -> Path:
+        """`System.map` of the default layout."""
+        return self.folder / "System.map"
+
+    @property
+    def output(self) -> Path:
+        """kbuild's output folder (`O=`)."""
+        return self.folder / "out"
+
+    @property
+    def vmlinux_digest(self) -> str:
+        """SHA-256 of `vmlinux`: equal for two builds of one variant."""
+        return str(self.provenance["vmlinux_sha256"])
+
+    @property
+    def build_id(self) -> str:
+        """Build id of `vmlinux` (hexadecimal), which ties profiles to it."""
+        return str(self.provenance["build_id"])
+
+
+def load_kernel(folder: Path) -> Kernel | None:
+    """The kernel in a folder, or None when it is absent or was not finished."""
+    try:
+        provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if provenance.get("version") != PROVENANCE_VERSION or not (folder / "vmlinux").exists():
+        return None
+    return Kernel(key=provenance["key"], folder=folder, provenance=provenance)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

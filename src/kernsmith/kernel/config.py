@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernel configurations: a fragment over `tinyconfig`, checked symbol by symbol."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.errors import UserError
+from kernsmith.paths import shipped
+
+_SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
+_UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
+_OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Requested config symbols.
+
+    symbols: name without `CONFIG_` → value (`y`, `n`, `m`, a number, a quoted string).
+    objects: how many objects such a kernel compiles, for progress; 0 when unknown.
+    """
+
+    name: str
+    symbols: Mapping[str, str]
+    objects: int
+    complete: bool
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the symbols, whatever their order and comments."""
+        text = "\n".join(f"{name}={value}" for name, value in sorted(self.symbols.items()))
+        return hashlib.sha256(f"{self.complete}\n{text}".encode()).hexdigest()
+
+
+def read_fragment(name: str) -> Fragment:
+    """A shipped fragment by its name (`lab`), or any file by its path.
+
+    A file that sets more than 1,000 symbols counts as a complete `.config`: it is taken as it is
+    instead of being laid over `tinyconfig`.
+
+    Raises:
+        UserError: no such config; the message lists those that are shipped.
+    """
+    path = (
+        Path(name) if "/" in name or Path(name).is_file() else shipped("configs", f"{name}.config")
+    )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        known = ", ".join(sorted(p.stem for p in shipped("configs").glob("*.config")))
+        raise UserError(
+            f"there is no config {name!r}: allowed are {known}, or the path of a file"
+        ) from None
+    symbols = parse_config(text)
+    if not symbols:
+        raise UserError(f"{path} sets no config symbol")
+    count = _OBJECTS.search(text)
+    return Fragment(name, symbols, int(count[1]) if count else 0, complete=len(symbols) > 1000)
+
+
+def parse_config(text: str) -> dict[str, str]:
+    """Symbols and values of a `.config`; symbols that are "not set" have the value `n`."""
+    symbols = {}
+    for line in text.splitlines():
+        if match := _SET.match(line.strip()):
+            symbols[match[1]] = match[2]
+        elif match := _UNSET.match(line.strip()):
+            symbols[match[1]] = "n"
+    return symbols
+
+
+def render_config(symbols: Mapping[str, str]) -> str:
+    """The text of a fragment with these symbols."""
+    lines = [
+        f"# CONFIG_{name} is not set" if value == "n" else f"CONFIG_{name}={value}"
+        for name, value in symbols.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def check_config(requested: Mapping[str, str], effective: str, source: Path) -> None:
+    """That every requested symbol survived `olddefconfig`.
+
+    effective: text of the `.config` that Kconfig wrote.
+
+    Raises:
+        UserError: symbols that do not exist in this source, or that Kconfig dropped or changed
+            (their dependencies are not met), all of them named.
+    """
+    got = parse_config(effective)
+    wrong = {name: v for name, v in requested.items() if got.get(name, "n") != v}
+    if not wrong:
+        return
+    known = _kconfig_symbols(source)
+    absent = sorted(name for name in wrong if name not in known)
+    dropped = [
+        f"CONFIG_{name}={wrong[name]} (got {got.get(name, 'n')})"
+        for name in sorted(wrong)
+        if name in known
+    ]
+    problems = []
+    if absent:
+        names = ", ".join(f"CONFIG_{name}" for name in absent)
+        problems.append(f"this source has no config symbol {names}")
+    if dropped:
+        problems.append(
+            f"Kconfig did not take {', '.join(dropped)}: their dependencies are not met"
+        )
+    raise UserError("; ".join(problems))
+
+
+def _kconfig_symbols(source: Path) -> set[str]:
+    symbols: set[str] = set()
+    pattern = re.compile(r"^\s*(?:menu)?config\s+(\w+)", re.MULTILINE)
+    for path in source.rglob("Kconfig*"):
+        if path.is_file():
+            symbols.update(pattern.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return symbols

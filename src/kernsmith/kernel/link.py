@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Relink a kernel's objects in another layout, without kbuild and without compiling.
+
+kbuild's own `scripts/link-vmlinux.sh` does the linking (it makes kallsyms and sorts the tables of
+exceptions, too). While a kernel is built, make's shell is a wrapper that notes the environment of
+that script; a relink runs the script again with that environment and an order file, in a folder of
+its own that refers to kbuild's output by symbolic links.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.kernel.artifact import Kernel
+
+LINK_SECONDS = 1800.0
+
+LINK_SHELL = """#!/bin/sh
+# make's shell: notes the environment of the final link in $KERNSMITH_LINK.
+case "$2" in
+*scripts/link-vmlinux.sh*\\"*) env -0 > "$KERNSMITH_LINK" ;;
+esac
+exec /bin/sh "$@"
+"""
+
+_LAYOUTS = "layouts"
+_KEPT = (
+    "CC", "CONFIG_SHELL", "HOSTCC", "KBUILD_AFLAGS", "KBUILD_AFLAGS_KERNEL", "KBUILD_CPPFLAGS",
+    "KBUILD_LDFLAGS", "KBUILD_LDS", "KBUILD_VMLINUX_LIBS", "LD", "LDFLAGS_vmlinux", "LINUXINCLUDE",
+    "NM", "NOSTDINC_FLAGS", "OBJCOPY", "SRCARCH", "objtree", "srctree", "srcroot", "obj", "PATH",
+    "AWK", "READELF", "STRIP", "PYTHON3", "PERL",
+)  # fmt: skip
+
+
+class LinkFailed(KernsmithError):
+    """A layout that does not link; the message shows the command, the last lines, the log."""
+
+
+def record_link(folder: Path) -> None:
+    """Check that the link's environment was noted while the kernel was built.
+
+    Raises:
+        UserError: the source links in a way that this program does not know.
+    """
+    if not (folder / "link.env").exists():
+        raise UserError(
+            f"the source in {folder / 'out' / 'source'} does not link by scripts/link-vmlinux.sh; "
+            "such a kernel has no layouts but its default one"
+        )
+
+
+def layout_image(kernel: Kernel, name: str) -> Path:
+    """Where the image of a layout is or will be; `name` is a word for a file name."""
+    return kernel.folder / _LAYOUTS / name / "vmlinux"
+
+
+def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
+    """Link the kernel with its functions in the given order; returns the `vmlinux`.
+
+    Functions that `order` does not name keep their places behind those that it names, group by
+    group as the kernel's linker script has them. The image has no line tables. A layout that was
+    linked before is returned at once.
+
+    order: symbols of functions, first to last.
+
+    Raises:
+        LinkFailed: the linker or a table tool ended with an error.
+    """
+    image = layout_image(kernel, name)
+    if image.exists():
+        return image
+    work = image.parent.with_name(f".{name}.{os.getpid()}")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    _mirror(kernel.output, work)
+    (work / "order").write_text("\n".join(order) + "\n")
+    _link(kernel, work, f"--symbol-ordering-file={work / 'order'}")
+    _keep(work, image.parent)
+    return image
+
+
+def _mirror(output: Path, work: Path) -> None:
+    """Symbolic links to all that kbuild made, but for what the link itself writes."""
+    written = ("vmlinux", "System.map", ".tmp_vmlinux", ".vmlinux.unstripped")
+    for entry in output.iterdir():
+        if not entry.name.startswith(written) or entry.name in ("vmlinux.a", "vmlinux.o"):
+            (work / entry.name).symlink_to(entry)
+
+
+def _link(kernel: Kernel, work: Path, *flags: str) -> None:
+    noted = _noted_environment(kernel.folder / "link.env")
+    script = Path(noted["srctree"]) / "scripts/link-vmlinux.sh"
+    if not script.is_absolute():
+        script = (kernel.output / script).resolve()
+    noted["srctree"] = str(script.parent.parent)
+    ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), "--strip-debug", *flags])
+    # The compiler that the script calls only assembles kallsyms: nothing to cache.
+    noted["CC"] = noted["CC"].removeprefix("ccache ")
+    noted["MAKE"] = "true"
+    command: list[str | Path] = [
+        "sh", script, noted["LD"], noted.get("KBUILD_LDFLAGS", ""),
+        f"{ldflags} --no-warn-symbol-ordering", "vmlinux",
+    ]  # fmt: skip
+    try:
+        process.run(command, log=work / "link.log", timeout=LINK_SECONDS, cwd=work, env=noted)
+    except ProcessFailed as error:
+        raise LinkFailed(f"the layout does not link: {error}") from error
+
+
+def _noted_environment(path: Path) -> dict[str, str]:
+    pairs = (entry.partition("=") for entry in path.read_text().split("\0") if entry)
+    noted = {name: value for name, _, value in pairs}
+    return {name: noted[name] for name in _KEPT if name in noted}
+
+
+def _keep(work: Path, folder: Path) -> None:
+    """Move what is wanted of a finished link to its place, all at once."""
+    ready = work.with_name(f"{work.name}.ready")
+    shutil.rmtree(ready, ignore_errors=True)
+    ready.mkdir()
+    for name in ("vmlinux", "System.map", "order", "link.log"):
+        (work / name).rename(ready / name)
+    shutil.rmtree(work)
+    try:
+        ready.rename(folder)
+    except OSError:  # another process was faster: its image is the same
+        shutil.rmtree(ready)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions of a kernel, from its System.map: which of them a layout may move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_LINE = re.compile(r"^([0-9a-f]+) (\w) (\S+)$", re.MULTILINE)
+# Marked parts of .text that the linker script groups for speed, not for correctness.
+_MOVABLE_GROUPS = ("hot", "unlikely", "split")
+_MARK = re.compile(r"^__(\w+?)_?text_(start|end)$")
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of `System.map`; `kind` is nm's letter."""
+
+    address: int
+    kind: str
+    name: str
+
+
+def read_system_map(path: Path) -> list[Symbol]:
+    """All symbols, by address."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [Symbol(int(a, 16), kind, name) for a, kind, name in _LINE.findall(text)]
+
+
+def movable_functions(symbols: Sequence[Symbol]) -> list[str]:
+    """Names of the functions in `.text` that an order may move, by address, each once.
+
+    Entry code, noinstr, scheduler, lock and interrupt text stay where the linker script puts
+    them: the kernel takes the bounds of these parts as meaningful.
+    """
+    bounds = {s.name: s.address for s in symbols if s.name in ("_stext", "_etext")}
+    fixed = _fixed_spans(symbols)
+    names: dict[str, None] = {}
+    for symbol in symbols:
+        if symbol.kind not in "tTwW" or symbol.name in bounds or _MARK.match(symbol.name):
+            continue
+        inside = bounds["_stext"] <= symbol.address < bounds["_etext"]
+        if inside and not any(start <= symbol.address < end for start, end in fixed):
+            names[symbol.name] = None
+    return list(names)
+
+
+def _fixed_spans(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
+    starts: dict[str, int] = {}
+    spans = []
+    for symbol in symbols:
+        mark = _MARK.match(symbol.name)
+        if mark is None or mark[1] in _MOVABLE_GROUPS:
+            continue
+        if mark[2] == "start":
+            starts[mark[1]] = symbol.address
+        elif mark[1] in starts:
+            spans.append((starts.pop(mark[1]), symbol.address))
+    return sorted(span for span in spans if span[0] < span[1])
+
+
+def entry_spans(system_map: Path) -> list[tuple[int, int]]:
+    """Address ranges of entry code: where exceptions and interrupts come in."""
+    at = {symbol.name: symbol.address for symbol in read_system_map(system_map)}
+    names = ("entry", "irqentry")
+    spans = [(at.get(f"__{n}_text_start", 0), at.get(f"__{n}_text_end", 0)) for n in names]
+    return sorted(span for span in spans if span[0] < span[1])

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ledger's tables. Rows are only ever added.
+
+`trials` says what was planned (by content, so that two studies share a trial), `study_trials` in
+which order and block a study planned it, `runs` and `metrics` what came out, `claims` who is
+running a trial now. Times are UTC in ISO 8601; metrics are numbers in the unit beside them.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+METADATA = MetaData()
+
+STUDIES = Table(
+    "studies",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("recorded_at", String(32), nullable=False),
+)
+
+TRIALS = Table(
+    "trials",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("kernel", String(64), nullable=False, index=True),
+    Column("variant", Text, nullable=False),
+    Column("layout", Text, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("cpu", Text, nullable=False),
+    Column("replicate", Integer, nullable=False),
+    Column("conditions", JSON, nullable=False),
+)
+
+STUDY_TRIALS = Table(
+    "study_trials",
+    METADATA,
+    Column("study", ForeignKey("studies.digest"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("trial", ForeignKey("trials.digest"), nullable=False, index=True),
+    Column("variant", Text, nullable=False),
+    Column("block", Integer, nullable=False),
+)
+
+CLAIMS = Table(
+    "claims",
+    METADATA,
+    Column("trial", ForeignKey("trials.digest"), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("taken_at", String(32), nullable=False),
+)
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("trial", ForeignKey("trials.digest"), nullable=False, index=True),
+    Column("attempt", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("console", Text, nullable=False),
+    Column("started_at", String(32), nullable=False),
+    Column("wall_seconds", Double, nullable=False),
+    Column("provenance", JSON, nullable=False),
+    UniqueConstraint("trial", "attempt"),
+)
+
+METRICS = Table(
+    "metrics",
+    METADATA,
+    Column("run", ForeignKey("runs.id"), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("value", Double, nullable=False),
+    Column("unit", String(16), nullable=False),
+)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The machine without noise: QEMU's TCG with a virtual clock, counted by the tracer.
+
+Executes exactly the same instructions in every run of one kernel and workload; the tracer counts
+them and simulates the front end of a CPU model. Needs no KVM, no PMU and no root.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kernsmith import paths, process
+from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
+from kernsmith.guest.initramfs import build_initramfs
+from kernsmith.kernel.artifact import file_digest
+from kernsmith.machine.console import read_console
+from kernsmith.machine.metrics import metric
+from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
+
+NAME = "tcg"
+QEMU = "qemu-system-x86_64"
+BOOT_SECONDS = 300.0
+MINIMUM_QEMU = 10
+MEMORY_MIB = 512
+
+APPEND = "console=ttyS0 nokaslr panic=-1 reboot=t loglevel=4"
+
+
+@dataclass(frozen=True)
+class Tcg:
+    """QEMU with one vCPU, `-icount` and the tracer plugin. `cpu` is the path of a CPU model."""
+
+    cpu: Path
+    name: str = NAME
+    exact: bool = True
+    profiles: bool = True
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """CPU model, tracer, guest, QEMU version and command line: metrics depend on all."""
+        return {
+            "qemu": self._qemu_version,
+            "tracer": file_digest(tracer_path()),
+            "guest": file_digest(guest_path()),
+            "cpu": tomllib.loads(self.cpu.read_text(encoding="utf-8")),
+            "append": APPEND,
+            "memory_mib": MEMORY_MIB,
+        }
+
+    @cached_property
+    def _qemu_version(self) -> str:
+        banner = process.run([QEMU, "--version"], log=None, timeout=30).output.splitlines()[0]
+        found = re.search(r"version (\d+)\.\S+", banner)
+        if found is None or int(found[1]) < MINIMUM_QEMU:
+            raise UserError(
+                f"the machine 'tcg' needs QEMU {MINIMUM_QEMU} or newer; here is {banner!r}: "
+                "get it with make setup"
+            )
+        return found[0].removeprefix("version ")
+
+    def run(self, boot: Boot) -> Outcome:
+        """Boot the image with the workload as its only process and wait for the end."""
+        boot.folder.mkdir(parents=True, exist_ok=True)
+        initramfs = boot.folder / "initramfs.cpio"
+        initramfs.write_bytes(build_initramfs(guest_path()))
+        counters = boot.folder / "counters.json"
+        counts = boot.folder / "branches.counts" if boot.profile else None
+        for old in (counters, counts):
+            if old:
+                old.unlink(missing_ok=True)
+        command = self.command(boot, initramfs, counters, counts)
+        console = boot.folder / "console.log"
+        hung, seconds, failure = False, BOOT_SECONDS, ""
+        try:
+            seconds = process.run(command, log=console, timeout=BOOT_SECONDS).seconds
+        except ProcessTimedOut:
+            hung = True
+        except ProcessFailed as error:
+            failure = str(error).splitlines()[0]
+        finally:
+            initramfs.unlink(missing_ok=True)
+        status, reason, metrics = self._judge(boot, console, counters, hung, failure)
+        written = counts if counts and counts.exists() else None
+        return Outcome(status, reason, metrics, console, seconds, tuple(command), written)
+
+    def _judge(
+        self, boot: Boot, console: Path, counters: Path, hung: bool, failure: str
+    ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
+        said = read_console(console.read_text(encoding="utf-8", errors="replace"))
+        if hung and not said.panic:
+            return HANG, f"no end after {BOOT_SECONDS:g} s", {}
+        status, reason = said.verdict(boot.workload.name)
+        if status != OK:
+            return status, reason if said.began or not failure else failure, {}
+        if not counters.exists():
+            return FAILED, "the tracer wrote no counters: the workload marked no region", {}
+        counted = json.loads(counters.read_text(encoding="utf-8"))["counters"]
+        figures = counted | said.metrics
+        return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
+
+    def command(
+        self, boot: Boot, initramfs: Path, counters: Path, counts: Path | None
+    ) -> list[str]:
+        """QEMU's command line for one boot."""
+        plugin = f"{tracer_path()},cpu={self.cpu},out={counters}"
+        if counts:
+            plugin += f",profile={counts}"
+        return [
+            QEMU, "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
+            "-smp", "1", "-m", str(MEMORY_MIB), "-cpu", "max", "-seed", "1",
+            "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
+            "-serial", "stdio", "-no-reboot",
+            "-kernel", str(boot.image), "-initrd", str(initramfs),
+            "-append", f"{APPEND} kernsmith.workload={boot.workload.name}",
+            "-plugin", plugin,
+        ]  # fmt: skip
+
+
+def open_machine(cpu: str) -> Tcg:
+    """The `tcg` machine with a CPU model.
+
+    cpu: the name of a shipped model (`skylake`), or the path of a TOML file.
+
+    Raises:
+        UserError: no such model, or it is not a valid one.
+    """
+    path = Path(cpu) if cpu.endswith(".toml") else paths.shipped("cpus", f"{cpu}.toml")
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in paths.shipped("cpus").glob("*.toml")))
+        raise UserError(f"there is no cpu model {cpu!r}: allowed are {known}, or a .toml file")
+    from kernsmith import _native
+
+    try:
+        _native.cpu_model_check(str(path))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return Tcg(cpu=path.resolve())
+
+
+def tracer_path() -> Path:
+    """The tracer plugin, which `make setup` builds."""
+    return _made("target/release/libkernsmith_tracer.so")
+
+
+def guest_path() -> Path:
+    """The guest program, which `make setup` builds."""
+    return _made("build/guest/kernsmith-guest")
+
+
+def _made(name: str) -> Path:
+    path = paths.shipped(name)
+    if not path.exists():
+        raise UserError(f"{path.name} is not built yet: run make setup")
+    return path

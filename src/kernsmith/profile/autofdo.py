@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Branch counts → an AutoFDO profile for clang, by LLVM's own converter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.errors import ProcessFailed, UserError
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.symbols import entry_spans
+from kernsmith.kernel.toolchain import Toolchain
+from kernsmith.profile.counts import MAGIC, BranchCounts, body_text, read_counts
+
+PROFGEN_SECONDS = 900.0
+
+
+def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path:
+    """Convert the counts of a kernel to an AutoFDO profile (LLVM's extended binary format).
+
+    Raises:
+        UserError: the counts belong to another kernel, or cover nothing of it.
+        ProcessFailed: llvm-profgen ended with an error.
+    """
+    check_build_id(counts, kernel)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    body = target.with_suffix(".unsymbolized")
+    body.write_text(body_text(counts.without_targets(entry_spans(kernel.system_map))))
+    made = target.with_suffix(".new")
+    command = [
+        toolchain.tool("llvm-profgen"), "--kernel", "--use-offset=0",
+        f"--unsymbolized-profile={body}", f"--binary={kernel.vmlinux}",
+        "--format=extbinary", f"--output={made}",
+    ]  # fmt: skip
+    process.run(command, log=target.with_suffix(".log"), timeout=PROFGEN_SECONDS)
+    if not made.exists() or made.stat().st_size < 200:
+        raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
+    made.replace(target)
+    return target
+
+
+def check_build_id(counts: BranchCounts, kernel: Kernel) -> None:
+    """That counts were taken of this kernel and no other.
+
+    Raises:
+        UserError: the build ids differ.
+    """
+    if counts.build_id != kernel.build_id:
+        raise UserError(
+            f"the profile is of another kernel: its build id is {counts.build_id or 'absent'}, "
+            f"the kernel's is {kernel.build_id}; train again on this kernel"
+        )
+
+
+def usable_profile(path: Path, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path:
+    """A profile that the user brings, ready for the compiler.
+
+    path: counts of kernsmith (converted here, and tied to the kernel by build id), or an AutoFDO
+        profile of any origin, which clang matches by function names and line offsets.
+
+    Raises:
+        UserError: unreadable, corrupt, or counts of another kernel.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(MAGIC))
+    except OSError as error:
+        raise UserError(f"cannot read the profile {path}: {error.strerror}") from None
+    if head == MAGIC.encode():
+        return make_autofdo(read_counts(path), kernel, toolchain, target)
+    show: list[str | Path] = [toolchain.tool("llvm-profdata"), "show", "--sample", path]
+    try:
+        process.run(show, log=None, timeout=300, capture=False)
+    except ProcessFailed as error:
+        reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
+        raise UserError(f"{path} is not a usable AutoFDO profile: {reason}") from None
+    return path

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Exact branch counts: how often each straight run of code was executed and each branch taken.
+
+The body of the file is llvm-profgen's unsymbolized profile (LLVM, `llvm-profgen` command guide):
+the number of ranges, `start-end:count` lines, the number of branches, `from->to:count` lines, all
+addresses hexadecimal. kernsmith puts three lines before it: the format's version, the build id of
+the kernel, and the workloads.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.errors import UserError
+
+MAGIC = "kernsmith-counts 1"
+_RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
+_BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class BranchCounts:
+    """Counts of one kernel.
+
+    ranges: (first byte, address of the last instruction) → executions.
+    branches: (address of the branch, target) → times taken.
+    build_id: of the `vmlinux` that the addresses belong to, hexadecimal.
+    """
+
+    ranges: Mapping[Pair, int]
+    branches: Mapping[Pair, int]
+    build_id: str = ""
+    workloads: tuple[str, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """Bytes of code executed: the size of the profile for weighting."""
+        return sum((end - start + 1) * count for (start, end), count in self.ranges.items())
+
+    def scaled(self, factor: float) -> BranchCounts:
+        """All counts times a factor, rounded, never below 1."""
+        return BranchCounts(
+            {pair: max(1, round(count * factor)) for pair, count in self.ranges.items()},
+            {pair: max(1, round(count * factor)) for pair, count in self.branches.items()},
+            self.build_id,
+            self.workloads,
+        )
+
+    def without_targets(self, spans: Sequence[Pair]) -> BranchCounts:
+        """Without branches into these address ranges (start, end), sorted and apart.
+
+        An interrupt that arrives between an indirect branch and its target looks like a branch
+        to the interrupt's entry. Entry code is never the target of a real branch from elsewhere.
+        """
+        starts = [start for start, _ in spans]
+
+        def entry(address: int) -> bool:
+            at = bisect_right(starts, address) - 1
+            return at >= 0 and address < spans[at][1]
+
+        kept = {
+            (source, target): count
+            for (source, target), count in self.branches.items()
+            if not entry(target) or entry(source)
+        }
+        return BranchCounts(self.ranges, kept, self.build_id, self.workloads)
+
+
+def merge_counts(parts: Sequence[BranchCounts]) -> BranchCounts:
+    """One profile of several workloads, each with the same weight.
+
+    Raises:
+        UserError: profiles of different kernels.
+    """
+    identities = {part.build_id for part in parts}
+    if len(identities) != 1:
+        raise UserError("profiles of different kernels cannot be merged (their build ids differ)")
+    heaviest = max(part.weight for part in parts)
+    ranges: dict[Pair, int] = {}
+    branches: dict[Pair, int] = {}
+    for part in parts:
+        scaled = part.scaled(heaviest / part.weight) if part.weight else part
+        for pair, count in scaled.ranges.items():
+            ranges[pair] = ranges.get(pair, 0) + count
+        for pair, count in scaled.branches.items():
+            branches[pair] = branches.get(pair, 0) + count
+    names = tuple(name for part in parts for name in part.workloads)
+    return BranchCounts(ranges, branches, identities.pop(), names)
+
+
+def body_text(counts: BranchCounts) -> str:
+    """The counts in llvm-profgen's unsymbolized format, sorted by address."""
+    lines = [str(len(counts.ranges))]
+    lines += [f"{a:x}-{b:x}:{count}" for (a, b), count in sorted(counts.ranges.items())]
+    lines.append(str(len(counts.branches)))
+    lines += [f"{a:x}->{b:x}:{count}" for (a, b), count in sorted(counts.branches.items())]
+    return "\n".join(lines) + "\n"
+
+
+def write_counts(counts: BranchCounts, path: Path) -> None:
+    """Write a counts file, all at once."""
+    head = f"{MAGIC}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.write_text(head + body_text(counts), encoding="ascii")
+    temporary.replace(path)
+
+
+def read_counts(path: Path) -> BranchCounts:
+    """Read a counts file.
+
+    Raises:
+        UserError: the file cannot be read or is corrupt; the message names the line.
+    """
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except OSError as error:
+        raise UserError(f"cannot read the profile {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a profile of kernsmith") from None
+    if not lines or lines[0] != MAGIC:
+        raise UserError(f"{path} is not a profile of kernsmith: its first line is not {MAGIC!r}")
+    build_id = _header(path, lines, 1, "build-id")
+    workloads = _header(path, lines, 2, "workloads").split()
+    body = read_body(lines[3:], origin=path, first_line=4)
+    return BranchCounts(body.ranges, body.branches, build_id, tuple(workloads))
+
+
+def _header(path: Path, lines: Sequence[str], index: int, key: str) -> str:
+    line = lines[index] if index < len(lines) else ""
+    name, _, value = line.partition(" ")
+    if name != key:
+        raise UserError(f"{path}, line {index + 1}: expected {key!r}: the profile is corrupt")
+    return value
+
+
+def read_body(lines: Iterable[str], *, origin: Path, first_line: int = 1) -> BranchCounts:
+    """Parse counts without kernsmith's header, as the tracer writes them."""
+    text = list(lines)
+    ranges, used = _section(text, 0, _RANGE, origin, first_line)
+    branches, used = _section(text, used, _BRANCH, origin, first_line)
+    if any(line.strip() for line in text[used:]):
+        raise UserError(f"{origin}, line {first_line + used}: the profile has lines too many")
+    return BranchCounts(ranges, branches)
+
+
+def _section(
+    lines: Sequence[str], at: int, form: re.Pattern[str], origin: Path, first_line: int
+) -> tuple[dict[Pair, int], int]:
+    if at >= len(lines) or not re.fullmatch(r"\d{1,9}", lines[at]):
+        raise UserError(f"{origin}, line {first_line + at}: the profile is cut off or corrupt")
+    end = at + 1 + int(lines[at])
+    found: dict[Pair, int] = {}
+    for number in range(at + 1, end):
+        match = form.fullmatch(lines[number]) if number < len(lines) else None
+        if match is None:
+            where = f"{origin}, line {first_line + number}"
+            raise UserError(f"{where}: the profile is cut off or corrupt")
+        pair = (int(match[1], 16), int(match[2], 16))
+        found[pair] = found.get(pair, 0) + int(match[3])
+    return found, end

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A plan in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_SHOWN_TRIALS = 30
+
+
+def print_plan(plan: Mapping[str, Any], console: Console) -> None:
+    """Print what `kernsmith plan` found out (see `engine.estimate`)."""
+    builds = Table(title="kernels, in the order in which they are built")
+    for title in ("variant", "objects", "expected"):
+        builds.add_column(title, justify="left" if title == "variant" else "right")
+    for build in plan["builds"]:
+        expected = "in the cache" if build["cached"] else duration(build["seconds"])
+        builds.add_row(build["variant"], str(build["objects"] or "?"), expected)
+    console.print(builds)
+    trials = Table(title=f"{len(plan['trials'])} trials, in the order in which they run")
+    for title in ("#", "block", "variant", "layout", "workload", "replicate"):
+        trials.add_column(title)
+    for trial in plan["trials"][:_SHOWN_TRIALS]:
+        trials.add_row(*(str(trial[key]) for key in _KEYS))
+    console.print(trials)
+    if len(plan["trials"]) > _SHOWN_TRIALS:
+        console.print(f"… and {len(plan['trials']) - _SHOWN_TRIALS} more (all with --json)")
+    seconds = plan["seconds"]
+    basis = "the ledger's history" if plan["history"] else "no history yet: a rough guess"
+    console.print(
+        f"expected: {duration(seconds['total'])} = builds {duration(seconds['builds'])}"
+        f" + {plan['links']} layouts {duration(seconds['links'])}"
+        f" + trials {duration(seconds['trials'])} ({basis})"
+    )
+
+
+_KEYS = ("position", "block", "variant", "layout", "workload", "replicate")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the words of a clock: `45 s`, `7 min`, `1 h 20 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study's result as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kernsmith.report.charts import Interval, box_plot, forest_plot, run_order_plot
+from kernsmith.report.page import (
+    Bullets,
+    Chart,
+    Code,
+    Column,
+    Details,
+    Heading,
+    Page,
+    Section,
+    Table,
+    Text,
+    Verdict,
+    render_page,
+)
+from kernsmith.report.study_tables import (
+    MODEL_CYCLES,
+    MODEL_WORDS,
+    Document,
+    baseline,
+    headline,
+    judgement,
+    mixes,
+    others,
+)
+
+_ASSUMPTIONS = (
+    MODEL_WORDS,
+    "The guest has one vCPU. Time in the guest is virtual: one instruction takes 2 ns, idling "
+    "costs nothing.",
+    "TLBs are modelled with the page size that the CPU model names; kernel text on x86-64 is "
+    "often mapped with 2 MiB pages, for which iTLB figures nearly vanish.",
+    "Interrupt entries, page faults and user code go through the simulated caches; only kernel "
+    "code is counted.",
+    "Intervals speak of other random layouts of the same objects: of how much of an effect is "
+    "luck of code placement. On this machine repeated runs have no other variance at all.",
+)
+
+
+def study_page(document: Document) -> str:
+    """The HTML of a study document (see `engine.document`)."""
+    sections: list[Section] = []
+    for variant in others(document):
+        sections += _verdict_sections(document, variant)
+    if not others(document):
+        sections.append(Text("This study has one variant: there is nothing to compare it with."))
+    sections += _layout_sections(document)
+    if document["failures"]:
+        sections += [Heading("What failed"), Bullets(list(document["failures"]))]
+    sections += _assumption_sections(document)
+    sections += _provenance_sections(document)
+    sections += _repeat_sections(document)
+    name, source = document["study"]["name"], document["source"]
+    return render_page(
+        Page(
+            title=f"kernsmith: {name}",
+            subtitle=f"{source['name']} on {document['machine']['name']}, "
+            f"{document['machine']['cpu']} model",
+            sections=sections,
+            figures=document,
+            footer=(f"kernsmith {document['kernsmith']}", f"study {document['study']['digest']}"),
+        )
+    )
+
+
+def _kind(verdict: Mapping[str, Any]) -> str:
+    if not verdict["significant"]:
+        return "same"
+    return "better" if verdict["ratio"] < 1 else "worse"
+
+
+def _verdict_sections(document: Document, variant: str) -> list[Section]:
+    sections: list[Section] = [Heading(f"{variant} against {baseline(document)}")]
+    found = {v["workload"]: v for v in mixes(document, variant) if v["metric"] == MODEL_CYCLES}
+    overall = found.get("overall")
+    for line in headline(document, variant):
+        kind = _kind(overall) if overall else "same"
+        sections.append(Verdict(line, kind="neutral" if kind == "same" else kind))  # type: ignore[arg-type]
+    rows = [v for v in document["verdicts"] if v["variant"] == variant]
+    for title, chosen in (
+        ("All workloads together", [r for r in rows if r["workload"].startswith("overall")]),
+        ("Each workload", [r for r in rows if not r["workload"].startswith("overall")]),
+    ):
+        sections += [Heading(title, level=3), _verdict_table(chosen)]
+    cycles = [r for r in rows if r["metric"] == MODEL_CYCLES and r["ci"]]
+    if cycles:
+        cycles.sort(key=lambda r: (not r["workload"].startswith("overall"), r["workload"]))
+        chart = forest_plot(
+            [_interval(row) for row in cycles], f"{MODEL_CYCLES}, ratio to baseline", reference=1.0
+        )
+        sections.append(Chart(chart, f"Ratios of {MODEL_CYCLES} with their 95 % intervals"))
+    return sections
+
+
+def _interval(verdict: Mapping[str, Any]) -> Interval:
+    low, high = verdict["ci"]
+    held = " (held out)" if verdict["trained"] is False else ""
+    return Interval(
+        verdict["workload"] + held,
+        verdict["ratio"],
+        low,
+        high,
+        kind=_kind(verdict),
+        overall=verdict["workload"].startswith("overall"),
+    )
+
+
+def _verdict_table(rows: list[Mapping[str, Any]]) -> Table:
+    columns = [
+        Column("workload"),
+        Column("metric"),
+        Column("ratio", number=".4f"),
+        Column("from", number=".4f"),
+        Column("to", number=".4f"),
+        Column("p", number=".2g"),
+        Column("layout's share", number=".1%"),
+        Column("one binary each said", number=".4f"),
+        Column("layouts", number="d"),
+        Column("verdict"),
+        Column("profile"),
+    ]
+    trained = {True: "trained", False: "held out", None: ""}
+    return Table(
+        columns,
+        [
+            [
+                row["workload"],
+                row["metric"],
+                row["ratio"],
+                row["ci"][0] if row["ci"] else None,
+                row["ci"][1] if row["ci"] else None,
+                row["p"],
+                row["layout_share"],
+                row["default_ratio"],
+                row["n"],
+                judgement(row),
+                trained[row["trained"]],
+            ]
+            for row in rows
+        ],
+        caption="Ratios to the baseline, geometric means over random layouts, 95 % intervals",
+    )
+
+
+def _layout_sections(document: Document) -> list[Section]:
+    """Box plots of what layout alone does to each variant, and the order of the runs."""
+    by_variant = _mix_by_layout(document)
+    samples = {name: [v for _, v in values] for name, values in by_variant.items() if values}
+    if not samples or max(map(len, samples.values())) < 2:
+        return []
+    title = f"{MODEL_CYCLES}, geometric mean over workloads"
+    order = {name: [(float(i), v) for i, v in values] for name, values in by_variant.items()}
+    return [
+        Heading("What layout alone does"),
+        Text(
+            "Each point is one random order of the same functions of one kernel: nothing was "
+            "compiled again. One binary of each kernel is one point of each box."
+        ),
+        Chart(box_plot(samples, title), "Random layouts of each kernel"),
+        Chart(run_order_plot(order, title, "block"), "The same figures in the order of the runs"),
+    ]
+
+
+def _mix_by_layout(document: Document) -> dict[str, list[tuple[int, float]]]:
+    names = {w["name"] for w in document["workloads"]}
+    cells: dict[tuple[str, int], dict[str, float]] = {}
+    for run in document["runs"]:
+        if run["layout"] != "default" and MODEL_CYCLES in run["metrics"]:
+            cell = cells.setdefault((run["variant"], run["block"]), {})
+            cell[run["workload"]] = run["metrics"][MODEL_CYCLES]
+    values: dict[str, list[tuple[int, float]]] = {}
+    for (variant, block), cell in sorted(cells.items()):
+        if set(cell) == names and min(cell.values()) > 0:
+            product = 1.0
+            for figure in cell.values():
+                product *= figure ** (1 / len(cell))
+            values.setdefault(variant, []).append((block, product))
+    return values
+
+
+def _assumption_sections(document: Document) -> list[Section]:
+    cpu = json.dumps(document["machine"]["conditions"].get("cpu", {}), indent=1)
+    return [
+        Heading("What the model is and is not"),
+        Bullets(list(_ASSUMPTIONS)),
+        Details("The CPU model, whole", [Code(cpu)]),
+    ]
+
+
+def _provenance_sections(document: Document) -> list[Section]:
+    sections: list[Section] = [Heading("Provenance")]
+    for variant in document["variants"]:
+        made = variant["provenance"]
+        if not made:
+            continue
+        rows: list[list[str | int | float | bool | None]] = [
+            ["source", f"{document['source']['origin']} ({document['source']['digest']})"],
+            ["compiler", made["compiler"]],
+            ["linker", made["linker"]],
+            ["vmlinux SHA-256", made["vmlinux_sha256"]],
+            ["build id", made["build_id"]],
+            ["config SHA-256", made["config_sha256"]],
+            ["profile SHA-256", made["profile_sha256"] or "none"],
+            ["objects compiled", str(made["objects"])],
+            ["built", f"{made['built_at']}, in {made['seconds']} s"],
+        ]
+        table = Table([Column("what"), Column("value")], rows, caption=variant["name"])
+        command = Code(" ".join(made["command"]), caption="Command line of the build")
+        sections += [Heading(variant["name"], level=3), table, command]
+    return sections
+
+
+def _repeat_sections(document: Document) -> list[Section]:
+    sections: list[Section] = [
+        Heading("Repeat it"),
+        Text("This study, word by word; every figure comes out the same on any machine."),
+        Code(document["study"]["text"], caption="study.toml"),
+        Code("kernsmith run study.toml", caption="Run it"),
+    ]
+    for variant in document["variants"]:
+        if variant["profile"]:
+            command = variant["package_command"]
+            sections.append(Code(command, caption=f"Installable packages of {variant['name']}"))
+    return sections

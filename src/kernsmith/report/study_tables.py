@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study's result in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from kernsmith.report.plan_tables import duration
+
+Document = Mapping[str, Any]
+MODEL_CYCLES = "model_cycles"
+
+MODEL_WORDS = (
+    "model_cycles is a model: instructions and front-end events of a simulated CPU, added up. "
+    "It does not see data caches, memory or out-of-order execution; see docs/model.md."
+)
+
+
+def print_study(document: Document, console: Console) -> None:
+    """Print verdicts, failures, and where the kernel, the profile and the report are."""
+    for variant in others(document):
+        console.print(_mix_table(document, variant))
+        console.print(_workload_table(document, variant))
+        for line in headline(document, variant):
+            console.print(line, soft_wrap=True, markup=False)
+    console.print(MODEL_WORDS, soft_wrap=True, markup=False)
+    for failure in document["failures"]:
+        console.print(f"failed: {failure}", soft_wrap=True, markup=False)
+    console.print(f"took {duration(document['seconds'])}", markup=False)
+    for variant in document["variants"]:
+        if variant["profile"]:
+            console.print(f"vmlinux  {variant['vmlinux']}", soft_wrap=True, markup=False)
+            console.print(f"bzImage  {variant['bzimage']}", soft_wrap=True, markup=False)
+            console.print(f"profile  {variant['profile']}", soft_wrap=True, markup=False)
+            console.print(f"package  {variant['package_command']}", soft_wrap=True, markup=False)
+    console.print(f"report   {document['report']}", soft_wrap=True, markup=False)
+
+
+def others(document: Document) -> list[str]:
+    """Names of the variants that are compared with the baseline."""
+    return [variant["name"] for variant in document["variants"] if not variant["baseline"]]
+
+
+def baseline(document: Document) -> str:
+    """Name of the variant that the others are compared with."""
+    return next(str(v["name"]) for v in document["variants"] if v["baseline"])
+
+
+def mixes(document: Document, variant: str) -> Iterator[Mapping[str, Any]]:
+    """Verdicts of a variant over all workloads, and over trained and held-out ones."""
+    for verdict in document["verdicts"]:
+        if verdict["variant"] == variant and verdict["workload"].startswith("overall"):
+            yield verdict
+
+
+def headline(document: Document, variant: str) -> list[str]:
+    """What was found on model_cycles (or on seconds where there is no model), in words."""
+    metrics = {verdict["metric"] for verdict in mixes(document, variant)}
+    metric = MODEL_CYCLES if MODEL_CYCLES in metrics else "seconds"
+    words = {
+        "overall": "whole mix",
+        "overall-trained": "workloads trained on",
+        "overall-held-out": "workloads held out",
+    }
+    return [
+        f"{variant}: {words[verdict['workload']]}: {verdict['sentence']}"
+        for verdict in mixes(document, variant)
+        if verdict["metric"] == metric
+    ]
+
+
+def interval(verdict: Mapping[str, Any]) -> str:
+    """`0.8412 … 0.8467`, or a dash when there is one layout only."""
+    if verdict["ci"] is None:
+        return "–"
+    return f"{verdict['ci'][0]:.4f} … {verdict['ci'][1]:.4f}"
+
+
+def number(value: float | None, form: str) -> str:
+    """A formatted figure, or a dash."""
+    return "–" if value is None else format(value, form)
+
+
+def judgement(verdict: Mapping[str, Any]) -> str:
+    """One or two words: what the interval says."""
+    if verdict["p"] is None:
+        return "one layout: no verdict"
+    if not verdict["significant"]:
+        return "no significant difference"
+    return "less" if verdict["ratio"] < 1 else "more"
+
+
+_COLUMNS = ("ratio", "95 % interval", "p", "layout's share", "one binary said", "verdict")
+
+
+def _cells(verdict: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{verdict['ratio']:.4f}",
+        interval(verdict),
+        number(verdict["p"], ".2g"),
+        number(verdict["layout_share"], ".1%"),
+        number(verdict["default_ratio"], ".4f"),
+        judgement(verdict),
+    ]
+
+
+def _mix_table(document: Document, variant: str) -> Table:
+    table = Table(title=f"{variant} against {baseline(document)}: geometric mean over workloads")
+    table.add_column("mix")
+    table.add_column("metric")
+    for title in _COLUMNS:
+        table.add_column(title, justify="right")
+    for verdict in mixes(document, variant):
+        table.add_row(verdict["workload"], verdict["metric"], *_cells(verdict))
+    return table
+
+
+def _workload_table(document: Document, variant: str) -> Table:
+    table = Table(title=f"{variant} against {baseline(document)}: {MODEL_CYCLES} by workload")
+    table.add_column("workload")
+    for title in _COLUMNS:
+        table.add_column(title, justify="right")
+    for verdict in document["verdicts"]:
+        mine = verdict["variant"] == variant and not verdict["workload"].startswith("overall")
+        if mine and verdict["metric"] == MODEL_CYCLES:
+            held = " (held out)" if verdict["trained"] is False else ""
+            table.add_row(verdict["workload"] + held, *_cells(verdict))
+    return table

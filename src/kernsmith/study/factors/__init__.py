@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a study can vary. Each module here is one factor; a new factor is a new module.
+
+A module has a constant `FACTOR`. Config symbols are the one open-ended family: a factor that
+is named `CONFIG_…` sets that symbol (see `config_symbol`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from kernsmith.study.factors import config_symbol
+from kernsmith.study.factors.protocol import Factor, LevelError
+
+__all__ = ["Factor", "LevelError", "factor_names", "find_factor"]
+
+
+@cache
+def _registry() -> dict[str, Factor]:
+    factors = {}
+    for module in pkgutil.iter_modules(__path__):
+        found = importlib.import_module(f"{__name__}.{module.name}")
+        if isinstance(factor := getattr(found, "FACTOR", None), Factor):
+            factors[factor.name] = factor
+    return factors
+
+
+def factor_names() -> list[str]:
+    """The factors that a study file may name, sorted."""
+    return sorted(_registry())
+
+
+def find_factor(name: str) -> Factor:
+    """The factor with this name.
+
+    Raises:
+        LevelError: no such factor; the message lists those that exist.
+    """
+    if name.startswith("CONFIG_"):
+        return config_symbol.factor_of(name)
+    try:
+        return _registry()[name]
+    except KeyError:
+        known = ", ".join(factor_names())
+        raise LevelError(
+            f"unknown factor {name!r}: allowed are {known}, and CONFIG_… symbols"
+        ) from None

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`compiler`: the C compiler and its binutils, by the name of its program (`clang-22`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from kernsmith.study.factors.protocol import Factor, LevelError
+
+
+def _check(level: str) -> None:
+    if not re.fullmatch(r"(clang|gcc)(-\d+)?|/.+", level):
+        raise LevelError(
+            f"factor 'compiler' has no level {level!r}: allowed are names such as clang-22 or "
+            "gcc-12, or an absolute path"
+        )
+
+
+FACTOR = Factor(
+    name="compiler",
+    description="the compiler's program: clang-22, gcc-12, or an absolute path",
+    apply=lambda variant, level: replace(variant, compiler=level),
+    check=_check,
+)

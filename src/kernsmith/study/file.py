@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Study files: TOML in, a Study out; and the way back, so that a study can be repeated."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from kernsmith.errors import UserError
+from kernsmith.study.factors import find_factor
+from kernsmith.study.study import Design, Study
+
+
+def _as_text(value: object) -> object:
+    """Levels may be written as numbers or booleans: `alignment = [32, 64]`, `[true, false]`."""
+    if isinstance(value, bool):
+        return "y" if value else "n"
+    return str(value) if isinstance(value, int) else value
+
+
+Level = Annotated[str, BeforeValidator(_as_text)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourceTable(_Table):
+    """[source]: what is built, and with what in every variant."""
+
+    use: str
+    config: str = "lab"
+    compiler: str = "clang-22"
+    options: dict[str, Level] = Field(default_factory=dict)
+    flags: list[str] = Field(default_factory=list)
+
+
+class MachineTable(_Table):
+    """[machine]: where kernels boot."""
+
+    use: str = "tcg"
+    cpu: str = "skylake"
+
+
+class WorkloadsTable(_Table):
+    """[workloads]: what runs in the guest.
+
+    `train` names those that profiles come from; `profile` is a file to use instead of training.
+    """
+
+    use: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
+    train: list[str] = Field(default_factory=list)
+    profile: str = ""
+
+
+class DesignTable(_Table):
+    """[design]: how often and in which order."""
+
+    layouts: int = Field(8, ge=0, le=10_000)
+    replicates: int = Field(1, ge=1, le=10_000)
+    seed: int = 1
+    alpha: float = Field(0.05, gt=0, lt=1)
+
+
+class StudyFile(_Table):
+    """A whole study file."""
+
+    source: SourceTable
+    machine: MachineTable = Field(default_factory=MachineTable)
+    workloads: WorkloadsTable = Field(default_factory=WorkloadsTable)
+    factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(default_factory=dict)
+    design: DesignTable = Field(default_factory=lambda: DesignTable.model_validate({}))
+
+
+def read_study(path: Path) -> Study:
+    """The study that a TOML file describes.
+
+    Raises:
+        UserError: the file cannot be read, or a key is unknown, missing or out of its range; the
+            message names the file, the key and what is allowed.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read the study {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not TOML: {error}") from None
+    return study_from_tables(tables, origin=str(path), name=path.stem)
+
+
+def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Study:
+    """The study in parsed TOML tables; `origin` is what errors call the file."""
+    try:
+        file = StudyFile.model_validate(tables)
+    except ValidationError as error:
+        raise UserError(f"{origin}: {_first_problem(error)}") from None
+    for factor, levels in file.factors.items():
+        for level in levels:
+            find_factor(factor).check(level)
+        if len(set(levels)) < len(levels):
+            raise UserError(f"{origin}: factors.{factor} names a level twice")
+    return Study(
+        name=name,
+        source=file.source.use,
+        config=file.source.config,
+        compiler=file.source.compiler,
+        options=tuple(sorted((_symbol(k), v) for k, v in file.source.options.items())),
+        flags=tuple(file.source.flags),
+        machine=file.machine.use,
+        cpu=file.machine.cpu,
+        workloads=tuple(file.workloads.use),
+        train=tuple(file.workloads.train),
+        profile=file.workloads.profile,
+        factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
+        design=Design(**file.design.model_dump()),
+    )
+
+
+def _symbol(name: str) -> str:
+    return name.removeprefix("CONFIG_")
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        allowed = ", ".join(_keys_beside(first["loc"]))
+        return f"unknown key {key}: allowed are {allowed}"
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def _keys_beside(loc: tuple[int | str, ...]) -> list[str]:
+    table: type[BaseModel] = StudyFile
+    for part in loc[:-1]:
+        inner = table.model_fields[str(part)].annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            table = inner
+    return list(table.model_fields)
+
+
+def write_study(study: Study) -> str:
+    """The study as TOML text that `read_study` reads back to an equal study."""
+    quote = json.dumps
+    lines = ["[source]", f"use = {quote(study.source)}", f"config = {quote(study.config)}"]
+    lines.append(f"compiler = {quote(study.compiler)}")
+    if study.flags:
+        lines.append(f"flags = {quote(list(study.flags))}")
+    if study.options:
+        pairs = ", ".join(f"{symbol} = {quote(value)}" for symbol, value in study.options)
+        lines.append(f"options = {{ {pairs} }}")
+    lines += ["", "[machine]", f"use = {quote(study.machine)}", f"cpu = {quote(study.cpu)}"]
+    lines += ["", "[workloads]", f"use = {quote(list(study.workloads))}"]
+    if study.train:
+        lines.append(f"train = {quote(list(study.train))}")
+    if study.profile:
+        lines.append(f"profile = {quote(study.profile)}")
+    if study.factors:
+        lines += ["", "[factors]"]
+        lines += [f"{name} = {quote(list(levels))}" for name, levels in study.factors]
+    design = study.design
+    lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
+    lines += [f"seed = {design.seed}", f"alpha = {design.alpha}", ""]
+    return "\n".join(lines)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From a study to the trials it consists of, in the order in which they run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from kernsmith.errors import UserError
+from kernsmith.study.factors import find_factor
+from kernsmith.study.study import Study
+from kernsmith.study.variant import Variant
+
+
+@dataclass(frozen=True)
+class Layout:
+    """An order of functions that is applied when linking.
+
+    kind: `default` (as the objects come), `random` (argument: the seed) or `profile`
+    (argument: the path of an order file, one symbol a line).
+    """
+
+    kind: str = "default"
+    argument: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """From `default`, `random:SEED` or `profile:FILE`.
+
+        Raises:
+            UserError: anything else.
+        """
+        kind, _, argument = text.partition(":")
+        if kind == "default" and not argument:
+            return cls()
+        if kind in ("random", "profile") and argument:
+            return cls(kind, argument)
+        raise UserError(
+            f"no layout is called {text!r}: allowed are default, random:SEED and profile:FILE"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.argument}" if self.argument else self.kind
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One planned run.
+
+    block: trials of one block run next to each other, in random order; 0 holds the default
+        layouts, the others one random layout of every variant each.
+    position: place in the order of the whole study, from 0.
+    """
+
+    variant: Variant
+    layout: Layout
+    workload: str
+    machine: str
+    cpu: str
+    replicate: int
+    block: int
+    position: int
+
+
+def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
+    """All combinations of factor levels; the first is the baseline.
+
+    train: names of the workloads that profiles are trained on.
+
+    Raises:
+        LevelError: unknown factor or level.
+    """
+    base = Variant(
+        source=study.source,
+        config=study.config,
+        compiler=study.compiler,
+        options=study.options,
+        flags=study.flags,
+    )
+    names = [name for name, _ in study.factors]
+    variants = []
+    for levels in product(*(levels for _, levels in study.factors)):
+        variant = replace(base, levels=tuple(zip(names, levels, strict=True)))
+        for name, level in variant.levels:
+            factor = find_factor(name)
+            factor.check(level)
+            variant = factor.apply(variant, level)
+        variants.append(_with_profile(variant, study.profile, train))
+    return tuple(variants)
+
+
+def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:
+    if variant.profile is None:
+        return variant
+    names = () if file else tuple(train)
+    return replace(variant, profile=replace(variant.profile, file=file, train=names))
+
+
+def plan_trials(
+    study: Study, variants: Sequence[Variant], workloads: Sequence[str]
+) -> tuple[Trial, ...]:
+    """The trials in the order in which they run: randomised blocks, reproducible by the seed.
+
+    Each replicate of the default layouts is a block, and so is each replicate of each random
+    layout. Variants are paired in a block: the same seed shuffles the functions that two
+    variants have in common into the same order. Labels draw layouts of their own.
+    """
+    shuffle = random.Random(f"order:{study.design.seed}")
+    trials: list[Trial] = []
+    block = 0
+    for index in range(study.design.layouts + 1):
+        for replicate in range(study.design.replicates):
+            members = [
+                Trial(
+                    variant=variant,
+                    layout=_layout(study.design.seed, variant.label, index),
+                    workload=workload,
+                    machine=study.machine,
+                    cpu=study.cpu,
+                    replicate=replicate,
+                    block=block,
+                    position=0,
+                )
+                for variant in variants
+                for workload in workloads
+            ]
+            shuffle.shuffle(members)
+            trials += members
+            block += 1
+    return tuple(replace(trial, position=position) for position, trial in enumerate(trials))
+
+
+def _layout(seed: int, label: str, index: int) -> Layout:
+    if index == 0:
+        return Layout()
+    prefix = f"{label}." if label else ""
+    return Layout("random", f"{prefix}{seed}.{index}")

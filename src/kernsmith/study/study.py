@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study: factors × workloads × machine × design, as a frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from kernsmith.study.variant import digest_of
+
+
+@dataclass(frozen=True)
+class Design:
+    """How often and in which order.
+
+    layouts: random layouts of each variant, besides the default one.
+    replicates: runs of each trial; 1 on a machine without noise.
+    seed: of the random layouts and of the order of trials.
+    alpha: the error rate of verdicts; intervals have 1 - alpha confidence.
+    """
+
+    layouts: int = 8
+    replicates: int = 1
+    seed: int = 1
+    alpha: float = 0.05
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is compared with what, on which workloads, where and how.
+
+    workloads, train: names of workloads or of sets of them; an empty `train` means all workloads
+        of the study.
+    profile: a profile that the user brings instead of training; empty when kernsmith trains.
+    factors: factor names with their levels; the first level of each is the baseline.
+    options, flags: config symbols and compiler flags of every variant.
+    """
+
+    source: str
+    config: str
+    factors: tuple[tuple[str, tuple[str, ...]], ...]
+    workloads: tuple[str, ...] = ("lab",)
+    train: tuple[str, ...] = ()
+    profile: str = ""
+    machine: str = "tcg"
+    cpu: str = "skylake"
+    compiler: str = "clang-22"
+    options: tuple[tuple[str, str], ...] = ()
+    flags: tuple[str, ...] = ()
+    design: Design = field(default_factory=Design)
+    name: str = "study"
+
+    @property
+    def digest(self) -> str:
+        """Identity of the study: everything but its name."""
+        fields = asdict(self)
+        del fields["name"]
+        return digest_of(fields)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A variant is one way to build a source: a frozen value without files or processes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ProfileRequest:
+    """Which profile a variant is built with.
+
+    kind: the consumer of the profile (`autofdo`).
+    train: names of the workloads whose exact branch counts are used, in catalogue order.
+    file: a profile that the user brings instead of training; empty when kernsmith trains.
+    """
+
+    kind: str
+    train: tuple[str, ...] = ()
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Everything that decides what the compiler and the linker are told.
+
+    source and config are kept as the user wrote them (`debian:7.3`, `lab`); the kernel that is
+    built from a variant is addressed by their content, not by these words.
+
+    options: kernel config symbols without `CONFIG_` and their values, sorted by symbol.
+    flags: what is added to KCFLAGS, in order.
+    label: a name that changes nothing in the kernel; two labels draw different layouts.
+    levels: the factor levels that made this variant, for tables; not part of its identity.
+    """
+
+    source: str
+    config: str
+    compiler: str = "clang-22"
+    options: tuple[tuple[str, str], ...] = ()
+    flags: tuple[str, ...] = ()
+    profile: ProfileRequest | None = None
+    label: str = ""
+    levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+    @property
+    def name(self) -> str:
+        """Short name for tables: `profile=autofdo march=znver3`, or `default` without factors."""
+        return " ".join(f"{factor}={level}" for factor, level in self.levels) or "default"
+
+    def with_option(self, symbol: str, value: str) -> Variant:
+        """The same variant with one config symbol set."""
+        options = dict(self.options) | {symbol: value}
+        return replace(self, options=tuple(sorted(options.items())))
+
+    def with_flags(self, *flags: str) -> Variant:
+        """The same variant with flags appended to KCFLAGS."""
+        return replace(self, flags=(*self.flags, *flags))
+
+    @property
+    def trainer(self) -> Variant:
+        """The variant whose kernel is run to collect this variant's profile."""
+        return replace(self, profile=None, label="", levels=())
+
+    def identity(self) -> dict[str, Any]:
+        """What distinguishes kernels: everything but names for people."""
+        fields = asdict(self)
+        for name in ("label", "levels"):
+            del fields[name]
+        return fields
+
+
+def digest_of(value: object) -> str:
+    """SHA-256 in hexadecimal of a JSON-able value, independent of key order."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
