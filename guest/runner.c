@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runner.h"
+
+#include "application.h"
+#include "failure.h"
+#include "marker.h"
+#include "partner.h"
+#include "workload.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+/* Seconds of the wall clock, and of CPU time of this process, its partners and its children. */
+struct times {
+	double wall;
+	double user;
+	double sys;
+};
+
+static double seconds(struct timespec t)
+{
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double of_timeval(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
+
+/*
+ * The kernel tells the CPU time of a running partner, but not how it is divided. A partner does
+ * nothing but system calls, so all of it counts as system time.
+ */
+static struct times now(void)
+{
+	struct rusage self, children;
+	struct timespec wall;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	clock_gettime(CLOCK_MONOTONIC, &wall);
+	return (struct times){
+		.wall = seconds(wall),
+		.user = of_timeval(self.ru_utime) + of_timeval(children.ru_utime),
+		.sys = of_timeval(self.ru_stime) + of_timeval(children.ru_stime) +
+		       seconds(partners_time()),
+	};
+}
+
+static int play(const struct workload *w, unsigned first, unsigned count)
+{
+	int error = 0;
+
+	for (unsigned i = first; i < first + count && !error; i++) {
+		application_run(w->application);
+		error = w->round(i);
+	}
+	return error;
+}
+
+static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
+{
+	MARK(MARKER_ARM);
+	int error = play(w, 0, warmup);
+
+	if (error)
+		return error;
+	struct times begin = now();
+
+	MARK(MARKER_BEGIN);
+	error = play(w, warmup, rounds);
+	MARK(MARKER_END);
+	struct times end = now();
+
+	if (error)
+		return error;
+	printf("kernsmith: metric seconds=%.9f\n", end.wall - begin.wall);
+	printf("kernsmith: metric user_seconds=%.9f\n", end.user - begin.user);
+	printf("kernsmith: metric sys_seconds=%.9f\n", end.sys - begin.sys);
+	return 0;
+}
+
+int run_workload(const char *name, long rounds, long warmup)
+{
+	const struct workload *w = workload_find(name);
+	int error = w ? 0 : EINVAL;
+
+	signal(SIGPIPE, SIG_IGN);
+	application_prepare();
+	printf("kernsmith: begin %s\n", name);
+	fflush(stdout);
+	if (!w) {
+		printf("kernsmith: end %s status=%d unknown workload\n", name, error);
+		return error;
+	}
+	if (w->set_up)
+		error = w->set_up();
+	if (!error)
+		error = measure(w, rounds < 0 ? w->rounds : (unsigned)rounds,
+				warmup < 0 ? w->warmup : (unsigned)warmup);
+	if (w->tear_down)
+		w->tear_down();
+	int partners = partners_wait();
+
+	if (!error && partners) {
+		errno = partners;
+		error = failed("a partner process");
+	}
+	printf("kernsmith: end %s status=%d%s%s\n", name, error, error ? " " : "",
+	       error ? failure_text() : "");
+	fflush(stdout);
+	return error;
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The guest's root file system: a `newc` cpio archive that the kernel unpacks at boot.
+
+Format: Documentation/driver-api/early-userspace/buffer-format.rst in the kernel source.
+It is not compressed: unpacking would only make every boot longer.
+"""
+
+import hashlib
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.errors import UserError
+
+_MAGIC = b"070701"
+_END = "TRAILER!!!"
+_DIRECTORIES = ("dev", "proc", "run", "sys", "tmp")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    mode: int
+    data: bytes = b""
+    device: tuple[int, int] = (0, 0)
+
+
+def build_initramfs(init: Path) -> bytes:
+    """The archive with ``init`` as ``/init``; equal bytes for equal programs, whenever it is made.
+
+    Besides it: ``/dev/console`` and ``/dev/null`` (the kernel opens the first one for ``/init``
+    before anything is mounted), and empty folders to mount on. Owner is root, every time stamp 0.
+
+    Raises:
+        UserError: ``init`` is not there or cannot be read.
+    """
+    try:
+        program = init.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"the guest program {init} cannot be read ({error.strerror}); build it with: make setup"
+        ) from None
+    entries = [
+        *(_Entry(name, stat.S_IFDIR | 0o755) for name in _DIRECTORIES),
+        _Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
+        _Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
+        _Entry("init", stat.S_IFREG | 0o755, program),
+    ]
+    archive = b"".join(_member(inode, entry) for inode, entry in enumerate(entries, start=1))
+    archive += _member(0, _Entry(_END, 0))
+    return archive + b"\0" * (-len(archive) % 512)
+
+
+def digest(archive: bytes) -> str:
+    """SHA-256 of an archive, in hexadecimal: what a run names as its guest."""
+    return hashlib.sha256(archive).hexdigest()
+
+
+def _member(inode: int, entry: _Entry) -> bytes:
+    name = entry.name.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(entry.mode) else 1
+    owner = group = modified = major = minor = checksum = 0
+    fields = (
+        inode,
+        entry.mode,
+        owner,
+        group,
+        links,
+        modified,
+        len(entry.data),
+        major,
+        minor,
+        *entry.device,
+        len(name),
+        checksum,
+    )
+    header = _MAGIC + b"".join(b"%08x" % field for field in fields)
+    return _padded(header + name) + _padded(entry.data)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + b"\0" * (-len(data) % 4)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The catalogue of workloads. It is the guest program's own: `kernsmith-guest --list`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from kernsmith import process
+from kernsmith.errors import KernsmithError, UserError
+from kernsmith.paths import shipped
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What runs in the guest.
+
+    sets: names of the sets that it belongs to.
+    rounds, warmup: default amounts of work in the region of interest and before it.
+    needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
+    """
+
+    name: str
+    sets: tuple[str, ...]
+    description: str
+    rounds: int
+    warmup: int
+    needs: tuple[str, ...]
+
+    def missing(self, symbols: Mapping[str, str]) -> tuple[str, ...]:
+        """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks."""
+        return tuple(
+            need for need in self.needs if symbols.get(need.removeprefix("CONFIG_"), "n") == "n"
+        )
+
+
+class UnknownWorkload(UserError):
+    """A name that is neither a workload nor a set. The message lists what is allowed."""
+
+    def __init__(self, name: str, sets: Sequence[str], workloads: Sequence[str]) -> None:
+        self.name = name
+        super().__init__(
+            f"there is no workload {name!r}: allowed are the sets {', '.join(sets)} "
+            f"and the workloads {', '.join(workloads)}"
+        )
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All workloads of a guest program, in its order."""
+
+    workloads: tuple[Workload, ...]
+
+    def __iter__(self) -> Iterator[Workload]:
+        return iter(self.workloads)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all workloads."""
+        return tuple(workload.name for workload in self.workloads)
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Names of all sets, sorted."""
+        return tuple(sorted({name for workload in self.workloads for name in workload.sets}))
+
+    def select(self, names: Sequence[str]) -> tuple[Workload, ...]:
+        """The workloads that are named or are in a set that is named: once each, in catalogue order.
+
+        Raises:
+            UnknownWorkload: a name is neither.
+        """
+        wanted: set[str] = set()
+        for name in names:
+            found = {w.name for w in self.workloads if name == w.name or name in w.sets}
+            if not found:
+                raise UnknownWorkload(name, self.sets, self.names)
+            wanted |= found
+        return tuple(workload for workload in self.workloads if workload.name in wanted)
+
+
+def guest_program() -> Path:
+    """Where the build puts the guest program."""
+    return shipped("build", "guest", "kernsmith-guest")
+
+
+def load_catalogue(program: Path | None = None) -> Catalogue:
+    """The catalogue of a guest program (the built one by default).
+
+    Raises:
+        UserError: the program has not been built.
+        KernsmithError: it prints something else than a catalogue.
+    """
+    path = program or guest_program()
+    if not path.is_file():
+        raise UserError(f"the guest program {path} has not been built; build it with: make setup")
+    done = process.run([path, "--list"], log=None, timeout=10)
+    return parse_catalogue(done.output)
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+    name: str
+    sets: tuple[str, ...]
+    description: str
+    rounds: int
+    warmup: int
+    needs: tuple[str, ...]
+
+
+class _Listing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    workloads: tuple[_Entry, ...]
+
+
+def parse_catalogue(text: str) -> Catalogue:
+    """The catalogue from the JSON that `kernsmith-guest --list` prints.
+
+    Raises:
+        KernsmithError: the text is not a catalogue, or two workloads or a workload and a set share
+            a name.
+    """
+    try:
+        listing = _Listing.model_validate_json(text)
+    except ValidationError as error:
+        raise KernsmithError(f"the guest program lists no catalogue: {error}") from None
+    catalogue = Catalogue(tuple(Workload(**dict(entry)) for entry in listing.workloads))
+    taken = [*catalogue.names, *catalogue.sets]
+    twice = sorted({name for name in taken if taken.count(name) > 1})
+    if twice:
+        raise KernsmithError(f"the guest program uses a name twice: {', '.join(twice)}")
+    return catalogue
