@@ -68,7 +68,7 @@ class Catalogue:
         return tuple(sorted({name for workload in self.workloads for name in workload.sets}))
 
     def select(self, names: Sequence[str]) -> tuple[Workload, ...]:
-        """The workloads that are named or are in a set that is named: once each, in catalogue order.
+        """The workloads that are named or in a named set: once each, in catalogue order.
 
         Raises:
             UnknownWorkload: a name is neither.

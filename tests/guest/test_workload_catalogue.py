@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernsmith.errors import KernsmithError, UserError
+from kernsmith.guest import Catalogue, UnknownWorkload, Workload, load_catalogue
+from kernsmith.guest.workloads import parse_catalogue
+
+LAB = {
+    "afalg-cipher",
+    "afalg-hash",
+    "context-switch",
+    "exec",
+    "file",
+    "fork",
+    "mmap",
+    "null-syscall",
+    "pipe",
+    "select",
+    "signal",
+    "tcp-latency",
+    "tcp-stream",
+    "unix-socket",
+}
+
+
+def entry(name: str, *sets: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "sets": list(sets),
+        "description": f"does {name}",
+        "rounds": 10,
+        "warmup": 1,
+        "needs": ["CONFIG_NET", "CONFIG_UNIX"],
+    }
+
+
+def catalogue(*entries: dict[str, Any]) -> Catalogue:
+    return parse_catalogue(json.dumps({"workloads": list(entries)}))
+
+
+@pytest.fixture
+def small() -> Catalogue:
+    return catalogue(entry("read", "lab", "fs"), entry("fork", "lab"), entry("nat", "router"))
+
+
+def test_an_entry_becomes_a_workload() -> None:
+    assert catalogue(entry("read", "lab")).workloads == (
+        Workload("read", ("lab",), "does read", 10, 1, ("CONFIG_NET", "CONFIG_UNIX")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "selected"),
+    [
+        (["lab"], ["read", "fork"]),
+        (["nat"], ["nat"]),
+        (["nat", "fs"], ["read", "nat"]),
+        (["fork", "lab", "fork"], ["read", "fork"]),
+        ([], []),
+    ],
+)
+def test_select_takes_sets_and_names_and_keeps_the_order_of_the_catalogue(
+    small: Catalogue, names: list[str], selected: list[str]
+) -> None:
+    assert [workload.name for workload in small.select(names)] == selected
+
+
+def test_an_unknown_name_is_answered_with_what_is_allowed(small: Catalogue) -> None:
+    with pytest.raises(UnknownWorkload) as raised:
+        small.select(["lab", "raed"])
+    assert raised.value.name == "raed"
+    assert str(raised.value) == (
+        "there is no workload 'raed': allowed are the sets fs, lab, router "
+        "and the workloads read, fork, nat"
+    )
+    assert raised.value.exit_code == 2
+
+
+def test_a_workload_names_what_a_kernel_lacks(small: Catalogue) -> None:
+    read = small.select(["read"])[0]
+    assert read.missing({"NET": "y", "UNIX": "m"}) == ()
+    assert read.missing({"NET": "y", "UNIX": "n"}) == ("CONFIG_UNIX",)
+    assert read.missing({}) == ("CONFIG_NET", "CONFIG_UNIX")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"workloads": [{"name": "x"}]}', "usage: nonsense"])
+def test_what_is_no_catalogue_is_refused(text: str) -> None:
+    with pytest.raises(KernsmithError, match="lists no catalogue"):
+        parse_catalogue(text)
+
+
+def test_a_name_has_one_meaning() -> None:
+    with pytest.raises(KernsmithError, match="a name twice: lab, read"):
+        catalogue(entry("read", "lab"), entry("read"), entry("lab"))
+
+
+def test_a_program_that_was_not_built_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has not been built"):
+        load_catalogue(tmp_path / "kernsmith-guest")
+
+
+def test_the_shipped_catalogue(program: Path) -> None:
+    shipped = load_catalogue(program)
+    assert {workload.name for workload in shipped.select(["lab"])} == LAB
+    for workload in shipped:
+        assert workload.rounds >= 10 * workload.warmup > 0
+        assert all(need.startswith("CONFIG_") for need in workload.needs)
