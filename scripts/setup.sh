@@ -12,7 +12,8 @@ unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS
 readonly STATE=build/setup
 readonly PACKAGES=(
     bc bison build-essential busybox-static ca-certificates ccache cpio flex git kmod libelf-dev
-    libssl-dev rsync xz-utils zstd chromium chromium-driver
+    libssl-dev rsync xz-utils zstd
+    chromium chromium-driver gpg gpg-agent # what tests need
 )
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
 

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this machine can do, and what it lacks, each with the command that mends it.
+
+Everything is tried, not looked up: compilers are asked for their version, the tracer is loaded by
+QEMU, and KVM has to boot a guest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith import paths, process
+from kernsmith.errors import KernsmithError, ProgramMissing
+from kernsmith.machine.kvm_probe import QEMU, boot_kernel, boot_probe
+
+OK = "ok"
+MISSING = "missing"
+LIMITED = "limited"
+
+CLANG_FOR_PROFILES = 19
+QEMU_OLDEST = 10
+_DISK_GIB = 15.0
+_MEMORY_GIB = 4.0
+# Under another hypervisor QEMU may fail to set the MSR of arch-capabilities.
+_KVM_CPUS = ("host", "host,arch-capabilities=off")
+_SETUP = "make setup"
+_TRACER = "target/release/libkernsmith_tracer.so"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    status: `ok`; `missing` (kernsmith's main job needs it); `limited` (works without it).
+    detail: what was seen.
+    remedy: the command or step that mends it; empty when nothing is to be mended.
+    """
+
+    name: str
+    status: str
+    detail: str
+    remedy: str = ""
+
+
+def examine(progress: Callable[[str], None] = lambda name: None) -> tuple[Finding, ...]:
+    """Look at everything, in the order in which the main job needs it. Takes some seconds.
+
+    progress: called with the name of what is looked at next.
+    """
+    findings: list[Finding] = []
+    for name, look in _CHECKS:
+        progress(name)
+        try:
+            findings += look()
+        except ProgramMissing as missing:
+            findings.append(Finding(name, MISSING, f"{missing.program} is not installed", _SETUP))
+        except KernsmithError as error:
+            findings.append(Finding(name, MISSING, str(error).splitlines()[0], _SETUP))
+    return tuple(findings)
+
+
+def _compilers() -> Iterator[Finding]:
+    best = 0
+    for program in _on_path(r"(clang|gcc)(-\d+)?"):
+        banner = _first_line(program)
+        version = _major(banner)
+        detail = banner
+        if "clang" in program.name:
+            best = max(best, version)
+            if version < CLANG_FOR_PROFILES:
+                detail += f" (too old for AutoFDO and Propeller: those need {CLANG_FOR_PROFILES})"
+        yield Finding(program.name, OK, detail)
+    if best < CLANG_FOR_PROFILES:
+        yield Finding("clang", MISSING, f"no clang {CLANG_FOR_PROFILES} or newer", _SETUP)
+
+
+def _llvm_tools() -> Iterator[Finding]:
+    for pattern, needed_for in (
+        ("ld.lld", "linking and layouts"),
+        ("llvm-profgen", "AutoFDO profiles"),
+    ):
+        best = 0
+        for program in _on_path(rf"{re.escape(pattern)}(-\d+)?"):
+            line = _version_line(program)
+            best = max(best, _major(line))
+            yield Finding(program.name, OK, line)
+        if best < CLANG_FOR_PROFILES:
+            detail = f"no version {CLANG_FOR_PROFILES} or newer; needed for {needed_for}"
+            yield Finding(pattern, MISSING, detail, _SETUP)
+
+
+def _qemu() -> Iterator[Finding]:
+    banner = _first_line(process.find(QEMU))
+    version = _major(banner)
+    if version < QEMU_OLDEST:
+        detail = f"{banner}; the tracer needs {QEMU_OLDEST} or newer"
+        yield Finding("QEMU", MISSING, detail, _SETUP)
+    else:
+        yield Finding("QEMU", OK, banner)
+
+
+def _tracer() -> Iterator[Finding]:
+    tracer = paths.shipped(_TRACER)
+    if not tracer.exists():
+        yield Finding("tracer", MISSING, "not built yet", _SETUP)
+        return
+    models = sorted(paths.shipped("cpus").glob("*.toml"))
+    if not models:
+        yield Finding("tracer", MISSING, "there is no cpu model in cpus/", _SETUP)
+        return
+    with tempfile.TemporaryDirectory(prefix="kernsmith-") as folder:
+        plugin = f"{tracer},cpu={models[0]},out={folder}/counters.json"
+        options = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
+        booted = boot_probe([*options, "-cpu", "max", "-plugin", plugin])
+    if booted.ok:
+        yield Finding("tracer", OK, "QEMU loads it and runs a guest under it")
+    else:
+        yield Finding("tracer", MISSING, booted.detail, _SETUP)
+
+
+def _kvm() -> Iterator[Finding]:
+    device = Path("/dev/kvm")
+    instead = "not needed for --machine tcg"
+    if not device.exists():
+        remedy = "modprobe kvm_intel or kvm_amd, or turn virtualisation on in the firmware"
+        yield Finding("KVM", LIMITED, f"there is no /dev/kvm; {instead}", remedy)
+        return
+    if not os.access(device, os.R_OK | os.W_OK):
+        remedy = 'sudo usermod -aG kvm "$USER", then log in again'
+        yield Finding("KVM", LIMITED, f"/dev/kvm may not be opened by you; {instead}", remedy)
+        return
+    for cpu in _KVM_CPUS:
+        accelerator = ["-accel", "kvm", "-cpu", cpu]
+        booted = boot_probe(accelerator)
+        if booted.ok:
+            break
+    if booted.ok and (vmlinux := _newest_kernel()):
+        booted = boot_kernel(vmlinux, accelerator)
+    if booted.ok:
+        yield Finding("KVM", OK, booted.detail)
+    else:
+        remedy = "use --machine tcg here; KVM needs a host with full hardware virtualisation"
+        yield Finding("KVM", LIMITED, f"/dev/kvm opens, but {booted.detail}", remedy)
+
+
+def _newest_kernel() -> Path | None:
+    built = [path.parent / "vmlinux" for path in paths.kernels().glob("*/provenance.json")]
+    there = [path for path in built if path.exists()]
+    return max(there, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def branch_records(
+    devices: Path = Path("/sys/bus/event_source/devices"), cpuinfo: Path = Path("/proc/cpuinfo")
+) -> Finding:
+    """Whether the CPU's own branch records (LBR, BRS) can be sampled, from what the kernel shows.
+
+    `caps/branches` of the CPU's PMU is the number of records (Documentation/ABI/testing/
+    sysfs-bus-event_source-devices-caps); the flags are those of arch/x86/include/asm/cpufeatures.h.
+    """
+    name = "branch records"
+    remedy = "none needed: the tracer writes exact profiles (a virtual machine rarely has a PMU)"
+    pmus = [path for path in (devices / "cpu", devices / "cpu_core") if path.is_dir()]
+    flags = re.search(r"^flags\s*:(.*)$", _text(cpuinfo), re.MULTILINE)
+    known = ("arch_lbr", "brs", "amd_lbr_v2", "arch_perfmon", "perfctr_core")
+    seen = [flag for flag in known if flags and flag in flags[1].split()]
+    if not pmus:
+        shown = f"flags: {' '.join(seen)}" if seen else "nor does the CPU announce one"
+        detail = f"the kernel offers no hardware PMU ({devices}/cpu is absent; {shown})"
+        return Finding(name, LIMITED, detail, remedy)
+    for pmu in pmus:
+        count = _text(pmu / "caps" / "branches").strip()
+        if count.isdigit() and int(count) > 0:
+            return Finding(name, OK, f"{pmu.name}: {count} branch records a sample")
+    if any(flag in seen for flag in ("brs", "amd_lbr_v2", "arch_lbr")):
+        return Finding(name, OK, f"a PMU is there, and the CPU announces {' '.join(seen)}")
+    return Finding(name, LIMITED, "a PMU is there, but no branch records (caps/branches)", remedy)
+
+
+def _branch_records() -> Iterator[Finding]:
+    yield branch_records()
+
+
+def _ccache() -> Iterator[Finding]:
+    try:
+        yield Finding("ccache", OK, _first_line(process.find("ccache")))
+    except ProgramMissing as missing:
+        detail = "not installed: every build starts from nothing"
+        yield Finding("ccache", LIMITED, detail, missing.remedy)
+
+
+def _space() -> Iterator[Finding]:
+    folder = paths.cache_root()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free / 2**30
+    detail = f"{free:.0f} GiB free for {paths.cache_root()}"
+    if free >= _DISK_GIB:
+        yield Finding("disk", OK, detail)
+    else:
+        remedy = f"free some, or put KERNSMITH_CACHE on a disk with {_DISK_GIB:.0f} GiB"
+        yield Finding("disk", LIMITED, detail, remedy)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    detail = f"{memory:.0f} GiB for {os.cpu_count()} CPUs"
+    if memory >= _MEMORY_GIB:
+        yield Finding("memory", OK, detail)
+    else:
+        remedy = f"linking a kernel with LTO or Propeller takes up to {_MEMORY_GIB:.0f} GiB"
+        yield Finding("memory", LIMITED, detail, remedy)
+
+
+_CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+    ("compilers", _compilers),
+    ("LLVM tools", _llvm_tools),
+    ("QEMU", _qemu),
+    ("tracer", _tracer),
+    ("KVM", _kvm),
+    ("branch records", _branch_records),
+    ("ccache", _ccache),
+    ("space", _space),
+)
+
+
+def _on_path(pattern: str) -> list[Path]:
+    """All programs on PATH whose whole name matches, each name once, sorted."""
+    found: dict[str, Path] = {}
+    for folder in os.get_exec_path():
+        if not Path(folder).is_dir():
+            continue
+        for entry in Path(folder).iterdir():
+            if re.fullmatch(pattern, entry.name) and os.access(entry, os.X_OK):
+                found.setdefault(entry.name, entry)
+    return [found[name] for name in sorted(found)]
+
+
+def _version_line(program: Path) -> str:
+    """The line of `--version` that has the version (LLVM's tools print their name first)."""
+    lines = process.run([program, "--version"], log=None, timeout=30).output.splitlines()
+    return next((line.strip() for line in lines if re.search(r"\d+\.\d+", line)), "")
+
+
+def _first_line(program: Path) -> str:
+    return process.run([program, "--version"], log=None, timeout=30).output.splitlines()[0].strip()
+
+
+def _major(banner: str) -> int:
+    found = re.search(r"(\d+)\.\d+", banner)
+    return int(found[1]) if found else 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
