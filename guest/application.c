@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-enum { FUNCTIONS = 512, SLOT = 1024, PLACE = 256, PLACES = 4 };
+enum { FUNCTIONS = 512, SLOT = 1024, PLACE = 512, PLACES = 2 };
 
 typedef uint64_t function(uint64_t);
 

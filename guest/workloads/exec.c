@@ -32,8 +32,8 @@ WORKLOAD(fork_exec) = {
 	.sets = "lab process",
 	.description = "A process that forks (or vforks) a child, which executes this program anew",
 	.needs = "CONFIG_BINFMT_ELF CONFIG_PROC_FS",
-	.rounds = 150,
-	.warmup = 12,
-	.application = 256,
+	.rounds = 90,
+	.warmup = 8,
+	.application = 384,
 	.round = play,
 };

@@ -188,9 +188,9 @@ WORKLOAD(file) = {
 	.description = "Files of 1 byte to 16 KiB on tmpfs: create, write, stat, read, truncate, link, "
 		       "rename, list, unlink",
 	.needs = "CONFIG_TMPFS",
-	.rounds = 600,
-	.warmup = 50,
-	.application = 192,
+	.rounds = 400,
+	.warmup = 32,
+	.application = 256,
 	.set_up = set_up,
 	.round = play,
 	.tear_down = tear_down,

@@ -31,8 +31,8 @@ WORKLOAD(fork_exit) = {
 	.sets = "lab process",
 	.description = "A process that forks a child, which writes to one page and exits",
 	.needs = "CONFIG_MULTIUSER",
-	.rounds = 300,
-	.warmup = 25,
-	.application = 256,
+	.rounds = 220,
+	.warmup = 20,
+	.application = 384,
 	.round = play,
 };
