@@ -148,7 +148,7 @@ install_backport() {
     # shellcheck disable=SC2016 # apt expands these
     mirror=$(apt-get indextargets --no-release-info --format '$(COMPONENT) $(RELEASE) $(REPO_URI)' \
         'Created-By: Packages' | awk -v suite="$codename" '
-            $1 == "main" && $2 == suite { print $3 }' | sort -u |
+            $1 == "main" && ($2 == suite || $2 ~ /^(old)*stable$/) { print $3 }' | sort -u |
         awk '/\/debian\/?$/ { print; exit } { other = $0 } END { if (other) print other }' |
         head -n1)
     [ -n "$mirror" ] || die "apt offers no QEMU $QEMU_OLDEST or newer, and its sources name no" \
@@ -226,8 +226,8 @@ packages() {
 # ---- the parts of this clone -------------------------------------------------------------------
 
 python_parts() {
-    local key python
-    key=$(digest pyproject.toml Cargo.toml Cargo.lock native/profile native/python)
+    local key python sources=(pyproject.toml Cargo.toml Cargo.lock native/profile native/python)
+    key=$(digest "${sources[@]}")
     is_done python "$key" .venv/bin/kernsmith && .venv/bin/python -c '' 2>/dev/null && return
     if ! .venv/bin/python -c "import pip" 2>/dev/null; then
         python=$(find_python)
@@ -236,16 +236,18 @@ python_parts() {
     fi
     say "installing kernsmith and the Python packages it needs into .venv"
     logged python .venv/bin/python -m pip install --disable-pip-version-check -e '.[test]'
-    mark_done python "$(digest pyproject.toml Cargo.toml Cargo.lock native/profile native/python)"
+    # Building may have written Cargo.lock.
+    mark_done python "$(digest "${sources[@]}")"
 }
 
 tracer() {
     local key product=target/release/libkernsmith_tracer.so
-    key=$(digest Cargo.toml Cargo.lock native/tracer)
+    local sources=(Cargo.toml Cargo.lock native/tracer native/profile)
+    key=$(digest "${sources[@]}")
     is_done tracer "$key" "$product" && return
     say "building the tracer"
     logged tracer cargo build --release --package kernsmith-tracer
-    mark_done tracer "$(digest Cargo.toml Cargo.lock native/tracer)"
+    mark_done tracer "$(digest "${sources[@]}")"
 }
 
 guest() {
@@ -259,7 +261,10 @@ guest() {
 
 mkdir -p $STATE
 exec 9>$STATE/lock
-flock 9
+flock -n 9 || {
+    say "waiting for another set-up of this clone"
+    flock 9
+}
 packages
 tracer
 python_parts
