@@ -62,7 +62,7 @@ Dir::Etc::PreferencesParts "/dev/null";
 Dir::State::Lists "{root}/lists";
 Dir::Cache "{root}/cache";
 Dir::Cache::pkgcache "pkgcache.bin";
-Dir::Cache::srcpkgcache "srcpkgcache.bin";
+Dir::Cache::srcpkgcache "";
 """
 # One priority for all suites: the candidate is the newest version (backports have a low one else).
 _PREFERENCES = "Package: *\nPin: release o=*\nPin-Priority: 500\n"
