@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The geometry and the penalties of one CPU, as read from `cpus/*.toml`.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::ModelError;
+use super::fields::Fields;
+
+const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
+
+/// Which entry of a full set makes room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replacement {
+    /// The least recently used one, exactly.
+    Lru,
+    /// Each in its turn.
+    RoundRobin,
+}
+
+/// How the direction of conditional branches is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PredictorKind {
+    /// One table of two-bit counters, indexed by address xor global history (McFarling 1993).
+    Gshare,
+    /// Gshare, a table by address alone, and a chooser between them (McFarling 1993).
+    Tournament,
+}
+
+/// One cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CacheGeometry {
+    pub bytes: usize,
+    pub ways: usize,
+    pub replacement: Replacement,
+    /// What a miss adds until the next level delivers.
+    pub miss_cycles: f64,
+}
+
+/// One TLB.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TlbGeometry {
+    pub entries: usize,
+    pub ways: usize,
+    pub replacement: Replacement,
+    /// What a miss adds: the next TLB's latency, or the page walk.
+    pub miss_cycles: f64,
+}
+
+/// Branch prediction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PredictorGeometry {
+    pub kind: PredictorKind,
+    /// log2 of the entries of each direction table.
+    pub table_bits: usize,
+    /// Conditional branches in the global history.
+    pub history_bits: usize,
+    pub btb_entries: usize,
+    pub btb_ways: usize,
+    /// log2 of the entries of the indirect target table; 0 means that there is none.
+    pub indirect_bits: usize,
+    /// Places of the return stack.
+    pub return_stack: usize,
+    /// Low address bits that say nothing: log2 of the instruction alignment, at least 1.
+    pub pc_shift: u32,
+    pub mispredict_cycles: f64,
+    /// A taken branch that the branch target buffer does not know is found by the decoder.
+    pub btb_miss_cycles: f64,
+    /// Fetch slots lost by a correctly predicted taken branch.
+    pub taken_cycles: f64,
+}
+
+/// Cost of `rep` string instructions beside their one issue slot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RepCost {
+    pub startup_cycles: f64,
+    pub bytes_per_cycle: f64,
+}
+
+/// A CPU model: see `docs/model.md` for the meaning of every key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuModel {
+    pub name: String,
+    pub description: String,
+    pub line_bytes: usize,
+    pub page_bytes: usize,
+    /// Instructions that a cycle sustains when nothing stalls.
+    pub width: f64,
+    pub l1i: CacheGeometry,
+    pub l2: CacheGeometry,
+    pub itlb: TlbGeometry,
+    pub stlb: TlbGeometry,
+    pub predictor: PredictorGeometry,
+    pub rep: RepCost,
+}
+
+impl CpuModel {
+    /// Reads and checks a model file.
+    ///
+    /// # Errors
+    ///
+    /// One sentence with the file, the key and what is allowed.
+    pub fn load(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("CPU model {}: {error}", path.display()))?;
+        Self::parse(&text).map_err(|error| format!("CPU model {}: {error}", path.display()))
+    }
+
+    /// Reads and checks a model.
+    ///
+    /// # Errors
+    ///
+    /// The first key that is missing, unknown or out of range.
+    pub fn parse(text: &str) -> Result<Self, ModelError> {
+        let mut fields = Fields::parse(text)?;
+        let line_bytes = fields.power_of_two("line_bytes", 16..=256)?;
+        let model = Self {
+            name: identifier(&mut fields)?,
+            description: fields.text("description")?,
+            line_bytes,
+            page_bytes: fields.power_of_two("page_bytes", 1024..=1 << 30)?,
+            width: fields.number("width", 0.1..=64.0)?,
+            l1i: cache(&mut fields, "l1i", line_bytes)?,
+            l2: cache(&mut fields, "l2", line_bytes)?,
+            itlb: tlb(&mut fields, "itlb")?,
+            stlb: tlb(&mut fields, "stlb")?,
+            predictor: predictor(&mut fields)?,
+            rep: rep(&mut fields)?,
+        };
+        fields.end()?;
+        Ok(model)
+    }
+}
+
+fn replacement(fields: &mut Fields) -> Result<Replacement, ModelError> {
+    let choices = [
+        ("lru", Replacement::Lru),
+        ("round-robin", Replacement::RoundRobin),
+    ];
+    fields.choice("replacement", &choices, true)
+}
+
+/// `entries` in `ways` must make a power of two of sets.
+fn check_sets(fields: &Fields, key: &str, entries: usize, ways: usize) -> Result<(), ModelError> {
+    if entries.is_multiple_of(ways) && (entries / ways).is_power_of_two() {
+        return Ok(());
+    }
+    let message = format!("{entries} entries in {ways} ways must make 1, 2, 4, 8 … sets");
+    Err(fields.error(key, message))
+}
+
+fn cache(parent: &mut Fields, name: &str, line: usize) -> Result<CacheGeometry, ModelError> {
+    let mut fields = parent.section(name)?;
+    let geometry = CacheGeometry {
+        bytes: fields.integer("bytes", line..=1 << 30)?,
+        ways: fields.integer("ways", 1..=256)?,
+        replacement: replacement(&mut fields)?,
+        miss_cycles: fields.number("miss_cycles", CYCLES)?,
+    };
+    if !geometry.bytes.is_multiple_of(line) {
+        return Err(fields.error("bytes", format!("must be whole lines of {line} bytes")));
+    }
+    check_sets(&fields, "ways", geometry.bytes / line, geometry.ways)?;
+    fields.end()?;
+    Ok(geometry)
+}
+
+fn tlb(parent: &mut Fields, name: &str) -> Result<TlbGeometry, ModelError> {
+    let mut fields = parent.section(name)?;
+    let geometry = TlbGeometry {
+        entries: fields.integer("entries", 1..=1 << 20)?,
+        ways: fields.integer("ways", 1..=4096)?,
+        replacement: replacement(&mut fields)?,
+        miss_cycles: fields.number("miss_cycles", CYCLES)?,
+    };
+    check_sets(&fields, "ways", geometry.entries, geometry.ways)?;
+    fields.end()?;
+    Ok(geometry)
+}
+
+fn predictor(parent: &mut Fields) -> Result<PredictorGeometry, ModelError> {
+    let mut fields = parent.section("predictor")?;
+    let kinds = [
+        ("gshare", PredictorKind::Gshare),
+        ("tournament", PredictorKind::Tournament),
+    ];
+    let geometry = PredictorGeometry {
+        kind: fields.choice("kind", &kinds, false)?,
+        table_bits: fields.integer("table_bits", 1..=24)?,
+        history_bits: fields.integer("history_bits", 0..=32)?,
+        btb_entries: fields.integer("btb_entries", 1..=1 << 20)?,
+        btb_ways: fields.integer("btb_ways", 1..=256)?,
+        indirect_bits: fields.integer("indirect_bits", 0..=20)?,
+        return_stack: fields.integer("return_stack", 1..=4096)?,
+        pc_shift: fields.integer("pc_shift", 1..=4)? as u32,
+        mispredict_cycles: fields.number("mispredict_cycles", CYCLES)?,
+        btb_miss_cycles: fields.number("btb_miss_cycles", CYCLES)?,
+        taken_cycles: fields.number("taken_cycles", CYCLES)?,
+    };
+    check_sets(&fields, "btb_ways", geometry.btb_entries, geometry.btb_ways)?;
+    fields.end()?;
+    Ok(geometry)
+}
+
+fn rep(parent: &mut Fields) -> Result<RepCost, ModelError> {
+    let mut fields = parent.section("rep")?;
+    let cost = RepCost {
+        startup_cycles: fields.number("startup_cycles", CYCLES)?,
+        bytes_per_cycle: fields.number("bytes_per_cycle", 0.001..=1024.0)?,
+    };
+    fields.end()?;
+    Ok(cost)
+}
+
+fn identifier(fields: &mut Fields) -> Result<String, ModelError> {
+    let name = fields.text("name")?;
+    if name
+        .chars()
+        .all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+    {
+        return Ok(name);
+    }
+    Err(fields.error(
+        "name",
+        format!("may have letters, digits, '.', '_' and '-', not \"{name}\""),
+    ))
+}

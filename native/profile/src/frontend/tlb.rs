@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The instruction TLB and the second-level TLB behind it.
+
+use super::{Counters, CpuModel, SetAssociative};
+
+/// A page number that no address has.
+const NOWHERE: u64 = u64::MAX;
+
+/// Both levels, looked up by virtual page number alone: see `docs/model.md` on address spaces.
+#[derive(Debug, Clone)]
+pub struct InstructionTlbs {
+    itlb: SetAssociative<()>,
+    stlb: SetAssociative<()>,
+    page_shift: u32,
+    current: u64,
+}
+
+impl InstructionTlbs {
+    /// Empty TLBs of the model's geometry.
+    #[must_use]
+    pub fn new(model: &CpuModel) -> Self {
+        let store =
+            |tlb: &super::TlbGeometry| SetAssociative::new(tlb.entries, tlb.ways, tlb.replacement);
+        Self {
+            itlb: store(&model.itlb),
+            stlb: store(&model.stlb),
+            page_shift: model.page_bytes.trailing_zeros(),
+            current: NOWHERE,
+        }
+    }
+
+    /// Translates the pages of `start..=last`.
+    #[inline(always)]
+    pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {
+        let end = last >> self.page_shift;
+        let mut page = start >> self.page_shift;
+        if page == self.current {
+            if page == end {
+                return;
+            }
+            page += 1;
+        }
+        while page <= end {
+            if !self.itlb.access(page) {
+                counters.itlb_misses += 1;
+                counters.stlb_misses += u64::from(!self.stlb.access(page));
+            }
+            page += 1;
+        }
+        self.current = end;
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the last instruction of a block does to the flow of control.
+
+/// The kinds of last instructions. Targets are absolute addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminator {
+    /// No branch: the block ended at a page end, at the size limit, or after an instruction that
+    /// changes the processor's state. The next instruction follows.
+    None,
+    Conditional {
+        target: u64,
+    },
+    Jump {
+        target: u64,
+    },
+    Call {
+        target: u64,
+    },
+    IndirectJump,
+    IndirectCall,
+    Return,
+    /// System call and return, interrupt return, software interrupt, far jump: the flow goes
+    /// elsewhere, but not as a branch that a compiler placed.
+    Far,
+    /// A repeated string instruction, one iteration of `bytes` bytes at a time.
+    Repeat {
+        bytes: u8,
+    },
+}
+
+/// What the tracer has to know of an instruction set.
+pub trait Decoder {
+    /// Decodes one whole instruction at `pc`.
+    fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator;
+
+    /// Whether kernel code that begins with these instructions is where interrupts and
+    /// exceptions arrive.
+    fn is_exception_entry(&self, first_instructions: &[&[u8]]) -> bool;
+
+    /// Where the interrupted code goes on, from the words that the stack pointer points to.
+    fn resume_address(&self, stack: [u64; 3]) -> Option<u64>;
+}
+
+/// x86-64, 64-bit mode.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct X86_64;
+
+/// An instruction without its prefixes.
+struct Opcode<'a> {
+    repeated: bool,
+    operand_size_16: bool,
+    wide: bool,
+    /// Opcode bytes and what follows.
+    rest: &'a [u8],
+}
+
+/// Takes legacy and REX prefixes off (Intel SDM volume 2, 2.1.1 and 2.2.1).
+fn split(instruction: &[u8]) -> Opcode<'_> {
+    let mut opcode = Opcode {
+        repeated: false,
+        operand_size_16: false,
+        wide: false,
+        rest: instruction,
+    };
+    while let [first, rest @ ..] = opcode.rest {
+        match first {
+            0xf2 | 0xf3 => opcode.repeated = true,
+            0x66 => opcode.operand_size_16 = true,
+            0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x67 | 0xf0 => {}
+            0x40..=0x4f => {
+                // A REX prefix counts only right before the opcode.
+                let next_is_opcode = rest.first().is_some_and(|byte| !is_prefix(*byte));
+                opcode.wide = next_is_opcode && first & 8 != 0;
+            }
+            _ => return opcode,
+        }
+        opcode.rest = rest;
+    }
+    opcode
+}
+
+fn is_prefix(byte: u8) -> bool {
+    matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
+}
+
+impl Decoder for X86_64 {
+    fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator {
+        let next = pc.wrapping_add(instruction.len() as u64);
+        let opcode = split(instruction);
+        let near8 = |bytes: &[u8]| next.wrapping_add_signed(i64::from(bytes[0] as i8));
+        let near32 = |bytes: &[u8]| {
+            bytes
+                .first_chunk()
+                .map(|relative| next.wrapping_add_signed(i64::from(i32::from_le_bytes(*relative))))
+        };
+        match opcode.rest {
+            [0x70..=0x7f | 0xe0..=0xe3, offset @ ..] if !offset.is_empty() => {
+                Terminator::Conditional {
+                    target: near8(offset),
+                }
+            }
+            [0xeb, offset @ ..] if !offset.is_empty() => Terminator::Jump {
+                target: near8(offset),
+            },
+            [0x0f, 0x80..=0x8f, offset @ ..] => near32(offset).map_or(Terminator::None, |target| {
+                Terminator::Conditional { target }
+            }),
+            [0xe9, offset @ ..] => {
+                near32(offset).map_or(Terminator::None, |target| Terminator::Jump { target })
+            }
+            [0xe8, offset @ ..] => {
+                near32(offset).map_or(Terminator::None, |target| Terminator::Call { target })
+            }
+            [0xc2 | 0xc3, ..] => Terminator::Return,
+            [0xff, modrm, ..] => match modrm >> 3 & 7 {
+                2 => Terminator::IndirectCall,
+                4 => Terminator::IndirectJump,
+                3 | 5 => Terminator::Far,
+                _ => Terminator::None,
+            },
+            // SYSCALL, SYSRET, SYSENTER, SYSEXIT, UD2; far returns, INT3, INT n, INT1, IRET.
+            [0x0f, 0x05 | 0x07 | 0x0b | 0x34 | 0x35, ..] | [0xca..=0xcd | 0xcf | 0xf1, ..] => {
+                Terminator::Far
+            }
+            [string @ (0x6c..=0x6f | 0xa4..=0xa7 | 0xaa..=0xaf), ..] if opcode.repeated => {
+                Terminator::Repeat {
+                    bytes: string_bytes(*string, &opcode),
+                }
+            }
+            _ => Terminator::None,
+        }
+    }
+
+    /// Linux's entry stubs (`arch/x86/entry/entry_64.S`, `arch/x86/include/asm/idtentry.h`):
+    /// `idtentry` code begins with ENDBR, CLAC (or a NOP in its place) and CLD, a device
+    /// interrupt's stub with ENDBR, PUSH imm8 and JMP.
+    fn is_exception_entry(&self, first_instructions: &[&[u8]]) -> bool {
+        const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
+        const CLAC: &[u8] = &[0x0f, 0x01, 0xca];
+        let instructions = match first_instructions {
+            [first, rest @ ..] if *first == ENDBR64 => rest,
+            all => all,
+        };
+        match instructions {
+            [first, ..] if *first == CLAC => true,
+            [[0x0f, 0x1f, ..], [0xfc], ..] | [[0xfc], ..] => true,
+            [[0x6a, _], [0xe9 | 0xeb, ..], ..] => true,
+            _ => false,
+        }
+    }
+
+    /// The processor pushed [error code,] RIP, CS, … (Intel SDM volume 3, 6.14.2); a code
+    /// selector tells which it is: Linux has only these (`arch/x86/include/asm/segment.h`).
+    fn resume_address(&self, stack: [u64; 3]) -> Option<u64> {
+        let is_code_selector = |word: u64| matches!(word, 0x10 | 0x23 | 0x33);
+        match stack {
+            [rip, cs, _] if is_code_selector(cs) => Some(rip),
+            [_, rip, cs] if is_code_selector(cs) => Some(rip),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes that one iteration of a string instruction handles.
+fn string_bytes(string: u8, opcode: &Opcode<'_>) -> u8 {
+    match (string & 1, opcode.wide, opcode.operand_size_16) {
+        (0, _, _) => 1,
+        // INS and OUTS have no 64-bit form.
+        (_, true, _) if string >= 0xa4 => 8,
+        (_, _, true) => 2,
+        _ => 4,
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A QEMU TCG plugin that counts what a marked region of a guest executes, simulates a CPU front
+//! end over it, and writes an exact branch profile of its kernel. `README.md` says how to use it,
+//! `docs/model.md` what the model is.
+
+pub mod block;
+pub mod decode;
+pub mod engine;
+mod ffi;
+mod frame;
+pub mod marker;
+pub mod options;
+pub mod output;
+mod plugin;
+pub mod profile;

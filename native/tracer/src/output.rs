@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The files that are written when the region ends.
+
+use std::fs;
+use std::path::Path;
+
+use kernsmith_profile::frontend::{Counters, CpuModel};
+
+/// The counters' file: JSON, version 1.
+#[must_use]
+pub fn counters_json(
+    model: &CpuModel,
+    user_instructions: u64,
+    kernel: u64,
+    all: &Counters,
+) -> String {
+    let counters = [
+        ("kernel_instructions", kernel),
+        ("user_instructions", user_instructions),
+        ("taken_branches", all.taken_branches),
+        ("conditional_branches", all.conditional_branches),
+        ("branch_mispredictions", all.branch_mispredictions),
+        ("indirect_mispredictions", all.indirect_mispredictions),
+        ("l1i_accesses", all.l1i_accesses),
+        ("l1i_misses", all.l1i_misses),
+        ("l2i_misses", all.l2i_misses),
+        ("itlb_misses", all.itlb_misses),
+        ("stlb_misses", all.stlb_misses),
+        ("rep_iterations", all.rep_iterations),
+    ];
+    let counted: String = counters
+        .iter()
+        .map(|(name, count)| format!("    \"{name}\": {count},\n"))
+        .collect();
+    format!(
+        "{{\n  \"version\": 1,\n  \"tracer\": \"{}\",\n  \"cpu\": \"{}\",\n  \"counters\": {{\n\
+         {counted}    \"model_cycles\": {:.3}\n  }}\n}}\n",
+        env!("CARGO_PKG_VERSION"),
+        model.name,
+        all.cycles(model),
+    )
+}
+
+/// Writes the whole file or nothing: under another name first, then renamed.
+///
+/// # Errors
+///
+/// One sentence with the file and the system's reason.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    let part = Path::new(&name);
+    fs::write(part, text)
+        .and_then(|()| fs::rename(part, path))
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

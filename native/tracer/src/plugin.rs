@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What QEMU calls: installation, translation of blocks, and their execution.
+//!
+//! Until a workload arms the tracer, blocks are translated without instrumentation, apart from
+//! the marks themselves, so that the boot runs at QEMU's own speed. Arming and ending throw all
+//! translated code away ([`ffi::qemu_plugin_reset`]), and it is translated again as it should be.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fs;
+use std::ptr::{addr_of_mut, null_mut};
+
+use kernsmith_profile::frontend::CpuModel;
+
+use crate::block::{Block, Blocks, Instruction};
+use crate::decode::{Decoder, X86_64};
+use crate::engine::Engine;
+use crate::ffi::{self, Entry, Info, Insn, PluginId, Tb};
+use crate::frame::FrameReader;
+use crate::marker::{self, Marker};
+use crate::options::Options;
+use crate::output;
+
+/// The API version QEMU checks.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: c_int = ffi::API_VERSION;
+
+const DECODER: &dyn Decoder = &X86_64;
+
+/// Where the run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Booting and setting up: nothing is instrumented.
+    Waiting,
+    /// Warm-up and region: everything is.
+    Armed,
+    /// The outputs are written: nothing is.
+    Done,
+}
+
+/// Everything the callbacks share. There is one vCPU, so one thread at a time uses it.
+struct Tracer {
+    id: PluginId,
+    options: Options,
+    model: CpuModel,
+    phase: Phase,
+    blocks: Blocks,
+    engine: Engine,
+    frames: Option<FrameReader>,
+    /// Written by translated code: whether the last instruction of a block was started.
+    finished: Entry,
+    finished_at: *mut u64,
+    /// With `exact=on`: instructions started in user and kernel mode, counted one by one.
+    started: [Entry; 2],
+}
+
+static mut TRACER: *mut Tracer = null_mut();
+
+/// The tracer.
+///
+/// # Safety
+///
+/// Only from QEMU's callbacks, after installation, and not while another reference is in use.
+unsafe fn tracer() -> &'static mut Tracer {
+    unsafe { &mut *TRACER }
+}
+
+/// Entry point of every plugin.
+///
+/// # Safety
+///
+/// QEMU passes a valid description of itself and `argc` strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: PluginId,
+    info: *const Info,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    // SAFETY: promised by QEMU.
+    let arguments = (0..argc as usize).map(|n| unsafe { CStr::from_ptr(*argv.add(n)) });
+    let arguments: Vec<_> = arguments.map(CStr::to_string_lossy).collect();
+    let installed = unsafe { check_machine(&*info) }
+        .and_then(|()| Options::parse(arguments.iter().map(AsRef::as_ref)))
+        .and_then(|options| install(id, options));
+    match installed {
+        Ok(()) => 0,
+        Err(message) => {
+            complain(&message);
+            -1
+        }
+    }
+}
+
+fn complain(message: &str) {
+    eprintln!("kernsmith-tracer: {message}");
+}
+
+unsafe fn check_machine(info: &Info) -> Result<(), String> {
+    // SAFETY: promised by QEMU.
+    let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy();
+    if !info.system_emulation || target != "x86_64" {
+        return Err(format!(
+            "only qemu-system-x86_64 can be traced, not QEMU for {target}"
+        ));
+    }
+    if info.max_vcpus != 1 || info.smp_vcpus != 1 {
+        return Err(format!(
+            "only one vCPU can be traced, not {}: use -smp 1",
+            info.max_vcpus
+        ));
+    }
+    if !(info.version_min..=info.version_cur).contains(&ffi::API_VERSION) {
+        return Err(format!(
+            "this QEMU has plugin API {} to {}, and {} is needed",
+            info.version_min,
+            info.version_cur,
+            ffi::API_VERSION
+        ));
+    }
+    Ok(())
+}
+
+fn install(id: PluginId, options: Options) -> Result<(), String> {
+    let model = CpuModel::load(&options.cpu)?;
+    for stale in std::iter::once(&options.out).chain(&options.profile) {
+        match fs::remove_file(stale) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("cannot replace {}: {error}", stale.display()));
+            }
+            _ => {}
+        }
+    }
+    let engine = Engine::new(
+        &model,
+        // SAFETY: called by the engine from a vCPU callback; `frames` is not part of the engine.
+        Box::new(|| unsafe { (*addr_of_mut!((*TRACER).frames)).as_mut()?.resume_address() }),
+    );
+    let tracer = Tracer {
+        id,
+        options,
+        model,
+        phase: Phase::Waiting,
+        blocks: Blocks::default(),
+        engine,
+        frames: None,
+        finished: new_entry(),
+        finished_at: null_mut(),
+        started: [new_entry(), new_entry()],
+    };
+    // SAFETY: nothing else runs yet.
+    unsafe {
+        TRACER = Box::into_raw(Box::new(tracer));
+        ffi::qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
+    }
+    register(id);
+    Ok(())
+}
+
+fn new_entry() -> Entry {
+    // SAFETY: allocates.
+    let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<u64>()) };
+    Entry {
+        scoreboard,
+        offset: 0,
+    }
+}
+
+fn place(entry: Entry) -> *mut u64 {
+    // SAFETY: the scoreboard is never freed, and never moved because vCPUs are not added.
+    unsafe { ffi::qemu_plugin_scoreboard_find(entry.scoreboard, 0).cast() }
+}
+
+fn register(id: PluginId) {
+    // SAFETY: the callbacks live as long as the program.
+    unsafe {
+        ffi::qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+        ffi::qemu_plugin_register_atexit_cb(id, on_exit, null_mut());
+    }
+}
+
+extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
+    // SAFETY: a callback.
+    let tracer = unsafe { tracer() };
+    tracer.frames = FrameReader::find(DECODER);
+    tracer.finished_at = place(tracer.finished);
+    if tracer.frames.is_none() {
+        complain("this QEMU shows no stack pointer: interrupted blocks are counted in full");
+    }
+}
+
+extern "C" fn on_reset(id: PluginId) {
+    // SAFETY: a callback.
+    if unsafe { tracer() }.phase != Phase::Done {
+        register(id);
+    }
+}
+
+extern "C" fn on_exit(_id: PluginId, _data: *mut c_void) {
+    // SAFETY: a callback; the vCPU has stopped.
+    if unsafe { tracer() }.phase == Phase::Armed {
+        complain("the guest ended inside the region of interest: nothing was written");
+    }
+}
+
+extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
+    // SAFETY: a callback; `tb` and its instructions are valid during it.
+    unsafe {
+        let tracer = tracer();
+        let count = ffi::qemu_plugin_tb_n_insns(tb);
+        for number in 0..count {
+            watch_for_marker(ffi::qemu_plugin_tb_get_insn(tb, number));
+        }
+        if tracer.phase == Phase::Armed {
+            tracer.instrument(tb, count);
+        }
+    }
+}
+
+/// Has a mark's execution reported.
+unsafe fn watch_for_marker(insn: *mut Insn) {
+    let mut bytes = [0; marker::SIZE];
+    // SAFETY: `insn` is valid during translation.
+    unsafe {
+        if ffi::qemu_plugin_insn_size(insn) != marker::SIZE {
+            return;
+        }
+        ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
+        if let Some(marker) = Marker::decode(&bytes) {
+            let data = marker as usize as *mut c_void;
+            ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, ffi::CB_NO_REGS, data);
+        }
+    }
+}
+
+unsafe fn read_instruction(insn: *mut Insn) -> Instruction {
+    let mut bytes = [0; 16];
+    // SAFETY: `insn` is valid during translation.
+    unsafe {
+        let size = ffi::qemu_plugin_insn_size(insn);
+        ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
+        Instruction {
+            address: ffi::qemu_plugin_insn_vaddr(insn),
+            size,
+            bytes,
+        }
+    }
+}
+
+impl Tracer {
+    /// Adds the callback at the block's entry and the store at its last instruction.
+    unsafe fn instrument(&mut self, tb: *mut Tb, count: usize) {
+        // SAFETY: the block is being translated.
+        unsafe {
+            let insn = |number| ffi::qemu_plugin_tb_get_insn(tb, number);
+            let instructions: Vec<_> = (0..count).map(|n| read_instruction(insn(n))).collect();
+            let block = self.blocks.get(DECODER, &instructions);
+            if block.is_null() {
+                return;
+            }
+            let on_block = if self.options.profile.is_some() {
+                on_block::<true>
+            } else {
+                on_block::<false>
+            };
+            ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, ffi::CB_R_REGS, block.cast());
+            let add = ffi::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu;
+            add(insn(count - 1), ffi::INLINE_STORE_U64, self.finished, 1);
+            if self.options.exact {
+                let started = self.started[usize::from((*block).kernel)];
+                (0..count).for_each(|n| add(insn(n), ffi::INLINE_ADD_U64, started, 1));
+            }
+        }
+    }
+
+    fn arm(&mut self) {
+        if self.phase == Phase::Waiting {
+            self.phase = Phase::Armed;
+            // SAFETY: called from a callback.
+            unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
+        }
+    }
+
+    fn begin(&mut self) {
+        self.arm();
+        self.engine.begin();
+        for block in self.blocks.iter() {
+            // SAFETY: records are only used by the vCPU's thread, which is this one.
+            let block = unsafe { &mut *block };
+            block.entered = 0;
+            block.successors = [(0, 0); 2];
+        }
+        for entry in self.started {
+            // SAFETY: see `place`.
+            unsafe { *place(entry) = 0 };
+        }
+    }
+
+    fn end(&mut self) {
+        if self.phase != Phase::Armed {
+            return;
+        }
+        self.phase = Phase::Done;
+        if let Err(message) = self.write() {
+            complain(&message);
+            // SAFETY: ends the process.
+            unsafe { ffi::_exit(1) };
+        }
+        // SAFETY: called from a callback.
+        unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
+    }
+
+    fn write(&self) -> Result<(), String> {
+        let [user, kernel] = self.engine.counters();
+        if self.options.exact {
+            self.tell_difference(user.instructions, kernel.instructions);
+        }
+        if let Some(path) = &self.options.profile {
+            // SAFETY: records are only used by the vCPU's thread, which is this one.
+            let blocks = self.blocks.iter().map(|block| unsafe { &*block });
+            output::write_whole(path, &self.engine.profile().text(blocks))?;
+        }
+        let counted = if self.options.user {
+            user + kernel
+        } else {
+            kernel
+        };
+        let (in_user, in_kernel) = (user.instructions, kernel.instructions);
+        let json = output::counters_json(&self.model, in_user, in_kernel, &counted);
+        output::write_whole(&self.options.out, &json)
+    }
+
+    /// Compares the counters with those of every single instruction.
+    fn tell_difference(&self, user: u64, kernel: u64) {
+        let counters = self.engine.counters();
+        for (mode, name, counted) in [(0, "user", user), (1, "kernel", kernel)] {
+            // SAFETY: see `place`.
+            let started = unsafe { *place(self.started[mode]) };
+            let repeated = counters[mode].rep_iterations - counters[mode].rep_instructions;
+            let undone = self.engine.undone()[mode];
+            let difference = (started as i64) - (counted + repeated) as i64;
+            eprintln!(
+                "kernsmith-tracer: {name}: {started} instructions started one by one, {counted} \
+                 counted and {repeated} repeated: difference {difference}, {undone} undone"
+            );
+        }
+    }
+}
+
+extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
+    // SAFETY: a callback.
+    let tracer = unsafe { tracer() };
+    match data as usize {
+        1 => tracer.arm(),
+        2 => tracer.begin(),
+        _ => tracer.end(),
+    }
+}
+
+extern "C" fn on_block<const PROFILED: bool>(_vcpu: c_uint, data: *mut c_void) {
+    // SAFETY: a callback; `data` is a record from `Blocks`, which live for ever.
+    unsafe {
+        let tracer = TRACER;
+        let finished = std::mem::take(&mut *(*tracer).finished_at) != 0;
+        (*tracer)
+            .engine
+            .enter::<PROFILED>(data.cast::<Block>(), finished);
+    }
+}
