@@ -150,7 +150,9 @@ def test_the_studentized_range() -> None:
         match key.split("|"):
             case ["ptukey", k, df, q]:
                 found = float(tail([float(q)], int(k), [float(df)])[0])
-                assert found == pytest.approx(value, rel=1e-6, abs=1e-11), key
+                # R's quadrature has five digits for few degrees of freedom
+                accuracy = 1e-6 if float(df) >= 30 else 1e-5
+                assert found == pytest.approx(value, rel=accuracy, abs=1e-11), key
             case ["qtukey", k, df]:
                 found = critical_value(0.05, int(k), float(df))
                 # R's qtukey stops its search early for few degrees of freedom
@@ -159,8 +161,12 @@ def test_the_studentized_range() -> None:
 
 
 @pytest.mark.parametrize(("k", "df"), [(2, 2.0), (3, 5.5), (10, 5.5), (3, 33.0)])
-def test_critical_values_against_scipy(k: int, df: float) -> None:
+def test_the_studentized_range_against_scipy(k: int, df: float) -> None:
     from scipy import stats
+
+    for q in (0.5, 2.0, 6.0):
+        exact = float(stats.studentized_range.sf(q, k, df))
+        assert float(tail([q], k, [df])[0]) == pytest.approx(exact, rel=1e-7)
 
     expected = float(stats.studentized_range.isf(0.05, k, df))
     assert critical_value(0.05, k, df) == pytest.approx(expected, rel=1e-6)

@@ -196,9 +196,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["cell"] = _cell
+    environment.filters["cell"] = cell_text
     environment.filters["raw"] = _raw
-    environment.filters["kind_word"] = _kind_word
+    environment.filters["kind_word"] = kind_word
     environment.filters["slug"] = _slug
     environment.filters["svg"] = _svg
     environment.filters["spec"] = _spec
@@ -219,7 +219,8 @@ def _name_of(section: Section) -> str:
     return type(section).__name__.lower()
 
 
-def _kind_word(kind: Kind) -> str:
+def kind_word(kind: Kind) -> str:
+    """The word that stands for the colour of a verdict."""
     return _KIND_WORDS[kind]
 
 
@@ -227,7 +228,7 @@ def _slug(text: str) -> str:
     return sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "section"
 
 
-def _cell(value: Value, column: Column) -> str:
+def cell_text(value: Value, column: Column) -> str:
     """What a cell shows."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return "–"

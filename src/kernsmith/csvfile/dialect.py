@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How a file is written: encoding, line ends, separator, names of its columns."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.errors import UserError
+
+SEPARATORS = ",;\t|"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LOOK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What was found out from the file's beginning.
+
+    columns: names without surrounding spaces, in order. line_end: "\\n" (also for "\\r\\n") or
+    "\\r". skip: bytes before the header (a byte order mark). utf16: the file is to be decoded
+    first.
+    """
+
+    separator: str
+    columns: tuple[str, ...]
+    line_end: str
+    utf16: bool
+
+
+def find_dialect(path: Path) -> Dialect:
+    """Looks at the first line.
+
+    Raises:
+        UserError: no such file, empty, or not text.
+    """
+    start = _beginning(path)
+    utf16 = start.startswith(_UTF16)
+    if utf16:
+        text = start[: len(start) // 2 * 2].decode("utf-16", "replace")
+    else:
+        if b"\0" in start:
+            raise UserError(f"{path} is not a text file; a CSV file is expected")
+        text = start.decode("utf-8-sig", "replace")
+    line_end = "\r" if "\r" in text and "\n" not in text else "\n"
+    header = text.split(line_end, 1)[0].rstrip("\r")
+    if not text.strip() or not header.strip():
+        raise UserError(f"{path} is empty; its first line must name the columns")
+    separator = _separator(header)
+    names = next(csv.reader([header], delimiter=separator, skipinitialspace=True))
+    return Dialect(separator, tuple(name.strip() for name in names), line_end, utf16)
+
+
+def column_index(path: Path, columns: Sequence[str], name: str) -> int:
+    """Where a column is.
+
+    Raises:
+        UserError: no such column (names those that exist), or several of that name.
+    """
+    found = [index for index, column in enumerate(columns) if column == name.strip()]
+    if not found:
+        names = ", ".join(repr(column) for column in columns)
+        raise UserError(f"{path} has no column {name!r}; its columns are {names}")
+    if len(found) > 1:
+        raise UserError(f"{path} has {len(found)} columns called {name!r}; rename all but one")
+    return found[0]
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LOOK)
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder; a CSV file is expected") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _separator(header: str) -> str:
+    """The candidate that occurs most often outside quotes."""
+    unquoted = "".join(header.split('"')[::2])
+    return max(SEPARATORS, key=lambda mark: (unquoted.count(mark), -SEPARATORS.index(mark)))

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""An analysis for other programs: JSON with a schema, tidy CSV and Parquet, Go benchmark text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from re import sub
+from typing import Any
+
+from kernsmith import __version__
+from kernsmith.stats.analysis import VERSION, Analysis
+from kernsmith.stats.samples import Stratum
+
+FORMAT = "kernsmith-analyze"
+_SECONDS = {"s", "sec", "secs", "seconds"}
+
+
+def as_document(analysis: Analysis) -> dict[str, Any]:
+    """The JSON document of docs/analyze.schema.json: unrounded; NaN and infinity are null."""
+    head = {"format": FORMAT, "version": VERSION, "kernsmith": __version__}
+    return {**head, **_plain(asdict(analysis))}
+
+
+def as_json(analysis: Analysis) -> str:
+    """The document as text, ended by a line end."""
+    return json.dumps(as_document(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of `as_document`."""
+    from pydantic import TypeAdapter
+
+    found: dict[str, Any] = _nullable(TypeAdapter(Analysis).json_schema(mode="serialization"))
+    found["title"] = "The result of kernsmith analyze --format json"
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found["properties"] = {
+        "format": {"const": FORMAT},
+        "version": {"const": VERSION},
+        "kernsmith": {"type": "string", "description": "version of the program"},
+        **found["properties"],
+    }
+    found["required"] = ["format", "version", "kernsmith", *found["required"]]
+    return found
+
+
+def figures(analysis: Analysis) -> Iterator[dict[str, Any]]:
+    """Every figure of the analysis as one tidy row: table, stratum, item, against, figure, value.
+
+    Text (verdicts, sentences) is not a figure and stays in the JSON document.
+    """
+    for stratum in analysis.strata:
+        name = stratum.name
+        for group in stratum.groups:
+            yield from _rows("group", name, group.name, None, asdict(group))
+        for check in stratum.checks:
+            yield from _rows("assumption", name, check.name, None, asdict(check))
+        for each in stratum.outliers:
+            yield from _rows("outlier", name, each.group, None, asdict(each))
+        for title, test in (
+            ("welch", stratum.welch),
+            ("kruskal_wallis", stratum.kruskal_wallis),
+            ("anova", stratum.anova),
+            ("sensitivity", stratum.sensitivity),
+        ):
+            if test is not None:
+                yield from _rows("test", name, title, None, asdict(test))
+        for row in stratum.factorial:
+            yield from _rows("factorial", name, row.term, None, asdict(row))
+        for pair in stratum.comparisons:
+            yield from _rows("comparison", name, pair.b, pair.a, asdict(pair))
+    for across in analysis.across:
+        mean = across.mean
+        yield from _rows("geometric mean", None, mean.b, mean.a, asdict(mean))
+        for gain in across.gains:
+            item = f"{gain.definition}, {gain.mean} mean"
+            yield from _rows("gain", None, item, mean.b, {"percent": gain.percent})
+
+
+def as_csv(analysis: Analysis) -> str:
+    """`figures` as CSV; numbers with all their digits, nothing for a figure that is not there."""
+    text = io.StringIO()
+    writer = csv.DictWriter(
+        text, ["table", "stratum", "item", "against", "figure", "value"], lineterminator="\n"
+    )
+    writer.writeheader()
+    for row in figures(analysis):
+        writer.writerow({**row, "value": "" if row["value"] is None else repr(row["value"])})
+    return text.getvalue()
+
+
+def as_go_benchmark(strata: Sequence[Stratum], factors: Sequence[str], value: str) -> str:
+    """Raw values in Go's benchmark format (golang.org/design/14313-benchmark-format).
+
+    One line a run in run order; ``benchstat -col /FACTOR FILE`` compares the groups.
+    """
+    unit, scale = _go_unit(value)
+    lines = []
+    for stratum in strata:
+        name = _word(stratum.name or value)
+        runs = [
+            (int(position), sample.levels, float(number))
+            for sample in stratum.samples
+            for position, number in zip(sample.position, sample.values, strict=True)
+        ]
+        for _, levels, number in sorted(runs):
+            keys = "".join(
+                f"/{_word(factor)}={_word(level)}"
+                for factor, level in zip(factors, levels, strict=True)
+            )
+            lines.append(f"Benchmark{name[:1].upper()}{name[1:]}{keys} 1 {number * scale!r} {unit}")
+    return "\n".join(lines) + "\n"
+
+
+def write_export(path: Path, analysis: Analysis, strata: Sequence[Stratum]) -> None:
+    """Writes one of .json, .csv, .parquet and .bench (Go benchmark text).
+
+    Raises:
+        ValueError: another suffix, or .bench without raw data.
+        OSError: the file cannot be written.
+    """
+    match path.suffix.lower():
+        case ".json":
+            path.write_text(as_json(analysis), encoding="utf-8")
+        case ".csv":
+            path.write_text(as_csv(analysis), encoding="utf-8")
+        case ".parquet":
+            _write_parquet(path, analysis)
+        case ".bench":
+            if not any(stratum.samples for stratum in strata):
+                raise ValueError("Go benchmark text needs raw data, not a summary")
+            options = analysis.options
+            text = as_go_benchmark(strata, options.factors, options.value)
+            path.write_text(text, encoding="utf-8")
+        case other:
+            raise ValueError(
+                f"nothing is exported as {other!r}; the suffix must be .json, .csv, .parquet or "
+                ".bench"
+            )
+
+
+def _write_parquet(path: Path, analysis: Analysis) -> None:
+    import polars as pl
+
+    names = ("table", "stratum", "item", "against", "figure")
+    types = {**dict.fromkeys(names, pl.String), "value": pl.Float64}
+    pl.DataFrame(list(figures(analysis)), schema=types).write_parquet(path)
+
+
+def _rows(
+    table: str, stratum: str | None, item: str, against: str | None, values: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    for figure, value in values.items():
+        numbers = value if isinstance(value, tuple | list) else [value]
+        for index, number in enumerate(numbers):
+            if isinstance(number, bool | int | float) or number is None:
+                finite = number is not None and isfinite(number)
+                yield {
+                    "table": table,
+                    "stratum": stratum,
+                    "item": item,
+                    "against": against,
+                    "figure": figure if len(numbers) == 1 else f"{figure}{index + 1}",
+                    "value": float(number) if finite and number is not None else None,
+                }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value
+
+
+def _nullable(node: Any) -> Any:
+    """Every number may be null: a figure that cannot be had."""
+    if isinstance(node, list):
+        return [_nullable(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    changed = {key: _nullable(each) for key, each in node.items()}
+    if changed.get("type") == "number":
+        changed["type"] = ["number", "null"]
+        changed.pop("default", None)
+    return changed
+
+
+def _go_unit(value: str) -> tuple[str, float]:
+    """Go's unit for seconds is ns/op; benchstat shows it as seconds again."""
+    words = set(sub(r"[^a-z]+", " ", value.lower()).split())
+    return ("ns/op", 1e9) if words & _SECONDS else (_word(value), 1.0)
+
+
+def _word(text: str) -> str:
+    """Without the white space and slashes that would end a name."""
+    return sub(r"[\s/=]+", "_", text.strip()) or "_"

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The whole analysis of a table: what `kernsmith analyze` says, as one frozen value.
+
+Nothing here prints or reads; `kernsmith.report` shows an `Analysis`, `docs/analyze.schema.json`
+describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan, sqrt
+
+from scipy import stats
+
+from kernsmith.stats.anova import NO_TEST, OneWay, Test, kruskal_wallis, one_way, welch
+from kernsmith.stats.assumptions import Check, Outlier, check_assumptions, find_outliers
+from kernsmith.stats.benchmarks import Better, Gain, GeometricMean, gains, geometric_mean
+from kernsmith.stats.factorial import FactorialRow, factorial
+from kernsmith.stats.ministat import ministat_report, ministat_verdict
+from kernsmith.stats.multiple import holm
+from kernsmith.stats.pairwise import Comparison, Method, compare_all
+from kernsmith.stats.power import detectable, needed_n
+from kernsmith.stats.samples import Sample, Stratum, Summary
+
+VERSION = 1
+FEW = 5
+"""Groups smaller than this get a sentence on what they cannot support."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to analyse.
+
+    factors: names of the columns that make the groups. baseline: name of the group to compare
+    with; None: the first. effect: the change, in per cent, whose needed sample size is told.
+    """
+
+    factors: tuple[str, ...]
+    value: str = "value"
+    within: str | None = None
+    baseline: str | None = None
+    alpha: float = 0.05
+    better: Better = "lower"
+    effect: float = 1.0
+    order_known: bool = False
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """A group's row in the table; mean_low and mean_high bound the mean's interval."""
+
+    name: str
+    levels: tuple[str, ...]
+    n: int
+    minimum: float
+    maximum: float
+    median: float
+    mean: float
+    sd: float
+    cv: float
+    mean_low: float
+    mean_high: float
+    geometric_mean: float
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What a stratum could have shown, and what it would take; in per cent of the baseline's mean.
+
+    n: of the smallest group. detectable_80, detectable_90: smallest difference of two groups
+    seen with that power. needed_80, needed_90: values a group that show ``effect``; None beyond
+    ten million.
+    """
+
+    n: int
+    pooled_sd: float
+    detectable_80: float
+    detectable_90: float
+    effect: float
+    needed_80: int | None
+    needed_90: int | None
+
+
+@dataclass(frozen=True)
+class StratumAnalysis:
+    """All figures of one stratum.
+
+    method, reason: which intervals the comparisons have, and why.
+    p: of the test that the groups are all alike, Fisher's or Welch's by ``method``; p_holm: the
+    same corrected over all strata.
+    """
+
+    name: str | None
+    groups: tuple[GroupFigures, ...]
+    verdict: tuple[str, ...]
+    checks: tuple[Check, ...]
+    outliers: tuple[Outlier, ...]
+    anova: OneWay | None
+    welch: Test
+    kruskal_wallis: Test
+    factorial: tuple[FactorialRow, ...]
+    method: Method
+    reason: str
+    p: float
+    p_holm: float
+    comparisons: tuple[Comparison, ...]
+    sensitivity: Sensitivity | None
+    ministat: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PairAcross:
+    """One pair of groups across all strata: geometric mean, and the mean gain by definition."""
+
+    mean: GeometricMean
+    gains: tuple[Gain, ...]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The result. notes: what was left out of the data or understood in a certain way."""
+
+    options: Options
+    strata: tuple[StratumAnalysis, ...]
+    across: tuple[PairAcross, ...]
+    notes: tuple[str, ...]
+
+
+def analyse(strata: Sequence[Stratum], options: Options, notes: Sequence[str] = ()) -> Analysis:
+    """Analyses every stratum, then corrects over all of them.
+
+    Raises:
+        ValueError: no strata, or a baseline that no stratum has.
+    """
+    if not strata:
+        raise ValueError("there is nothing to analyse")
+    names = {group.name for stratum in strata for group in stratum.summaries}
+    if options.baseline is not None and options.baseline not in names:
+        known = ", ".join(repr(name) for name in sorted(names)[:20])
+        raise ValueError(f"no group is called {options.baseline!r}; the groups are {known}")
+    ordered = [_baseline_first(stratum, options.baseline) for stratum in strata]
+    found = _corrected([_analyse_stratum(stratum, options) for stratum in ordered])
+    return Analysis(options, tuple(found), _across(ordered, options), tuple(notes))
+
+
+def _baseline_first(stratum: Stratum, baseline: str | None) -> Stratum:
+    summaries = sorted(stratum.summaries, key=lambda group: group.name != baseline)
+    samples = sorted(stratum.samples, key=lambda group: group.name != baseline)
+    return Stratum(stratum.name, tuple(summaries), tuple(samples))
+
+
+def _analyse_stratum(stratum: Stratum, options: Options) -> StratumAnalysis:
+    groups, alpha = stratum.summaries, options.alpha
+    checks = check_assumptions(stratum, alpha, order_known=options.order_known)
+    method, reason = _method(groups, checks)
+    fisher, other = one_way(groups), welch(groups)
+    p = other.p if method == "Games-Howell" else (fisher.p if fisher else nan)
+    comparisons = compare_all(groups, method, alpha, options.baseline)
+    sensitivity = _sensitivity(groups, fisher, options)
+    table = factorial(options.factors, groups)
+    result = StratumAnalysis(
+        name=stratum.name,
+        groups=tuple(_figures(group, alpha) for group in groups),
+        verdict=(),
+        checks=checks,
+        outliers=find_outliers(stratum.samples),
+        anova=fisher,
+        welch=other,
+        kruskal_wallis=kruskal_wallis(stratum.samples) if stratum.samples else NO_TEST,
+        factorial=table,
+        method=method,
+        reason=reason,
+        p=p,
+        p_holm=p,
+        comparisons=comparisons,
+        sensitivity=sensitivity,
+        ministat=_ministat(stratum.samples, groups, alpha),
+    )
+    return replace(result, verdict=tuple(_verdict(result, options)))
+
+
+def _figures(group: Summary, alpha: float) -> GroupFigures:
+    low, high = group.mean_interval(alpha)
+    return GroupFigures(
+        name=group.name, levels=group.levels, n=group.n,
+        minimum=group.minimum, maximum=group.maximum, median=group.median,
+        mean=group.mean, sd=group.sd, cv=group.cv,
+        mean_low=low, mean_high=high, geometric_mean=group.geometric_mean,
+    )  # fmt: skip
+
+
+def _method(groups: Sequence[Summary], checks: Sequence[Check]) -> tuple[Method, str]:
+    variance = next(check for check in checks if check.name == "equal variance")
+    if variance.standing != "violated":
+        return "Tukey-Kramer", variance.sentence
+    if any(group.n < 2 for group in groups):
+        return "Tukey-Kramer", "variances differ, but a group of one has no variance of its own"
+    return "Games-Howell", variance.sentence
+
+
+def _sensitivity(
+    groups: Sequence[Summary], fisher: OneWay | None, options: Options
+) -> Sensitivity | None:
+    if fisher is None or isnan(fisher.mean_square_within) or not groups[0].mean:
+        return None
+    sd = sqrt(fisher.mean_square_within)
+    n = min(group.n for group in groups)
+    unit = abs(groups[0].mean) / 100.0
+    return Sensitivity(
+        n=n,
+        pooled_sd=sd,
+        detectable_80=detectable(sd, n, 0.8, options.alpha) / unit,
+        detectable_90=detectable(sd, n, 0.9, options.alpha) / unit,
+        effect=options.effect,
+        needed_80=needed_n(options.effect * unit, sd, 0.8, options.alpha),
+        needed_90=needed_n(options.effect * unit, sd, 0.9, options.alpha),
+    )
+
+
+def _ministat(
+    samples: Sequence[Sample], groups: Sequence[Summary], alpha: float
+) -> tuple[str, ...]:
+    if samples:
+        return tuple(ministat_report(samples, groups, alpha))
+    if len(groups) != 2:
+        return ()
+    verdict = ministat_verdict(groups[0], groups[1], alpha)
+    return tuple(verdict.lines()) if verdict else ()
+
+
+def _verdict(result: StratumAnalysis, options: Options) -> list[str]:
+    if len(result.groups) == 1:
+        return [f"There is one group only, {result.groups[0].name!r}: nothing to compare it with."]
+    sentences = [_overall(result, options.alpha)]
+    if len(result.groups) == 2:
+        sentences = [_pair_sentence(result.comparisons[0], options)]
+    else:
+        sentences += [
+            _pair_sentence(pair, options)
+            for pair in result.comparisons
+            if pair.a == result.groups[0].name
+        ][:12]
+    sentences += _interactions(result, options.alpha)
+    smallest = min(group.n for group in result.groups)
+    if smallest <= FEW:
+        sentences.append(_few(smallest, result.sensitivity))
+    return sentences
+
+
+def _overall(result: StratumAnalysis, alpha: float) -> str:
+    if isnan(result.p):
+        return "Whether the groups differ cannot be tested: there is no spread within them to see."
+    fisher = result.anova
+    assert fisher is not None
+    if result.method == "Games-Howell":
+        shown, df = result.welch.statistic, f"{result.welch.df[0]:g}, {result.welch.df[1]:.1f}"
+        name = "Welch's F"
+    else:
+        shown, df, name = fisher.f, f"{fisher.df_between}, {fisher.df_within}", "F"
+    word = "differ" if result.p < alpha else "do not differ significantly"
+    return (
+        f"The groups {word}: {name}({df}) = {shown:.6g}, p = {result.p:.3g}, "
+        f"ω² = {fisher.omega_squared:.3f}."
+    )
+
+
+def _pair_sentence(pair: Comparison, options: Options) -> str:
+    confidence = f"{100 * (1 - options.alpha):g} % CI"
+    if isnan(pair.p):
+        return f"{pair.b}: {pair.percent:+.3g} % against {pair.a}; without a spread no test."
+    interval = f"{confidence} {pair.percent_low:+.3g} … {pair.percent_high:+.3g} %"
+    if pair.p < options.alpha:
+        word = "lower" if pair.difference < 0 else "higher"
+        return (
+            f"{pair.b} is {abs(pair.percent):.3g} % {word} than {pair.a} "
+            f"({interval}), p = {pair.p:.3g}."
+        )
+    return (
+        f"No significant difference between {pair.b} and {pair.a} ({interval}), p = {pair.p:.3g}."
+    )
+
+
+def _interactions(result: StratumAnalysis, alpha: float) -> list[str]:
+    return [
+        f"{row.term} interact: F = {row.f:.4g}, p = {row.p:.3g}; the effect of one depends on the "
+        "level of the other, so neither has an effect by itself that could be quoted."
+        for row in result.factorial
+        if " × " in row.term and row.p < alpha
+    ]
+
+
+def _few(n: int, sensitivity: Sensitivity | None) -> str:
+    if n == 1:
+        return "A group of one has no spread: it leans on the spread of the others."
+    low = sqrt((n - 1) / float(stats.chi2.isf(0.025, n - 1)))
+    high = sqrt((n - 1) / float(stats.chi2.isf(0.975, n - 1)))
+    text = (
+        f"n = {n} supports little: each group's standard deviation may truly be between "
+        f"{low:.2f} and {high:.2f} times the one shown (95 %), and normality, independence and "
+        "outliers cannot be judged"
+    )
+    if sensitivity is not None:
+        text += f"; differences below {sensitivity.detectable_80:.2g} % would mostly be missed"
+    return text + "."
+
+
+def _corrected(found: list[StratumAnalysis]) -> list[StratumAnalysis]:
+    """Holm over the strata: of the overall tests, and of each pair that several strata have."""
+    overall = holm([each.p for each in found])
+    pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for i, each in enumerate(found):
+        for j, pair in enumerate(each.comparisons):
+            pairs.setdefault((pair.a, pair.b), []).append((i, j))
+    comparisons = [list(each.comparisons) for each in found]
+    for places in pairs.values():
+        adjusted = holm([comparisons[i][j].p for i, j in places])
+        for (i, j), p in zip(places, adjusted, strict=True):
+            comparisons[i][j] = replace(comparisons[i][j], p_holm=p)
+    return [
+        replace(each, p_holm=p, comparisons=tuple(pairs_of))
+        for each, p, pairs_of in zip(found, overall, comparisons, strict=True)
+    ]
+
+
+def _across(strata: Sequence[Stratum], options: Options) -> tuple[PairAcross, ...]:
+    """Each group that is compared with the baseline in at least two strata."""
+    if len(strata) < 2:
+        return ()
+    names = dict.fromkeys(group.name for stratum in strata for group in stratum.summaries[1:])
+    found = []
+    for name in names:
+        pairs, samples = {}, {}
+        for stratum in strata:
+            places = {group.name: index for index, group in enumerate(stratum.summaries)}
+            first = stratum.summaries[0]
+            same = first.name == strata[0].summaries[0].name
+            if not same or name not in places or name == first.name:
+                continue
+            pairs[str(stratum.name)] = (first, stratum.summaries[places[name]])
+            if stratum.samples:
+                samples[str(stratum.name)] = (stratum.samples[0], stratum.samples[places[name]])
+        if len(pairs) < 2:
+            continue
+        mean = geometric_mean(pairs, samples, alpha=options.alpha, better=options.better)
+        if mean is not None:
+            found.append(PairAcross(mean, _gains(list(pairs.values()), options)))
+    return tuple(found)
+
+
+def _gains(pairs: Sequence[tuple[Summary, Summary]], options: Options) -> tuple[Gain, ...]:
+    """Gains of costs; of rates the inverses are the costs."""
+    if options.better == "lower":
+        return gains([a.mean for a, _ in pairs], [b.mean for _, b in pairs])
+    return gains([1 / a.mean for a, _ in pairs], [1 / b.mean for _, b in pairs])
