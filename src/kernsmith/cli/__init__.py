@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
@@ -11,7 +12,6 @@ from cyclopts import App
 from rich.console import Console
 
 from kernsmith import __version__
-from kernsmith.cli import analyze, doctor, optimize, plan, report, run
 from kernsmith.errors import KernsmithError
 
 app = App(
@@ -19,12 +19,9 @@ app = App(
     version=__version__,
     help="Forge Linux kernels for a workload and prove that they are faster.",
 )
-app.command(optimize.optimize)
-app.command(run.run)
-app.command(plan.plan)
-app.command(analyze.analyze)
-app.command(report.report)
-app.command(doctor.doctor)
+for _name in ("optimize", "run", "plan", "doctor"):
+    _module = importlib.import_module(f"kernsmith.cli.{_name}")
+    app.command(getattr(_module, _name))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.outcome import run_and_show
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 
@@ -17,8 +16,8 @@ def optimize(
     *,
     source: str,
     config: str = "lab",
-    workload: tuple[str, ...] = ("lab",),
-    train: tuple[str, ...] = (),
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    train: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     machine: str = "tcg",
     cpu: str = "skylake",
     layouts: int = 8,
@@ -86,4 +85,6 @@ def optimize(
         profile=str(profile.absolute()) if profile else "",
         design=Design(layouts=layouts, seed=seed),
     )
+    from kernsmith.cli.outcome import run_and_show
+
     return run_and_show(study, output=output, ledger=ledger, as_json=json)

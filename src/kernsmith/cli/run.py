@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.outcome import run_and_show
 from kernsmith.study.file import read_study
 
 
@@ -40,4 +39,6 @@ def run(
     json
         Print the result as JSON instead of tables.
     """
+    from kernsmith.cli.outcome import run_and_show
+
     return run_and_show(read_study(study), output=output, ledger=ledger, as_json=json)

@@ -12,9 +12,10 @@ from pathlib import Path
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.training import Seen, store_profile, train
-from kernsmith.errors import KernsmithError
+from kernsmith.errors import KernsmithError, UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
+from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
@@ -69,6 +70,15 @@ class Forge:
                     raise
                 self._failed(variant, error)
 
+    def _check_needs(self, kernel: Kernel) -> None:
+        symbols = parse_config((kernel.folder / "config").read_text(encoding="utf-8"))
+        for workload in self.prepared.workloads:
+            if missing := workload.missing(symbols):
+                raise UserError(
+                    f"the workload {workload.name} needs {', '.join(missing)}, which the config "
+                    f"{self.prepared.study.config!r} does not set"
+                )
+
     def _failed(self, variant: Variant, error: KernsmithError) -> None:
         self.failures[identity(variant)] = str(error)
         self.events.note(f"{variant.name} is left out: {error}")
@@ -83,9 +93,11 @@ class Forge:
     def _make(self, variant: Variant, profile: Path | None) -> Kernel:
         recipe = make_recipe(variant, self.prepared.source, profile)
         self.events.stage(f"kernel {variant.name}")
-        return build_kernel(
+        kernel = build_kernel(
             recipe, on_progress=lambda done, of: self.events.progress("objects", done, of)
         )
+        self._check_needs(kernel)
+        return kernel
 
     def _profile(self, variant: Variant, seen: Seen) -> Path:
         assert variant.profile is not None

@@ -13,7 +13,6 @@ from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import AUTOFDO_MINIMUM, find_toolchain
 from kernsmith.machine import Machine, find_machine
-from kernsmith.machine.tcg import guest_path
 from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
 
 
@@ -45,7 +44,7 @@ def prepare(study: Study, events: Events) -> Prepared:
     Raises:
         UserError: the first word that means nothing, with what is allowed in its place.
     """
-    catalogue = load_catalogue(guest_path())
+    catalogue = load_catalogue()
     workloads = catalogue.select(study.workloads)
     train = catalogue.select(study.train) if study.train else workloads
     machine = find_machine(study.machine, study.cpu)

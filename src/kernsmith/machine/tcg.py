@@ -19,6 +19,7 @@ from typing import Any
 from kernsmith import paths, process
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.guest.initramfs import build_initramfs
+from kernsmith.guest.workloads import guest_program
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine.console import read_console
 from kernsmith.machine.metrics import metric
@@ -41,13 +42,14 @@ class Tcg:
     name: str = NAME
     exact: bool = True
     profiles: bool = True
+    boot_seconds: float = BOOT_SECONDS
 
     def fingerprint(self) -> Mapping[str, Any]:
         """CPU model, tracer, guest, QEMU version and command line: metrics depend on all."""
         return {
             "qemu": self._qemu_version,
             "tracer": file_digest(tracer_path()),
-            "guest": file_digest(guest_path()),
+            "guest": file_digest(guest_program()),
             "cpu": tomllib.loads(self.cpu.read_text(encoding="utf-8")),
             "append": APPEND,
             "memory_mib": MEMORY_MIB,
@@ -68,7 +70,7 @@ class Tcg:
         """Boot the image with the workload as its only process and wait for the end."""
         boot.folder.mkdir(parents=True, exist_ok=True)
         initramfs = boot.folder / "initramfs.cpio"
-        initramfs.write_bytes(build_initramfs(guest_path()))
+        initramfs.write_bytes(build_initramfs(guest_program()))
         counters = boot.folder / "counters.json"
         counts = boot.folder / "branches.counts" if boot.profile else None
         for old in (counters, counts):
@@ -76,9 +78,9 @@ class Tcg:
                 old.unlink(missing_ok=True)
         command = self.command(boot, initramfs, counters, counts)
         console = boot.folder / "console.log"
-        hung, seconds, failure = False, BOOT_SECONDS, ""
+        hung, seconds, failure = False, self.boot_seconds, ""
         try:
-            seconds = process.run(command, log=console, timeout=BOOT_SECONDS).seconds
+            seconds = process.run(command, log=console, timeout=self.boot_seconds).seconds
         except ProcessTimedOut:
             hung = True
         except ProcessFailed as error:
@@ -94,7 +96,7 @@ class Tcg:
     ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
         said = read_console(console.read_text(encoding="utf-8", errors="replace"))
         if hung and not said.panic:
-            return HANG, f"no end after {BOOT_SECONDS:g} s", {}
+            return HANG, f"no end after {self.boot_seconds:g} s", {}
         status, reason = said.verdict(boot.workload.name)
         if status != OK:
             return status, reason if said.began or not failure else failure, {}
@@ -117,9 +119,17 @@ class Tcg:
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
             "-kernel", str(boot.image), "-initrd", str(initramfs),
-            "-append", f"{APPEND} kernsmith.workload={boot.workload.name}",
+            "-append", f"{APPEND} {self._guest_arguments(boot)}",
             "-plugin", plugin,
         ]  # fmt: skip
+
+    @staticmethod
+    def _guest_arguments(boot: Boot) -> str:
+        work = boot.workload
+        return (
+            f"kernsmith.workload={work.name} kernsmith.rounds={work.rounds} "
+            f"kernsmith.warmup={work.warmup}"
+        )
 
 
 def open_machine(cpu: str) -> Tcg:
@@ -144,17 +154,12 @@ def open_machine(cpu: str) -> Tcg:
 
 
 def tracer_path() -> Path:
-    """The tracer plugin, which `make setup` builds."""
-    return _made("target/release/libkernsmith_tracer.so")
+    """The tracer plugin, which `make setup` builds.
 
-
-def guest_path() -> Path:
-    """The guest program, which `make setup` builds."""
-    return _made("build/guest/kernsmith-guest")
-
-
-def _made(name: str) -> Path:
-    path = paths.shipped(name)
+    Raises:
+        UserError: it is not built.
+    """
+    path = paths.shipped("target/release/libkernsmith_tracer.so")
     if not path.exists():
         raise UserError(f"{path.name} is not built yet: run make setup")
     return path

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line: bad input is one sentence on stderr and exit code 2, help has examples."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "kernsmith", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["optimize", "--source", "debian:99.9"], "99.9"),
+        (["optimize", "--source", "/nowhere"], "/nowhere"),
+        (["optimize", "--source", "debian:7.3", "--config", "labb"], "lab, micro"),
+        (["optimize", "--source", "debian:7.3", "--workload", "pip"], "pipe"),
+        (["optimize", "--source", "debian:7.3", "--cpu", "skylark"], "skylake"),
+        (["optimize", "--source", "debian:7.3", "--machine", "cloud"], "tcg"),
+        (["optimize", "--source", "debian:7.3", "--compiler", "clang-99"], "clang-99"),
+        (["optimize", "--source", "debian:7.3", "--compiler", "gcc"], "needs clang"),
+        (["optimize", "--source", "debian:7.3", "--layouts", "-1"], "--layouts"),
+        (["optimize", "--source", "debian:7.3", "--ledger", "nonsense"], "ledger"),
+        (["run", "nowhere.toml"], "nowhere.toml"),
+        (["plan", "nowhere.toml"], "nowhere.toml"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: list[str], told: str, tmp_path: Path) -> None:
+    done = kernsmith(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    sentence = [line for line in done.stderr.splitlines() if line.startswith("kernsmith: ")]
+    assert len(sentence) == 1
+    assert not list(tmp_path.iterdir()), "nothing was started, nothing is left behind"
+
+
+def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
+    done = kernsmith("run", "nowhere.toml", "--debug", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["optimize", "run", "plan", "analyze", "report", "doctor"])
+def test_every_command_has_help(command: str) -> None:
+    done = kernsmith(command, "--help")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) > 5

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whole studies on real kernels, as a user runs them: by the command line, killed and resumed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.paths import shipped
+
+pytestmark = pytest.mark.kernel
+
+MIX = ("pipe", "file", "fork")
+OPTIMIZE = [
+    "optimize", "--source", "debian:7.3", "--config", "micro", "--layouts", "3",
+    *(word for name in MIX for word in ("--workload", name)),
+]  # fmt: skip
+
+
+def kernsmith(folder: Path, *words: str, expect: int = 0) -> "subprocess.CompletedProcess[str]":
+    ledger = f"sqlite:///{folder}/ledger.sqlite"
+    command = [sys.executable, "-m", "kernsmith", *words, "--ledger", ledger]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == expect, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def verdicts(document: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
+    return {v["workload"]: v for v in document["verdicts"] if v["metric"] == metric}
+
+
+@pytest.fixture(scope="module")
+def optimized(
+    micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("optimize")
+    done = kernsmith(folder, *OPTIMIZE, "--json")
+    return folder, json.loads(done.stdout)
+
+
+def test_the_optimised_kernel_is_proven_faster(optimized: tuple[Path, dict[str, Any]]) -> None:
+    _, document = optimized
+    cycles = verdicts(document, "model_cycles")
+    assert set(cycles) == {"overall", *MIX}
+    overall = cycles["overall"]
+    assert overall["ratio"] < 0.93
+    assert overall["ci"][0] <= overall["ratio"] <= overall["ci"][1] < 1
+    assert overall["p"] < 0.01
+    assert overall["n"] == 3
+    assert 0 <= overall["layout_share"] <= 1
+    assert document["format"] == "kernsmith-study"
+    assert not document["failures"]
+    assert len(document["runs"]) == 2 * 4 * len(MIX)
+    assert all(run["status"] == "ok" for run in document["runs"])
+
+
+def test_the_report_has_all_that_is_needed_to_repeat_it(
+    optimized: tuple[Path, dict[str, Any]],
+) -> None:
+    _, document = optimized
+    page = Path(document["report"]).read_text(encoding="utf-8")
+    optimised = next(v for v in document["variants"] if not v["baseline"])
+    for words in ("is a model", optimised["provenance"]["vmlinux_sha256"], "bindeb-pkg", "[factors]"):
+        assert words in page
+    assert Path(optimised["vmlinux"]).exists()
+    assert Path(optimised["bzimage"]).exists()
+    assert Path(optimised["profile"]).exists()
+
+
+def test_asking_again_repeats_nothing_and_says_the_same(
+    optimized: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, document = optimized
+    before = count(folder, "runs")
+    again = json.loads(kernsmith(folder, *OPTIMIZE, "--json").stdout)
+    assert again["verdicts"] == document["verdicts"]
+    assert count(folder, "runs") == before == len(document["runs"])
+
+
+def test_a_written_study_is_the_same_study(optimized: tuple[Path, dict[str, Any]]) -> None:
+    folder, document = optimized
+    study = Path(document["report"]).with_name("study.toml")
+    again = json.loads(kernsmith(folder, "run", str(study), "--json").stdout)
+    assert again["verdicts"] == document["verdicts"]
+    plan = json.loads(kernsmith(folder, "plan", str(study), "--json").stdout)
+    assert len(plan["trials"]) == len(document["runs"])
+    assert all(build["cached"] for build in plan["builds"] if "none" in build["variant"])
+
+
+def test_the_terminal_shows_the_verdict_and_where_the_kernel_is(
+    optimized: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, document = optimized
+    shown = kernsmith(folder, *OPTIMIZE).stdout
+    optimised = next(v for v in document["variants"] if not v["baseline"])
+    for words in ("whole mix", "is a model", optimised["vmlinux"], "bindeb-pkg", "report.html"):
+        assert words in shown
+
+
+def test_training_on_some_workloads_shows_the_others_apart(
+    optimized: tuple[Path, dict[str, Any]],
+) -> None:
+    folder, _ = optimized
+    words = [*OPTIMIZE, "--train", "pipe", "--train", "file", "--layouts", "2", "--json"]
+    document = json.loads(kernsmith(folder, *words).stdout)
+    cycles = verdicts(document, "model_cycles")
+    assert {"overall", "overall-trained", "overall-held-out"} < set(cycles)
+    assert cycles["fork"]["trained"] is False
+    assert cycles["pipe"]["trained"] is True
+
+
+def aa_study(folder: Path, layouts: int) -> Path:
+    text = (shipped("studies") / "aa.toml").read_text()
+    text = text.replace('"lab"', '"micro"', 1).replace('use = ["lab"]', f"use = {list(MIX)}")
+    path = folder / "aa.toml"
+    path.write_text(text.replace("layouts = 8", f"layouts = {layouts}"))
+    return path
+
+
+def test_an_a_a_study_finds_no_difference(micro_kernel: Kernel, tmp_path: Path) -> None:
+    study = aa_study(tmp_path, 6)
+    document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
+    overall = verdicts(document, "model_cycles")["overall"]
+    assert not overall["significant"]
+    assert "no significant difference" in overall["sentence"]
+    assert overall["layout_share"] > 0.5
+    a, b = document["variants"]
+    assert a["provenance"]["key"] == b["provenance"]["key"]
+
+
+def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path: Path) -> None:
+    """SIGKILL in the middle of the trials; the second call runs what is missing, nothing twice."""
+    study = aa_study(tmp_path, 2)
+    ledger = f"sqlite:///{tmp_path}/ledger.sqlite"
+    command = [sys.executable, "-m", "kernsmith", "run", str(study), "--ledger", ledger]
+    victim = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    while count(tmp_path, "runs") < 4:
+        assert victim.poll() is None, "the study ended before it could be killed"
+        time.sleep(0.05)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    survived = count(tmp_path, "runs")
+    document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
+    trials = {run["trial"] for run in document["runs"]}
+    assert count(tmp_path, "runs") == len(trials) > survived >= 4
+
+
+def test_what_fails_is_listed_and_the_rest_goes_on(micro_kernel: Kernel, tmp_path: Path) -> None:
+    """One variant does not build; the others are compared, the exit code is 1."""
+    study = tmp_path / "broken.toml"
+    study.write_text(
+        '[source]\nuse = "debian:7.3"\nconfig = "micro"\n'
+        'options = { AUTOFDO_CLANG = "y" }\n'
+        '[workloads]\nuse = ["pipe"]\n'
+        '[factors]\nmarch = ["default", "no-such-cpu"]\n[design]\nlayouts = 0\n'
+    )
+    done = kernsmith(tmp_path, "run", str(study), "--json", expect=1)
+    document = json.loads(done.stdout)
+    assert "build.log" in document["failures"][0]
+    assert [run["status"] for run in document["runs"]] == ["ok"]
+
+
+def count(folder: Path, table: str) -> int:
+    path = folder / "ledger.sqlite"
+    if not path.exists():
+        return 0
+    with create_engine(f"sqlite:///{path}").connect() as connection:
+        there = text("select count(*) from sqlite_master where name = :name")
+        if not connection.execute(there, {"name": table}).scalar():
+            return 0
+        return int(connection.execute(text(f"select count(*) from {table}")).scalar() or 0)

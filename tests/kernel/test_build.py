@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Building real kernels: reproducible, cached, resumable; mistakes are told before compiling."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import ProgramMissing, UserError
+from kernsmith.kernel import build as build_module
+from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
+from kernsmith.kernel.config import parse_config, read_fragment, render_config
+from kernsmith.kernel.source import Source
+from kernsmith.study import Variant
+
+pytestmark = pytest.mark.kernel
+
+# The least that links: what a kernel of 300 objects needs to show that builds are reproducible.
+TINY = {"64BIT": "y", "PRINTK": "y"}
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Variant:
+    path = tmp_path_factory.mktemp("config") / "tiny.config"
+    path.write_text(render_config(TINY))
+    return Variant(source="debian:7.3", config=str(path))
+
+
+def test_two_builds_in_two_folders_give_one_vmlinux(
+    tiny: Variant, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that the cache holds, and one that is compiled now, elsewhere, without ccache."""
+    recipe = make_recipe(tiny, source, None)
+    kept = build_kernel(recipe)
+    monkeypatch.setenv("CCACHE_DISABLE", "1")
+    seen: list[tuple[int, int]] = []
+    fresh = build_kernel(
+        recipe, store=tmp_path / "another" / "folder", on_progress=lambda a, b: seen.append((a, b))
+    )
+    assert fresh.key == kept.key
+    assert file_digest(fresh.vmlinux) == kept.vmlinux_digest
+    assert file_digest(fresh.bzimage) == file_digest(kept.bzimage)
+    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+    assert fresh.provenance["objects"] == len(seen) > 200
+
+
+def test_asking_again_starts_no_program(
+    micro_kernel: Kernel, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant = Variant(**{**micro_kernel.provenance["variant"], "name": None} | _frozen(micro_kernel))
+    recipe = make_recipe(variant, source, None)
+    monkeypatch.setattr(build_module, "process", None)
+    assert build_kernel(recipe).folder == micro_kernel.folder
+
+
+def _frozen(kernel: Kernel) -> dict[str, object]:
+    made = kernel.provenance["variant"]
+    return {"options": tuple(map(tuple, made["options"])), "flags": tuple(made["flags"])}
+
+
+def test_provenance_says_how_to_make_it_again(micro_kernel: Kernel, source: Source) -> None:
+    made = micro_kernel.provenance
+    assert made["source"]["digest"] == source.digest
+    assert made["source"]["version"].startswith("7.3")
+    assert made["compiler"].startswith(("Debian clang", "clang", "Ubuntu clang"))
+    assert "LLD" in made["linker"]
+    assert made["command"][0] == "make"
+    assert len(made["build_id"]) == 40
+    assert file_digest(micro_kernel.vmlinux) == made["vmlinux_sha256"]
+    config = parse_config((micro_kernel.folder / "config").read_text())
+    assert all(config.get(k, "n") == v for k, v in read_fragment("micro").symbols.items())
+
+
+@pytest.mark.parametrize(
+    ("symbol", "value", "told"),
+    [
+        ("CRYPTO_PCRIPT", "y", "this source has no config symbol CONFIG_CRYPTO_PCRIPT"),
+        ("EXT4_FS", "y", "Kconfig did not take CONFIG_EXT4_FS=y"),
+    ],
+)
+def test_config_symbols_that_do_not_survive_are_named(
+    tiny: Variant, source: Source, tmp_path: Path, symbol: str, value: str, told: str
+) -> None:
+    recipe = make_recipe(tiny.with_option(symbol, value), source, None)
+    with pytest.raises(UserError, match=told):
+        build_kernel(recipe, store=tmp_path)
+
+
+def test_a_kernel_that_does_not_build_shows_command_last_lines_and_log(
+    tiny: Variant, source: Source, tmp_path: Path
+) -> None:
+    recipe = make_recipe(tiny.with_flags("-DCONFIG_64BIT=("), source, None)
+    with pytest.raises(BuildFailed) as caught:
+        build_kernel(recipe, store=tmp_path)
+    message = str(caught.value)
+    assert "make -C" in message
+    assert "error:" in message
+    log = tmp_path / recipe.key[:20] / "build.log"
+    assert str(log) in message
+    assert log.exists()
+
+
+def test_unknown_words_are_told(source: Source) -> None:
+    with pytest.raises(UserError, match=r"allowed are .*lab, micro"):
+        make_recipe(Variant(source="x", config="labb"), source, None)
+    with pytest.raises(ProgramMissing, match="clang-99"):
+        make_recipe(Variant(source="x", config="micro", compiler="clang-99"), source, None)
+    with pytest.raises(UserError, match="neither clang nor gcc"):
+        make_recipe(Variant(source="x", config="micro", compiler="/bin/true"), source, None)
+
+
+def test_the_key_changes_with_every_input(tiny: Variant, source: Source, tmp_path: Path) -> None:
+    profile = tmp_path / "p"
+    profile.write_text("1")
+    recipe = make_recipe(tiny, source, None)
+    others = [
+        make_recipe(tiny.with_option("HZ", "100"), source, None),
+        make_recipe(tiny.with_flags("-O3"), source, None),
+        make_recipe(tiny, replace(source, digest="other"), None),
+        make_recipe(tiny, source, profile),
+    ]
+    assert len({recipe.key, *(other.key for other in others)}) == 5
+    assert make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source, None).key == recipe.key

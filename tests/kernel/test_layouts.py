@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Relinking a real kernel: every function is there, elsewhere, and the kernel still boots."""
+
+from pathlib import Path
+
+import pytest
+
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.link import LinkFailed, layout_image, relink
+from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.layout import layout_name, random_order
+from kernsmith.machine import Boot, Outcome
+from kernsmith.machine.tcg import open_machine
+from kernsmith.study import Layout
+
+pytestmark = pytest.mark.kernel
+
+
+def linked(kernel: Kernel, order: list[str], kind: str = "random") -> Path:
+    return relink(kernel, layout_name(Layout(kind, "test"), order), order)
+
+
+def run(image: Path, folder: Path) -> Outcome:
+    some = load_catalogue().select(["null-syscall"])[0]
+    return open_machine("skylake").run(Boot(image, some, folder))
+
+
+@pytest.fixture(scope="module")
+def functions(micro_kernel: Kernel) -> list[str]:
+    return movable_functions(read_system_map(micro_kernel.system_map))
+
+
+def test_thousands_of_functions_can_move_and_entry_code_cannot(functions: list[str]) -> None:
+    assert len(functions) > 5_000
+    assert {"vfs_read", "do_sys_openat2", "kmem_cache_alloc_noprof"} & set(functions)
+    assert not {"entry_SYSCALL_64", "asm_exc_page_fault", "schedule", "_raw_spin_lock"} & set(
+        functions
+    )
+
+
+def test_a_layout_moves_functions_and_the_kernel_counts_the_same_work(
+    micro_kernel: Kernel, functions: list[str], tmp_path: Path
+) -> None:
+    image = linked(micro_kernel, random_order(functions, "test"))
+    before = {s.name: s.address for s in read_system_map(micro_kernel.system_map)}
+    after = {s.name: s.address for s in read_system_map(image.with_name("System.map"))}
+    moved = sum(before[name] != after[name] for name in functions)
+    assert set(before) == set(after)
+    assert moved > 0.95 * len(functions)
+
+    default, random = run(micro_kernel.vmlinux, tmp_path / "a"), run(image, tmp_path / "b")
+    assert default.ok, default.reason
+    assert random.ok, random.reason
+    old, new = (o.metrics["kernel_instructions"][0] for o in (default, random))
+    assert abs(new / old - 1) < 0.001
+    assert random.metrics["l1i_misses"] != default.metrics["l1i_misses"]
+
+
+def test_the_default_order_linked_again_gives_equal_counters(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    """The relink is the build's own link: without an order nothing moves and no counter changes."""
+    image = linked(micro_kernel, ["no_function_has_this_name"], "identity")
+    before, after = run(micro_kernel.vmlinux, tmp_path / "a"), run(image, tmp_path / "b")
+    assert before.ok, before.reason
+    assert before.metrics == after.metrics
+
+
+def test_linking_one_order_twice_gives_one_image(
+    micro_kernel: Kernel, functions: list[str]
+) -> None:
+    order = random_order(functions, "twice")
+    name = layout_name(Layout("random", "twice"), order)
+    first = file_digest(relink(micro_kernel, name, order))
+    image = layout_image(micro_kernel, name)
+    image.rename(image.with_name("first"))
+    image.parent.rename(image.parent.with_name(f"{name}.old"))
+    try:
+        assert file_digest(relink(micro_kernel, name, order)) == first
+    finally:
+        old = image.parent.with_name(f"{name}.old")
+        for path in old.iterdir():
+            path.unlink()
+        old.rmdir()
+
+
+def test_a_link_that_fails_shows_command_and_log(
+    micro_kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "kernsmith.kernel.link._noted_environment",
+        lambda path: {"srctree": str(micro_kernel.output / "source"), "LD": "false", "CC": "false"},
+    )
+    with pytest.raises(LinkFailed, match=r"log: .*link\.log"):
+        relink(micro_kernel, "broken", ["x"])

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The deterministic machine with real boots: exact to the last digit, honest about bad ones."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import Workload, load_catalogue
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.machine import Boot, Outcome, find_machine
+from kernsmith.machine import tcg as tcg_module
+from kernsmith.machine.tcg import Tcg, open_machine
+from kernsmith.profile.counts import read_body
+
+pytestmark = pytest.mark.kernel
+
+
+def workload(name: str) -> Workload:
+    return load_catalogue().select([name])[0]
+
+
+def boot(kernel: Kernel, folder: Path, name: str = "pipe", *, profile: bool = False) -> Outcome:
+    return open_machine("skylake").run(Boot(kernel.vmlinux, workload(name), folder, profile))
+
+
+@pytest.fixture(scope="module")
+def first(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return boot(micro_kernel, tmp_path_factory.mktemp("first"))
+
+
+def test_a_workload_runs_and_every_counter_is_there(first: Outcome) -> None:
+    assert first.ok, first.reason
+    figures = {name: value for name, (value, _) in first.metrics.items()}
+    assert figures["kernel_instructions"] > 5_000_000
+    assert 0 < figures["l1i_misses"] < figures["l1i_accesses"] < figures["kernel_instructions"]
+    assert figures["stlb_misses"] <= figures["itlb_misses"] <= figures["l1i_accesses"]
+    assert figures["branch_mispredictions"] < figures["conditional_branches"]
+    assert figures["model_cycles"] > 0
+
+
+def test_a_second_run_equals_the_first_in_every_counter(
+    micro_kernel: Kernel, first: Outcome, tmp_path: Path
+) -> None:
+    assert boot(micro_kernel, tmp_path).metrics == first.metrics
+
+
+def test_recording_the_profile_changes_no_counter(
+    micro_kernel: Kernel, first: Outcome, tmp_path: Path
+) -> None:
+    outcome = boot(micro_kernel, tmp_path, profile=True)
+    assert outcome.metrics == first.metrics
+    assert outcome.counts is not None
+    counts = read_body(outcome.counts.read_text().splitlines(), origin=outcome.counts)
+    taken = sum(counts.branches.values())
+    assert 0 < taken <= first.metrics["taken_branches"][0]
+    assert all(start <= end for start, end in counts.ranges)
+
+
+def test_another_cpu_model_executes_the_same_instructions(
+    micro_kernel: Kernel, first: Outcome, tmp_path: Path
+) -> None:
+    machine = open_machine("cortex-a9")
+    other = machine.run(Boot(micro_kernel.vmlinux, workload("pipe"), tmp_path))
+    for name in ("kernel_instructions", "user_instructions", "taken_branches"):
+        assert other.metrics[name] == first.metrics[name]
+    assert other.metrics["l1i_misses"] != first.metrics["l1i_misses"]
+
+
+def test_a_kernel_panic_is_a_failed_run_with_its_console(
+    micro_kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An /init that is no program: the kernel itself panics."""
+    broken = tmp_path / "init"
+    broken.write_text("this is not a program")
+    monkeypatch.setattr(tcg_module, "guest_program", lambda: broken)
+    outcome = boot_with(open_machine("skylake"), micro_kernel, tmp_path / "boot")
+    assert outcome.status == "panic"
+    assert "kernel panic" in outcome.reason
+    assert "Kernel panic - not syncing" in outcome.console.read_text()
+    assert not outcome.metrics
+
+
+def boot_with(machine: Tcg, kernel: Kernel, folder: Path) -> Outcome:
+    some = Workload("pipe", ("lab",), "", 1, 1, ())
+    return machine.run(Boot(kernel.vmlinux, some, folder))
+
+
+def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Path) -> None:
+    machine = replace(open_machine("skylake"), boot_seconds=0.3)
+    outcome = boot_with(machine, micro_kernel, tmp_path)
+    assert outcome.status == "hang"
+    assert "0.3 s" in outcome.reason
+
+
+def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:
+    image = tmp_path / "vmlinux"
+    image.write_bytes(b"\x7fELF nonsense")
+    some = Workload("pipe", ("lab",), "", 1, 1, ())
+    outcome = open_machine("skylake").run(Boot(image, some, tmp_path / "boot"))
+    assert outcome.status == "failed"
+    assert outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("machine", "cpu", "told"),
+    [("tgc", "skylake", "allowed are .*tcg"), ("tcg", "skylark", "allowed are .*skylake")],
+)
+def test_unknown_machines_and_cpu_models_are_told(machine: str, cpu: str, told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        find_machine(machine, cpu)
+
+
+def test_a_corrupt_cpu_model_is_told_with_its_key(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("name = 'mine'\n[l1i]\nsize_bytes = 'big'\n")
+    with pytest.raises(UserError, match=r"mine\.toml"):
+        open_machine(str(path))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Branch counts: round trips, merging with equal weight, corrupt files in one sentence."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernsmith.errors import UserError
+from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
+from kernsmith.profile.counts import MAGIC, body_text
+
+SMALL = BranchCounts(
+    ranges={(0xFFFFFFFF81000000, 0xFFFFFFFF8100000F): 5},
+    branches={(0xFFFFFFFF8100000F, 0xFFFFFFFF81000100): 3},
+    build_id="ab12",
+    workloads=("pipe",),
+)
+
+addresses = st.integers(0, 2**64 - 1)
+counted = st.dictionaries(st.tuples(addresses, addresses), st.integers(1, 2**60), max_size=8)
+
+
+def test_the_body_is_what_llvm_profgen_reads() -> None:
+    assert body_text(SMALL) == (
+        "1\nffffffff81000000-ffffffff8100000f:5\n1\nffffffff8100000f->ffffffff81000100:3\n"
+    )
+
+
+@settings(deadline=None)
+@given(ranges=counted, branches=counted)
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, ranges: dict, branches: dict
+) -> None:
+    path = tmp_path_factory.mktemp("counts") / "c"
+    counts = BranchCounts(ranges, branches, "00ff", ("pipe", "fork"))
+    write_counts(counts, path)
+    assert read_counts(path) == counts
+
+
+def test_merged_workloads_have_equal_weight() -> None:
+    heavy = BranchCounts({(0, 9): 1000}, {(9, 100): 1000}, "1", ("heavy",))
+    light = BranchCounts({(100, 109): 10}, {(109, 0): 10}, "1", ("light",))
+    merged = merge_counts([heavy, light])
+    assert merged.ranges == {(0, 9): 1000, (100, 109): 1000}
+    assert merged.workloads == ("heavy", "light")
+
+
+def test_counts_of_two_kernels_are_not_merged() -> None:
+    other = BranchCounts(SMALL.ranges, SMALL.branches, "ffff")
+    with pytest.raises(UserError, match="build ids differ"):
+        merge_counts([SMALL, other])
+
+
+def test_branches_into_entry_code_are_interrupts_and_dropped() -> None:
+    counts = BranchCounts({}, {(10, 500): 1, (520, 510): 1, (10, 600): 1})
+    kept = counts.without_targets([(500, 600)]).branches
+    assert set(kept) == {(520, 510), (10, 600)}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is not a profile"),
+        ("ELF", "is not a profile"),
+        (f"{MAGIC}\n", "line 2"),
+        (f"{MAGIC}\nbuild-id a\n", "line 3"),
+        (f"{MAGIC}\nbuild-id a\nworkloads \n", "line 4: the profile is cut off"),
+        (f"{MAGIC}\nbuild-id a\nworkloads \n2\n1-2:3\n", "line 6: the profile is cut off"),
+        (f"{MAGIC}\nbuild-id a\nworkloads \n1\n1-2\n0\n", "line 5: the profile is cut off"),
+        (f"{MAGIC}\nbuild-id a\nworkloads \n0\n0\nmore\n", "lines too many"),
+    ],
+)
+def test_corrupt_files_are_told_by_line(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "c"
+    path.write_text(text)
+    with pytest.raises(UserError, match=told):
+        read_counts(path)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cut=st.integers(0, 120), junk=st.binary(max_size=20))
+def test_any_damage_is_counts_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, junk: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "c"
+    write_counts(SMALL, path)
+    path.write_bytes(path.read_bytes()[:cut] + junk)
+    try:
+        read_counts(path)
+    except UserError as error:
+        assert "\n" not in str(error)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study becomes variants and an ordered plan: the same plan every time, from the seed alone."""
+
+import pytest
+
+from kernsmith.errors import UserError
+from kernsmith.study import Design, Layout, Study, plan_trials, plan_variants
+from kernsmith.study.factors import LevelError
+
+BASE = Study(source="debian:7.3", config="lab", factors=(("profile", ("none", "autofdo")),))
+WORKLOADS = ("pipe", "fork", "mmap")
+
+
+def study(**changes: object) -> Study:
+    fields = {name: getattr(BASE, name) for name in BASE.__dataclass_fields__}
+    return Study(**(fields | changes))  # type: ignore[arg-type]
+
+
+def test_first_variant_is_the_baseline_and_only_the_profile_differs() -> None:
+    baseline, optimised = plan_variants(BASE, WORKLOADS)
+    assert baseline.profile is None
+    assert optimised.profile is not None
+    assert optimised.profile.train == WORKLOADS
+    assert optimised.trainer.identity() == baseline.identity()
+    assert optimised.name == "profile=autofdo"
+
+
+def test_levels_combine_to_all_variants() -> None:
+    factors = (("march", ("default", "x86-64-v3")), ("optimisation", ("O2", "O3", "Os")))
+    variants = plan_variants(study(factors=factors), WORKLOADS)
+    assert len(variants) == 6
+    assert len({str(v.identity()) for v in variants}) == 6
+    assert variants[4].flags == ("-march=x86-64-v3", "-O3")
+
+
+def test_config_symbols_are_factors() -> None:
+    off, on = plan_variants(study(factors=(("CONFIG_PREEMPT", ("n", "y")),)), WORKLOADS)
+    assert (off.options, on.options) == ((("PREEMPT", "n"),), (("PREEMPT", "y"),))
+
+
+@pytest.mark.parametrize(
+    ("factor", "level", "told"),
+    [
+        ("profil", "none", "unknown factor 'profil'"),
+        ("profile", "magic", "'autofdo'"),
+        ("march", "zen 3", "no level 'zen 3'"),
+        ("alignment", "48", "'64'"),
+        ("CONFIG_HZ", "fast", "a number"),
+    ],
+)
+def test_unknown_factors_and_levels_are_told_with_what_is_allowed(
+    factor: str, level: str, told: str
+) -> None:
+    with pytest.raises(LevelError, match=told):
+        plan_variants(study(factors=((factor, (level,)),)), WORKLOADS)
+
+
+def test_every_block_holds_every_variant_and_workload_once() -> None:
+    variants = plan_variants(BASE, WORKLOADS)
+    trials = plan_trials(study(design=Design(layouts=4, replicates=2)), variants, WORKLOADS)
+    assert len(trials) == 5 * 2 * 2 * 3
+    for block in range(10):
+        cells = {(t.variant.name, t.workload) for t in trials if t.block == block}
+        assert len(cells) == 6
+    assert [t.position for t in trials] == list(range(len(trials)))
+
+
+def test_the_order_is_random_and_depends_on_the_seed_alone() -> None:
+    variants = plan_variants(BASE, WORKLOADS)
+
+    def order(seed: int) -> list[tuple[str, str]]:
+        trials = plan_trials(study(design=Design(layouts=3, seed=seed)), variants, WORKLOADS)
+        return [(t.variant.name, t.workload) for t in trials]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert order(1) != sorted(order(1))
+
+
+def test_variants_share_layouts_but_labels_draw_their_own() -> None:
+    trials = plan_trials(BASE, plan_variants(BASE, WORKLOADS), WORKLOADS)
+    layouts = {v: {t.layout for t in trials if t.variant.name == v} for v in
+               ("profile=none", "profile=autofdo")}  # fmt: skip
+    assert layouts["profile=none"] == layouts["profile=autofdo"]
+
+    labelled = study(factors=(("label", ("a", "b")),))
+    a, b = plan_variants(labelled, WORKLOADS)
+    assert a.identity() == b.identity()
+    trials = plan_trials(labelled, (a, b), WORKLOADS)
+    of_a = {t.layout for t in trials if t.variant == a}
+    of_b = {t.layout for t in trials if t.variant == b}
+    assert of_a & of_b == {Layout()}
+
+
+@pytest.mark.parametrize("text", ["default", "random:17", "profile:/a/b"])
+def test_layouts_are_written_as_they_are_read(text: str) -> None:
+    assert str(Layout.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "random", "random:", "sorted", "default:1"])
+def test_other_layouts_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="allowed are"):
+        Layout.parse(text)
