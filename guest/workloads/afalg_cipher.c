@@ -107,8 +107,8 @@ WORKLOAD(afalg_cipher) = {
 	.needs = "CONFIG_CRYPTO_USER_API_SKCIPHER CONFIG_CRYPTO_AES CONFIG_CRYPTO_CTR "
 		 "CONFIG_CRYPTO_CBC CONFIG_CRYPTO_XTS CONFIG_CRYPTO_CAMELLIA "
 		 "CONFIG_CRYPTO_SERPENT CONFIG_CRYPTO_TWOFISH",
-	.rounds = 600,
-	.warmup = 50,
+	.rounds = 400,
+	.warmup = 32,
 	.application = 96,
 	.set_up = set_up,
 	.round = play,

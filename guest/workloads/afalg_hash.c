@@ -98,8 +98,8 @@ WORKLOAD(afalg_hash) = {
 	.description = "MD5, SHA-256, HMAC-SHA-256 and SHA-512 of messages of 16 bytes to 4 KiB through AF_ALG",
 	.needs = "CONFIG_CRYPTO_USER_API_HASH CONFIG_CRYPTO_MD5 CONFIG_CRYPTO_SHA256 "
 		 "CONFIG_CRYPTO_SHA512",
-	.rounds = 2400,
-	.warmup = 200,
+	.rounds = 1700,
+	.warmup = 140,
 	.application = 64,
 	.set_up = set_up,
 	.round = play,
