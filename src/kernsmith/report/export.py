@@ -24,7 +24,7 @@ _SECONDS = {"s", "sec", "secs", "seconds"}
 def as_document(analysis: Analysis) -> dict[str, Any]:
     """The JSON document of docs/analyze.schema.json: unrounded; NaN and infinity are null."""
     head = {"format": FORMAT, "version": VERSION, "kernsmith": __version__}
-    return {**head, **_plain(asdict(analysis))}
+    return {**head, **plain(asdict(analysis))}
 
 
 def as_json(analysis: Analysis) -> str:
@@ -170,11 +170,12 @@ def _rows(
                 }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """JSON-able: tuples as lists, NaN and infinity as null."""
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, float) and not isfinite(value):
         return None
     return value

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith report`: the statistics of a study that the ledger holds, as one HTML page."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kernsmith.errors import UserError
+
+
+def report(
+    study: str | None = None,
+    /,
+    *,
+    ledger: str | None = None,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("report.html"),
+    metric: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    baseline: str | None = None,
+    alpha: float = 0.05,
+    effect: float = 1.0,
+) -> int:
+    """Write the report of a study from the ledger.
+
+    Effects over layouts with intervals, components of variance (layout, boot, run), and how many
+    more layouts or runs a difference needs.
+
+    Example:
+
+        kernsmith report march -o march.html
+
+    Parameters
+    ----------
+    study
+        Name of the study or the beginning of its digest; default: the latest one.
+    ledger
+        URL of the ledger; default: SQLite in the cache.
+    output
+        The HTML file.
+    metric
+        Metrics to report; default: all that the study has.
+    baseline
+        Variant that others are compared with; default: the study's first.
+    alpha
+        Error rate; intervals have 1 - alpha confidence.
+    effect
+        Change, in per cent, for which the needed layouts and runs are told.
+    """
+    from kernsmith.ledger.table import read_study_table
+    from kernsmith.report.export import plain
+    from kernsmith.report.ledger_sections import ledger_page
+    from kernsmith.report.page import write_page
+    from kernsmith.stats.study import Observation, analyse_metric
+
+    if not 0 < alpha < 1:
+        raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
+    if not effect > 0:
+        raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
+    table = read_study_table(study, ledger)
+    names = metric or _in_table_order(tuple(table.units))
+    if not names:
+        raise UserError(
+            f"no run of study {table.name} has finished yet: there is nothing to report"
+        )
+    rows = [Observation(**vars(row)) for row in table.rows]
+    try:
+        found = [
+            analyse_metric(rows, name, alpha=alpha, percent=effect, baseline=baseline)
+            for name in names
+        ]
+    except ValueError as error:
+        raise UserError(f"study {table.name}: {error}") from None
+    page = ledger_page(
+        table.name,
+        table.text,
+        found,
+        units=table.units,
+        machines=table.machines,
+        notes=_notes(table.failed, table.missing),
+        figures={"study": table.digest, "metrics": plain([asdict(each) for each in found])},
+        footer=(f"study {table.digest}", f"recorded {table.recorded_at}"),
+    )
+    try:
+        write_page(page, output)
+    except OSError as error:
+        raise UserError(f"{output} cannot be written: {error.strerror}") from None
+    sys.stdout.write(f"wrote {output}\n")
+    return 0
+
+
+def _in_table_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    from kernsmith.machine.metrics import METRICS
+
+    known = [each.name for each in METRICS]
+    return tuple(sorted(names, key=lambda name: known.index(name) if name in known else len(known)))
+
+
+def _notes(failed: int, missing: int) -> list[str]:
+    notes = []
+    if failed:
+        notes.append(f"{failed} trials failed; they are in none of the figures.")
+    if missing:
+        notes.append(f"{missing} trials have not run yet.")
+    return notes

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study of the ledger as one tidy table, for the statistics. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, Row, Select, create_engine, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernsmith import paths
+from kernsmith.errors import UserError
+from kernsmith.ledger.schema import METRICS, RUNS, STUDIES, STUDY_TRIALS, TRIALS
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One metric of one finished run. boot, run: every run of the ledger boots by itself."""
+
+    variant: str
+    layout: str
+    workload: str
+    boot: str
+    run: int
+    block: int
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """A study's runs.
+
+    rows: one for each metric of each finished run, in the order of the plan. units: by metric.
+    failed: trials whose latest run failed; missing: trials without a run.
+    """
+
+    name: str
+    digest: str
+    text: str
+    recorded_at: str
+    machines: tuple[str, ...]
+    rows: tuple[MetricRow, ...]
+    units: dict[str, str]
+    failed: int
+    missing: int
+
+
+def read_study_table(which: str | None = None, url: str | None = None) -> StudyTable:
+    """A study by its name or the beginning of its digest; without one the latest.
+
+    Raises:
+        UserError: no such ledger or study, or several studies fit.
+    """
+    url = url or f"sqlite:///{paths.ledger()}"
+    try:
+        parsed = make_url(url)
+        engine = create_engine(parsed)
+        file = parsed.database if parsed.get_backend_name() == "sqlite" else None
+        if file and not Path(file).is_file():
+            raise UserError(f"there is no ledger {file} yet: run a study first")
+        try:
+            with engine.connect() as connection:
+                return _table(connection, _find(connection, which, url))
+        finally:
+            engine.dispose()
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"cannot read the ledger {url}: {reason}") from None
+
+
+def _find(connection: Connection, which: str | None, url: str) -> Row[tuple[str, str, str, str]]:
+    query = select(STUDIES).order_by(STUDIES.c.recorded_at.desc())
+    studies = connection.execute(query).all()
+    if not studies:
+        raise UserError(f"the ledger {url} holds no study yet")
+    if which is None:
+        return studies[0]
+    named = [study for study in studies if study.name == which]
+    if named:
+        return named[0]
+    found = [study for study in studies if study.digest.startswith(which)]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{study.name} ({study.digest[:8]})" for study in studies[:10])
+    problem = "no study is" if not found else f"{len(found)} studies are"
+    raise UserError(f"{problem} called {which!r} in the ledger {url}; it holds {known}")
+
+
+def _table(connection: Connection, study: Row[tuple[str, str, str, str]]) -> StudyTable:
+    trials = connection.execute(
+        select(STUDY_TRIALS, TRIALS.c.layout, TRIALS.c.workload, TRIALS.c.machine, TRIALS.c.cpu)
+        .join(TRIALS, TRIALS.c.digest == STUDY_TRIALS.c.trial)
+        .where(STUDY_TRIALS.c.study == study.digest)
+        .order_by(STUDY_TRIALS.c.position)
+    ).all()
+    runs = _latest_runs(connection, study.digest)
+    figures = _figures(connection, study.digest)
+    rows = [
+        MetricRow(
+            variant=trial.variant,
+            layout=trial.layout,
+            workload=trial.workload,
+            boot=str(runs[trial.trial][0]),
+            run=0,
+            block=trial.block,
+            metric=name,
+            value=value,
+        )
+        for trial in trials
+        if trial.trial in runs and runs[trial.trial][1] == "ok"
+        for name, value, _ in figures.get(runs[trial.trial][0], [])
+    ]
+    states = [runs[trial.trial][1] if trial.trial in runs else "" for trial in trials]
+    return StudyTable(
+        name=study.name,
+        digest=study.digest,
+        text=study.text,
+        recorded_at=study.recorded_at,
+        machines=tuple(sorted({f"{trial.machine} ({trial.cpu})" for trial in trials})),
+        rows=tuple(rows),
+        units={name: unit for each in figures.values() for name, _, unit in each},
+        failed=sum(state not in ("", "ok") for state in states),
+        missing=states.count(""),
+    )
+
+
+def _trials_of(digest: str) -> Select[tuple[str]]:
+    return select(STUDY_TRIALS.c.trial).where(STUDY_TRIALS.c.study == digest)
+
+
+def _latest_runs(connection: Connection, digest: str) -> dict[str, tuple[int, str]]:
+    """Id and status of the latest run of each trial."""
+    query = (
+        select(RUNS.c.id, RUNS.c.trial, RUNS.c.status)
+        .where(RUNS.c.trial.in_(_trials_of(digest)))
+        .order_by(RUNS.c.attempt)
+    )
+    return {run.trial: (run.id, run.status) for run in connection.execute(query)}
+
+
+def _figures(connection: Connection, digest: str) -> dict[int, list[tuple[str, float, str]]]:
+    """Name, value and unit of the metrics of each run."""
+    runs = select(RUNS.c.id).where(RUNS.c.trial.in_(_trials_of(digest)))
+    found: dict[int, list[tuple[str, float, str]]] = {}
+    for row in connection.execute(select(METRICS).where(METRICS.c.run.in_(runs))):
+        found.setdefault(row.run, []).append((row.name, row.value, row.unit))
+    return found

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `kernsmith report` shows of a study in the ledger: effects, layouts, what more it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, inf
+
+from kernsmith.report.charts import Interval, forest_plot, layout_plot
+from kernsmith.report.page import (
+    Chart,
+    Code,
+    Column,
+    Heading,
+    Kind,
+    Page,
+    Section,
+    Table,
+    Text,
+    Value,
+    Verdict,
+)
+from kernsmith.stats.effect import Effect, sentence
+from kernsmith.stats.study import MetricAnalysis, WorkloadComponents, WorkloadEffect
+
+
+def ledger_page(
+    name: str,
+    text: str,
+    found: Sequence[MetricAnalysis],
+    *,
+    units: Mapping[str, str],
+    machines: Sequence[str],
+    notes: Sequence[str],
+    figures: Mapping[str, object],
+    footer: Sequence[str],
+) -> Page:
+    """The page of a study; the first metric's verdicts stand at the top."""
+    sections: list[Section] = [Verdict(note, "warning") for note in notes]
+    for metric in found:
+        sections += metric_sections(metric, units.get(metric.metric, ""))
+    sections += [Heading("The study"), Code(text)]
+    return Page(
+        title=f"kernsmith: {name}",
+        sections=sections,
+        subtitle=", ".join(machines),
+        figures=figures,
+        footer=footer,
+    )
+
+
+def metric_sections(found: MetricAnalysis, unit: str) -> list[Section]:
+    """One metric: a verdict a variant, the forest plot, layouts, components, sequential look."""
+    sections: list[Section] = [Heading(f"{found.metric} ({unit})" if unit else found.metric)]
+    overall = [each for each in found.effects if each.workload is None]
+    if not found.effects:
+        sections.append(Text("This study has one variant: there is nothing to compare it with."))
+    for each in overall:
+        words = sentence(each.effect, found.metric)
+        sections.append(Verdict(f"{each.variant}: {words}", _box(each.effect)))
+    for workload in found.missing:
+        sections.append(Verdict(f"{workload}: a variant has no finished run", "warning"))
+    if found.effects:
+        sections.append(_effect_table(found))
+        sections += _charts(found, overall)
+    if found.components:
+        sections.append(_component_table(found.components))
+        sections.append(_need_table(found.components))
+    if found.sequential:
+        sections.append(_sequential(found))
+    return sections
+
+
+def _box(effect: Effect) -> Kind:
+    if not effect.significant:
+        return "neutral"
+    return "better" if effect.ratio < 1 else "worse"
+
+
+def _effect_table(found: MetricAnalysis) -> Table:
+    columns = [
+        Column("variant"), Column("workload"), Column("layouts", "d"), Column("ratio", ".5f"),
+        Column("low", ".5f"), Column("high", ".5f"), Column("p", ".3g"), Column("p (Holm)", ".3g"),
+        Column("layout share", ".1%"), Column("differs"),
+    ]  # fmt: skip
+    rows = [_effect_row(each) for each in found.effects]
+    caption = (
+        f"Ratios to {found.baseline}, geometric means over layouts; layout share: how much of "
+        "the variance of logarithms lies within the variants, between layouts"
+    )
+    return Table(columns, rows, caption)
+
+
+def _effect_row(each: WorkloadEffect) -> list[Value]:
+    effect = each.effect
+    low, high = effect.ci if effect.ci is not None else (None, None)
+    return [
+        each.variant, each.workload or "all", effect.n, effect.ratio, low, high, effect.p,
+        each.p_holm, effect.layout_share, None if effect.p is None else effect.significant,
+    ]  # fmt: skip
+
+
+def _charts(found: MetricAnalysis, overall: Sequence[WorkloadEffect]) -> list[Section]:
+    lines = [_line(each) for each in found.effects if each.effect.ci is not None]
+    charts: list[Section] = []
+    if lines:
+        charts.append(
+            Chart(
+                forest_plot(lines, f"change of {found.metric} (%)"),
+                f"Change against {found.baseline} on each workload; diamonds: over all",
+            )
+        )
+    if overall:
+        layouts = {found.baseline: list(overall[0].baseline)}
+        layouts |= {each.variant: list(each.treated) for each in overall}
+        charts.append(
+            Chart(
+                layout_plot(layouts, found.metric),
+                f"{found.metric} of each layout, geometric mean over the workloads",
+            )
+        )
+    return charts
+
+
+def _line(each: WorkloadEffect) -> Interval:
+    effect = each.effect
+    assert effect.ci is not None
+    low, high = (100 * (bound - 1) for bound in effect.ci)
+    kind = "same"
+    if effect.significant:
+        kind = "better" if effect.ratio < 1 else "worse"
+    label = f"{each.variant}: {each.workload or 'all'}"
+    return Interval(label, effect.change, low, high, kind, each.workload is None)
+
+
+def _component_table(found: Sequence[WorkloadComponents]) -> Table:
+    rows: list[list[Value]] = [
+        [each.workload, part.name, part.variance, part.share, part.df]
+        for each in found
+        for part in each.components
+    ]
+    columns = [
+        Column("workload"), Column("source"), Column("variance of logarithms", ".4g"),
+        Column("share", ".1%"), Column("df", "d"),
+    ]  # fmt: skip
+    return Table(columns, rows, "Where the variance within variants comes from")
+
+
+def _need_table(found: Sequence[WorkloadComponents]) -> Table:
+    rows: list[list[Value]] = [
+        [each.workload, need.percent, need.power, need.layouts, need.runs]
+        for each in found
+        for need in each.needs
+    ]
+    columns = [
+        Column("workload"), Column("change", "g", "%"), Column("power", ".0%"),
+        Column("layouts a variant", ",d"), Column("or runs a boot", ",d"),
+    ]  # fmt: skip
+    caption = (
+        "What it takes to see such a change between two variants with independent layouts; no "
+        "number of runs: the layouts themselves differ by more"
+    )
+    return Table(columns, rows, caption)
+
+
+def _sequential(found: MetricAnalysis) -> Table:
+    rows: list[list[Value]] = [
+        [variant, look.n, exp(look.mean), exp(look.low), _exp(look.high), look.p]
+        for variant, look in found.sequential
+    ]
+    columns = [
+        Column("variant"), Column("layouts", "d"), Column("ratio", ".5f"), Column("low", ".5f"),
+        Column("high", ".5f"), Column("p", ".3g"),
+    ]  # fmt: skip
+    caption = (
+        "Always-valid intervals of the overall ratio: they hold even if this study was looked at "
+        "after every layout and stopped when it pleased"
+    )
+    return Table(columns, rows, caption)
+
+
+def _exp(value: float) -> float:
+    return exp(value) if value < 700 else inf
