@@ -363,13 +363,20 @@ def _trust(mirror: _LocalMirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
     gpg = ["gpg", "--batch", "--homedir", str(home), "--yes"]
-    make = [*gpg, "--passphrase", "", "--quick-generate-key", "archive", "rsa2048", "sign"]
-    subprocess.run(make, check=True, capture_output=True)
     keyring = tmp_path / "archive.gpg"
-    subprocess.run([*gpg, "--output", str(keyring), "--export"], check=True, capture_output=True)
+    steps = [
+        [*gpg, "--passphrase", "", "--quick-generate-key", "archive", "rsa2048", "sign"],
+        [*gpg, "--output", str(keyring), "--export"],
+    ]
     for release in mirror.folder.glob("dists/*/Release"):
-        sign = [*gpg, "--clearsign", "--output", str(release.with_name("InRelease")), str(release)]
-        subprocess.run(sign, check=True, capture_output=True)
+        signed = str(release.with_name("InRelease"))
+        steps.append([*gpg, "--clearsign", "--output", signed, str(release)])
+    try:
+        for step in steps:
+            subprocess.run(step, check=True, capture_output=True)
+    finally:
+        stop = ["gpgconf", "--homedir", str(home), "--kill", "gpg-agent"]
+        subprocess.run(stop, check=True, capture_output=True)
     monkeypatch.setattr("kernsmith.kernel.apt.KEYRINGS", (keyring,))
 
 
