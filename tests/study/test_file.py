@@ -68,7 +68,9 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
-def test_any_bytes_are_a_study_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:  # noqa: E501
+def test_any_bytes_are_a_study_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "s.toml"
     path.write_bytes(data)
     with pytest.raises(UserError):

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+from os import PathLike
+from typing import Any
+
+def version() -> str: ...
+def cpu_model_check(path: str | PathLike[str]) -> dict[str, Any]: ...
