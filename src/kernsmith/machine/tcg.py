@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kernsmith import paths, process
+from kernsmith._native import cpu_model_check
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import guest_program
@@ -144,10 +145,8 @@ def open_machine(cpu: str) -> Tcg:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in paths.shipped("cpus").glob("*.toml")))
         raise UserError(f"there is no cpu model {cpu!r}: allowed are {known}, or a .toml file")
-    from kernsmith import _native
-
     try:
-        _native.cpu_model_check(str(path))
+        cpu_model_check(path)
     except ValueError as error:
         raise UserError(str(error)) from None
     return Tcg(cpu=path.resolve())
