@@ -9,6 +9,7 @@ import numpy as np
 from kernsmith.stats.samples import Sample, Stratum
 
 DATA = Path(__file__).parents[1] / "data"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 GOLDEN = Path(__file__).parent / "golden"
 MACHINES = ("X5950", "i7-4790K", "N100")
 
@@ -19,10 +20,10 @@ def sample(name: str, values: list[float], first: int = 0) -> Sample:
     return Sample((name,), np.array(values, dtype=float), position, position + 2)
 
 
-def read_groups(file: str, value: str, by: str, **where: str) -> Stratum:
-    """One stratum of a CSV file under tests/data, read in the plainest way."""
+def read_groups(file: Path, value: str, by: str, **where: str) -> Stratum:
+    """One stratum of a CSV file, read in the plainest way."""
     groups: dict[str, list[float]] = {}
-    with (DATA / file).open(newline="") as lines:
+    with file.open(newline="") as lines:
         for row in csv.DictReader(lines):
             if all(row[column] == level for column, level in where.items()):
                 groups.setdefault(row[by], []).append(float(row[value]))
@@ -35,7 +36,7 @@ def read_groups(file: str, value: str, by: str, **where: str) -> Stratum:
 
 def march(machine: str) -> Stratum:
     """`make bzImage` on one machine, by processor family option of the kernel."""
-    return read_groups("march-make-bench.csv", "time(sec)", "march", hostname=machine)
+    return read_groups(EXAMPLES / "march-make-bench.csv", "time(sec)", "march", hostname=machine)
 
 
 def golden_r() -> dict[str, float]:

@@ -29,7 +29,7 @@ def same(found: float, key: str, absolute: float = 1e-300) -> None:
 
 def stratum(study: str) -> Stratum:
     if study == "level":
-        return read_groups("unbalanced.csv", "seconds", "level")
+        return read_groups(DATA / "unbalanced.csv", "seconds", "level")
     return march(study)
 
 

@@ -8,7 +8,12 @@ from math import isnan
 from pathlib import Path
 from re import sub
 
-from kernsmith.report.analysis_sections import across_sections, option_lines, stratum_sections
+from kernsmith.report.analysis_sections import (
+    across_sections,
+    option_lines,
+    overview_sections,
+    stratum_sections,
+)
 from kernsmith.report.charts import (
     AnyChart,
     Interval,
@@ -41,6 +46,7 @@ def analysis_page(
     """
     by_name = {stratum.name: stratum for stratum in strata}
     sections: list[Section] = [Verdict(note, "warning") for note in analysis.notes]
+    sections += overview_sections(analysis)
     for found in analysis.strata:
         sections += stratum_sections(found, analysis.options)
         charts = stratum_charts(found, by_name[found.name], analysis.options)

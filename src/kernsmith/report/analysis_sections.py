@@ -26,11 +26,34 @@ MOST_OUTLIERS = 20
 def analysis_sections(analysis: Analysis) -> list[Section]:
     """Everything but the charts, in the order in which a reader needs it."""
     sections: list[Section] = [Verdict(note, "warning") for note in analysis.notes]
+    sections += overview_sections(analysis)
     for stratum in analysis.strata:
         sections += stratum_sections(stratum, analysis.options)
     if analysis.across:
         sections += across_sections(analysis)
     return sections
+
+
+def overview_sections(analysis: Analysis) -> list[Section]:
+    """With several strata: every group against the first one of its stratum, in one table."""
+    if len(analysis.strata) < 2:
+        return []
+    rows: list[list[Value]] = [
+        [
+            stratum.name, pair.b, pair.a, pair.percent, pair.percent_low, pair.percent_high,
+            pair.p, pair.p_holm, None if isnan(pair.p) else pair.p_holm < analysis.options.alpha,
+        ]
+        for stratum in analysis.strata
+        for pair in stratum.comparisons
+        if pair.a == stratum.groups[0].name
+    ]  # fmt: skip
+    columns = [
+        Column(analysis.options.within or "stratum"), Column("group"), Column("against"),
+        Column("difference", "+.3f", "%"), Column("low", "+.3f", "%"), Column("high", "+.3f", "%"),
+        Column("p", ".3g"), Column("p (Holm)", ".3g"), Column("differs"),
+    ]  # fmt: skip
+    caption = "All of them; Holm: corrected over those in which the same two groups are compared"
+    return [Heading("Overview"), Table(columns, rows, caption)]
 
 
 def stratum_sections(stratum: StratumAnalysis, options: Options) -> list[Section]:
@@ -40,16 +63,24 @@ def stratum_sections(stratum: StratumAnalysis, options: Options) -> list[Section
     sections: list[Section] = [Heading(title), *_verdicts(stratum), _groups(stratum, options)]
     sections += [Heading("Assumptions", 3), *_assumptions(stratum)]
     if several:
-        sections += [Heading("Do the groups differ?", 3), _tests(stratum)]
-        if stratum.factorial:
-            sections.append(_factorial(stratum))
-        sections += [Heading("Which groups differ?", 3), Text(_method(stratum))]
-        sections.append(_comparisons(stratum, options))
+        sections += _difference_sections(stratum, options)
     if stratum.sensitivity is not None:
         sections.append(Text(_sensitivity(stratum)))
     if stratum.ministat and several:
         sections.append(Details("As ministat prints it", [Code("\n".join(stratum.ministat))]))
     return sections
+
+
+def _difference_sections(stratum: StratumAnalysis, options: Options) -> list[Section]:
+    sections: list[Section] = [Heading("Do the groups differ?", 3), _tests(stratum)]
+    if stratum.factorial:
+        sections.append(_factorial(stratum))
+    if isnan(stratum.p):
+        sections = []
+    sections.append(Heading("Which groups differ?", 3))
+    if any(not isnan(pair.p) for pair in stratum.comparisons):
+        sections.append(Text(_method(stratum)))
+    return [*sections, _comparisons(stratum, options)]
 
 
 def across_sections(analysis: Analysis) -> list[Section]:
@@ -88,7 +119,8 @@ def _gain_table(pair: PairAcross) -> Table:
 
 
 def _verdicts(stratum: StratumAnalysis) -> list[Section]:
-    boxes: list[Section] = [Verdict(text) for text in stratum.verdict]
+    boxes: list[Section] = [Verdict(text) for text in stratum.verdict[:1]]
+    boxes += [Bullets(stratum.verdict[1:])] if len(stratum.verdict) > 1 else []
     boxes += [
         Verdict(check.sentence, "warning")
         for check in stratum.checks
@@ -117,14 +149,14 @@ def _groups(stratum: StratumAnalysis, options: Options) -> Table:
 
 def _assumptions(stratum: StratumAnalysis) -> list[Section]:
     rows: list[list[Value]] = [
-        [check.name, check.standing, check.test, check.figure, check.p, check.sentence]
-        for check in stratum.checks
+        [check.name, check.standing, check.test, check.figure, check.p] for check in stratum.checks
     ]
     columns = [
         Column("assumption"), Column("standing"), Column("test"), Column("figure", ".5g"),
-        Column("p", ".3g"), Column("what it means"),
+        Column("p", ".3g"),
     ]  # fmt: skip
-    return [Table(columns, rows), *_outliers(stratum)]
+    meanings = Bullets([f"{check.name}: {check.sentence}" for check in stratum.checks])
+    return [Table(columns, rows), meanings, *_outliers(stratum)]
 
 
 def _outliers(stratum: StratumAnalysis) -> list[Section]:

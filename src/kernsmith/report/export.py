@@ -203,3 +203,9 @@ def _go_unit(value: str) -> tuple[str, float]:
 def _word(text: str) -> str:
     """Without the white space and slashes that would end a name."""
     return sub(r"[\s/=]+", "_", text.strip()) or "_"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n")

@@ -196,7 +196,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["cell"] = cell_text
+    environment.filters["cell"] = _cell
     environment.filters["raw"] = _raw
     environment.filters["kind_word"] = kind_word
     environment.filters["slug"] = _slug
@@ -237,8 +237,14 @@ def cell_text(value: Value, column: Column) -> str:
     if isinstance(value, str) or column.number is None:
         return str(value)
     if isinstance(value, float) and not isfinite(value):
-        return "∞" if value > 0 else "−∞"
-    return format(value, column.number).replace("-", "−", 1)
+        return "∞" if value > 0 else "-∞"
+    return format(value, column.number)
+
+
+def _cell(value: Value, column: Column) -> str:
+    """The same with real minus signs before numbers and in exponents."""
+    text = cell_text(value, column)
+    return text if isinstance(value, str) else text.replace("-", "−")
 
 
 def _raw(value: Value) -> str:

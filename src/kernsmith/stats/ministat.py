@@ -52,11 +52,14 @@ class MinistatVerdict:
 def ministat_verdict(baseline: Summary, other: Summary, alpha: float) -> MinistatVerdict | None:
     """Compares ``other`` with ``baseline`` as ministat does.
 
-    None where ministat has no column for this confidence, fewer than three values a set (it
-    refuses them), or a baseline mean of 0 (it divides by it).
+    None where ministat has no column for this confidence, for fewer than three values a set (it
+    refuses them), without standard deviations, or for a baseline mean of 0 (it divides by it).
     """
     confidence = round(100.0 * (1.0 - alpha), 6)
-    if confidence not in _TWO_SIDED or min(baseline.n, other.n) < 3 or not baseline.mean:
+    known = baseline.sd >= 0 and other.sd >= 0
+    if confidence not in _TWO_SIDED or min(baseline.n, other.n) < 3 or not known:
+        return None
+    if not baseline.mean:
         return None
     df = baseline.n + other.n - 2
     pooled = (baseline.n - 1) * baseline.variance + (other.n - 1) * other.variance
