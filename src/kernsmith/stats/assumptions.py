@@ -87,10 +87,17 @@ def find_outliers(samples: Sequence[Sample]) -> tuple[Outlier, ...]:
 
 def _residuals(samples: Sequence[Sample]) -> tuple[Array, NDArray[np.int64]]:
     """Deviations from the group means and their groups, in run order."""
-    residuals = np.concatenate([s.values - s.values.mean() for s in samples])
+    residuals = np.concatenate([_deviations(s.values) for s in samples])
     groups = np.concatenate([np.full(len(s.values), i) for i, s in enumerate(samples)])
     order = np.argsort(np.concatenate([s.position for s in samples]), kind="stable")
     return residuals[order], groups[order]
+
+
+def _deviations(values: Array) -> Array:
+    """From the mean; exactly 0 for equal values, whose mean may be rounded."""
+    if values.min() == values.max():
+        return np.zeros_like(values)
+    return np.asarray(values - values.mean())
 
 
 def _standing(p: float, alpha: float) -> Standing:
@@ -100,7 +107,7 @@ def _standing(p: float, alpha: float) -> Standing:
 
 
 def _normality(samples: Sequence[Sample], alpha: float) -> Check:
-    parts = [s.values - s.values.mean() for s in samples if len(s.values) > 1]
+    parts = [_deviations(s.values) for s in samples if len(s.values) > 1]
     residuals = np.concatenate(parts) if parts else np.empty(0)
     name, test = "normality", "Shapiro-Wilk W of the residuals"
     if len(residuals) < 3 or np.ptp(residuals) == 0:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith analyze` as its users call it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cyclopts import App
+
+from kernsmith.cli.analyze import analyze
+from kernsmith.errors import UserError
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+MARCH = [str(EXAMPLES / "march-make-bench.csv"), "--value", "time(sec)", "--by", "march"]
+
+
+def run(*words: str) -> None:
+    app = App(name="kernsmith")
+    app.command(analyze)
+    app(["analyze", *words], exit_on_error=False, result_action="return_value")
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    run(*MARCH, "--within", "hostname", "--order", "date")
+    text = capsys.readouterr().out
+    for q in ("12.8771", "13.4675", "28.9652", "24.8335", "4.1317", "5.5076", "15.1600", "9.6524"):
+        assert q in text
+    assert "0.5904" in text
+    assert "group and time are confounded" in " ".join(text.split())
+    assert "Difference at 95.0% confidence\n" in text
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    run(*MARCH, "--within", "hostname", "--format", "json")
+    document = json.loads(capsys.readouterr().out)
+    assert [stratum["name"] for stratum in document["strata"]] == ["X5950", "i7-4790K", "N100"]
+
+
+def test_markdown_escapes_what_is_in_cells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("g,v\n<b>|x|</b>,1\n<b>|x|</b>,2\n=1+1,3\n=1+1,4\n")
+    run(str(file), "--value", "v", "--by", "g", "--format", "markdown")
+    text = capsys.readouterr().out
+    assert "| &lt;b&gt;\\|x\\|&lt;/b&gt; | 2 |" in text
+    assert "<b>" not in text.replace("```", "").split("As ministat")[0]
+
+
+def test_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    run(*MARCH, "--within", "hostname", "--format", "csv")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "table,stratum,item,against,figure,value"
+    assert any(
+        line.startswith("comparison,N100,Intel Alder Lake,Generic x86-64,q,15.16") for line in lines
+    )
+
+
+def test_report_plots_and_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    targets = [str(tmp_path / f"out.{suffix}") for suffix in ("json", "csv", "parquet", "bench")]
+    exports = [word for target in targets for word in ("--export", target)]
+    report, plots = tmp_path / "out.html", tmp_path / "plots"
+    run(*MARCH, "--within", "hostname", "--report", str(report), "--plots", str(plots), *exports)
+    capsys.readouterr()
+    assert all(Path(target).stat().st_size > 100 for target in targets)
+    assert "15.1600" in report.read_text()
+    names = {path.name for path in plots.iterdir()}
+    assert {"X5950-box.svg", "X5950-box.png", "N100-intervals.svg", "N100-order.png"} <= names
+    assert "forest-Intel_x86-64-v3.svg" in names
+
+
+def test_several_factors_in_one_word_or_in_several(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(EXAMPLES / "gcc-clang-isa.csv")
+    run("--summary", file, "--by", "isa,compiler")
+    first = capsys.readouterr().out
+    run("--summary", file, "--by", "isa", "--by", "compiler")
+    assert capsys.readouterr().out == first
+    assert "isa × compiler interact" in first
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([MARCH[0], "--by", "march"], "--value is missing: name a column of"),
+        ([MARCH[0], "--value", "time(sec)"], "--by is missing: name a column of"),
+        (
+            [*MARCH[:3], "--by", "marsh"],
+            "has no column 'marsh'; its columns are 'run #', 'hostname'",
+        ),
+        ([*MARCH, "--alpha", "5"], "--alpha is a probability between 0 and 1, not 5"),
+        ([*MARCH, "--effect", "0"], "--effect is a difference in per cent above 0, not 0"),
+        ([*MARCH, "--baseline", "zen"], "no group is called 'zen'; the groups are 'AMD Zen 3'"),
+        ([*MARCH, "--export", "/tmp/x.xls"], "the suffix must be .json, .csv, .parquet or .bench"),
+        ([*MARCH, "--report", "/nowhere/x.html"], "/nowhere/x.html cannot be written"),
+        (["--summary", MARCH[0]], "has no column 'group'"),
+        (["--summary", *MARCH], "--summary has neither raw values nor an order"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(words: list[str], sentence: str) -> None:
+    with pytest.raises(UserError) as caught:
+        run(*words)
+    assert sentence in str(caught.value)
+    assert caught.value.exit_code == 2

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The whole analysis: what it says of sound, small, odd and hopeless data."""
+
+from math import isinf, isnan, nan
+
+import numpy as np
+import pytest
+from march import march, sample
+
+from kernsmith.stats.analysis import Analysis, Options, StratumAnalysis, analyse
+from kernsmith.stats.samples import Sample, Stratum, Summary
+
+OPTIONS = Options(("variant",), "seconds")
+
+
+def one(*samples: Sample, options: Options = OPTIONS) -> StratumAnalysis:
+    return analyse([Stratum.of(None, samples)], options).strata[0]
+
+
+def check(found: StratumAnalysis, name: str) -> tuple[str, str]:
+    (each,) = [each for each in found.checks if each.name == name]
+    return each.standing, each.sentence
+
+
+def test_one_group_has_figures_and_a_sentence() -> None:
+    found = one(sample("a", [1.0, 2.0, 3.0]))
+    assert found.verdict == ("There is one group only, 'a': nothing to compare it with.",)
+    assert found.groups[0].mean == 2.0
+    assert found.comparisons == ()
+
+
+def test_a_group_of_one_leans_on_the_spread_of_the_others() -> None:
+    found = one(sample("a", [1.0, 2.0, 3.0, 2.0]), sample("b", [9.0]))
+    assert isnan(found.groups[1].sd)
+    assert found.comparisons[0].p < 0.01
+    assert "A group of one has no spread: it leans on the spread of the others." in found.verdict
+
+
+def test_two_groups_of_one_cannot_be_tested() -> None:
+    found = one(sample("a", [1.0]), sample("b", [2.0]))
+    assert isnan(found.p)
+    assert found.verdict[0] == "b: +100 % against a; without a spread no test."
+
+
+def test_groups_without_any_spread_that_differ() -> None:
+    found = one(sample("a", [1.0] * 4), sample("b", [2.0] * 4))
+    assert found.anova is not None
+    assert isinf(found.anova.f)
+    assert found.comparisons[0].p == 0.0
+    assert (found.comparisons[0].low, found.comparisons[0].high) == (1.0, 1.0)
+
+
+def test_groups_that_are_all_the_same() -> None:
+    found = one(sample("a", [0.1] * 4), sample("b", [0.1] * 3))
+    assert found.comparisons[0].p == 1.0
+    assert found.comparisons[0].difference == 0.0
+    assert check(found, "normality")[0] == "unknown"
+
+
+def test_unequal_n_and_unequal_variances() -> None:
+    random = np.random.default_rng(1)
+    found = one(
+        sample("steady", list(random.normal(10, 0.01, 40))),
+        sample("jumpy", list(random.normal(10, 1.0, 12))),
+    )
+    assert found.method == "Games-Howell"
+    assert check(found, "equal variance")[0] == "violated"
+    assert found.p == found.welch.p
+
+
+def test_spread_that_grows_with_the_mean_calls_for_ratios() -> None:
+    random = np.random.default_rng(2)
+    found = one(
+        sample("fast", list(np.exp(random.normal(0, 0.1, 40)))),
+        sample("slow", list(np.exp(random.normal(2, 0.1, 40)))),
+    )
+    assert "so compare the ratios" in check(found, "equal variance")[1]
+    pair = found.comparisons[0]
+    assert pair.ratio_low < np.exp(2) < pair.ratio_high
+
+
+def test_groups_measured_one_after_another_are_confounded_with_time() -> None:
+    found = one(*march("X5950").samples)
+    standing, sentence = check(found, "run order")
+    assert standing == "violated"
+    assert "group and time are confounded" in sentence
+    assert "(the rows' order is taken for the runs' order)" in sentence
+
+
+def test_interleaved_groups_are_not() -> None:
+    values = [10.0, 11.0, 10.1, 11.1, 9.9, 10.9, 10.2, 11.2]
+    at = np.arange(8)
+    samples = [
+        Sample((name,), np.array(values[i::2]), at[i::2], at[i::2] + 2)
+        for i, name in enumerate("ab")
+    ]
+    assert check(one(*samples), "run order")[0] == "holds"
+
+
+def test_a_machine_that_warms_up_is_noticed() -> None:
+    rising = [10 + 0.1 * i + 0.01 * (-1) ** i for i in range(12)]
+    standing, sentence = check(one(sample("a", rising), sample("b", [9.0, 9.1] * 6)), "drift")
+    assert standing == "violated"
+    assert sentence.startswith("a moves by +1.1 from its first run to its last")
+
+
+def test_runs_that_resemble_their_neighbours_are_noticed() -> None:
+    random = np.random.default_rng(3)
+    walk = np.cumsum(random.normal(0, 1, 60)) + 100
+    assert check(one(sample("a", list(walk)), sample("b", list(walk + 1))), "independence")[0] == (
+        "violated"
+    )
+
+
+def test_outliers_are_reported_with_their_line_and_kept() -> None:
+    found = one(sample("a", [10.0, 10.1, 9.9, 10.0, 10.2, 50.0]), sample("b", [10.0, 10.1] * 3))
+    (outlier,) = found.outliers
+    assert (outlier.group, outlier.row, outlier.value, outlier.far) == ("a", 7, 50.0, True)
+    assert found.groups[0].maximum == 50.0
+
+
+def test_the_baseline_comes_first_and_is_compared_with() -> None:
+    options = Options(("variant",), baseline="b")
+    found = one(sample("a", [1.0, 1.1]), sample("b", [2.0, 2.1]), options=options)
+    assert [group.name for group in found.groups] == ["b", "a"]
+    assert (found.comparisons[0].a, found.comparisons[0].b) == ("b", "a")
+    assert found.comparisons[0].percent == pytest.approx(-48.78, abs=0.01)
+
+
+def test_an_unknown_baseline_names_the_groups() -> None:
+    with pytest.raises(ValueError, match="no group is called 'c'; the groups are 'a', 'b'"):
+        one(sample("a", [1.0]), sample("b", [1.0]), options=Options(("v",), baseline="c"))
+
+
+def two_benchmarks() -> Analysis:
+    random = np.random.default_rng(4)
+
+    def benchmark(name: str, ratio: float) -> Stratum:
+        old, new = random.normal(10, 0.1, 20), random.normal(10 * ratio, 0.1, 20)
+        return Stratum.of(name, [sample("old", list(old)), sample("new", list(new))])
+
+    return analyse(
+        [benchmark("pipe", 0.8), benchmark("fork", 1.25), benchmark("mmap", 1.0)], OPTIONS
+    )
+
+
+def test_benchmarks_are_summed_up_by_the_geometric_mean() -> None:
+    (across,) = two_benchmarks().across
+    assert across.mean.ratio == pytest.approx(1.0, abs=0.01)
+    assert across.mean.run_low < 1 < across.mean.run_high
+    assert across.mean.index == pytest.approx(10.0, abs=0.1)
+    arithmetic = next(gain for gain in across.gains if gain.definition == "speed-up")
+    assert arithmetic.percent == pytest.approx(1.5, abs=0.5)  # 25 % and -20 % are not 0 %
+
+
+def test_many_benchmarks_are_corrected_by_holm() -> None:
+    pipe, fork, mmap = two_benchmarks().strata
+    assert pipe.comparisons[0].p_holm == pytest.approx(min(1, 3 * pipe.comparisons[0].p), rel=0.6)
+    assert mmap.comparisons[0].p_holm == mmap.comparisons[0].p
+    assert fork.p_holm >= fork.p
+
+
+def test_published_tables_without_standard_deviations_have_ratios_only() -> None:
+    strata = [
+        Stratum(
+            f"test {i}", (Summary(("GCC",), 9, 100.0, nan), Summary(("ICC",), 9, 90.0 + i, nan))
+        )
+        for i in range(5)
+    ]
+    found = analyse(strata, OPTIONS)
+    assert isnan(found.strata[0].p)
+    assert isnan(found.across[0].mean.run_low)
+    assert found.across[0].mean.benchmark_low < found.across[0].mean.ratio
+
+
+def test_a_hundred_groups_of_ten_thousand() -> None:
+    random = np.random.default_rng(5)
+    found = one(*(sample(f"g{i}", list(random.normal(10, 1 + i / 100, 2000))) for i in range(100)))
+    assert len(found.comparisons) == 4950
+    assert found.method == "Games-Howell"
+    assert all(0 <= pair.p <= 1 for pair in found.comparisons)
