@@ -13,9 +13,9 @@ pub fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
 }
 
-/// One translated block.
+/// One translated block. What the hot path reads of each is in its first 64 bytes.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Block {
     /// Address of the first instruction.
     pub start: u64,
@@ -30,7 +30,9 @@ pub struct Block {
     pub exception_entry: bool,
     /// Times the block was entered since the region began. Kept only for a profile.
     pub entered: u64,
-    /// Where its taken branch went most often, with counts.
+    /// Times its direct branch was taken. Kept only for a profile.
+    pub taken: u64,
+    /// Where its indirect branch went first, with counts. Kept only for a profile.
     pub successors: [(u64, u64); 2],
     /// Offsets of the instructions from `start`.
     offsets: Box<[u16]>,
@@ -65,6 +67,7 @@ impl Block {
             kernel,
             exception_entry: kernel && decoder.is_exception_entry(&beginning),
             entered: 0,
+            taken: 0,
             successors: [(0, 0); 2],
             offsets: instructions
                 .iter()

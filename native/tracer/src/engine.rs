@@ -21,7 +21,7 @@ pub struct Engine {
     profile: Profile,
     previous: *mut Block,
     resume_address: ResumeAddress,
-    /// Executions that were undone because an instruction did not complete: for `exact=on`.
+    faults: [u64; 2],
     undone: [u64; 2],
 }
 
@@ -34,6 +34,7 @@ impl Engine {
             profile: Profile::default(),
             previous: std::ptr::null_mut(),
             resume_address,
+            faults: [0; 2],
             undone: [0; 2],
         }
     }
@@ -41,6 +42,7 @@ impl Engine {
     /// Counters go to zero; caches and predictors keep their state.
     pub fn begin(&mut self) {
         self.counters = [Counters::default(); 2];
+        self.faults = [0; 2];
         self.undone = [0; 2];
         self.profile = Profile::default();
     }
@@ -51,7 +53,14 @@ impl Engine {
         self.counters
     }
 
-    /// Instructions that were started, did not complete, and are not in the counters.
+    /// Instructions that were started and did not complete, because they faulted; they are
+    /// counted when they are started again.
+    #[must_use]
+    pub fn faults(&self) -> [u64; 2] {
+        self.faults
+    }
+
+    /// Instructions that were taken back, because the block they are in was left before them.
     #[must_use]
     pub fn undone(&self) -> [u64; 2] {
         self.undone
@@ -66,6 +75,9 @@ impl Engine {
     /// A block is entered. `finished` says whether the last instruction of the one before it was
     /// started. With `PROFILED`, ranges and edges are counted as well.
     ///
+    /// Iterations of a repeated string instruction after the first are no entries, although QEMU
+    /// executes a block for each: translated code counts them (`instrument.rs`).
+    ///
     /// # Safety
     ///
     /// `entered`, and every block given before, points to a live record that nobody else uses
@@ -76,24 +88,13 @@ impl Engine {
         // SAFETY: promised by the caller. `before` may be the same record: only shared
         // references are made where both are needed.
         let block = unsafe { &*entered };
-        let counters = &mut self.counters[usize::from(block.kernel)];
-        if let Some(previous) = unsafe { before.as_ref() } {
-            if block.is_repeat() && previous.last == block.start && finished {
-                let Terminator::Repeat { bytes } = block.terminator else {
-                    unreachable!()
-                };
-                counters.rep_iterations += 1;
-                counters.rep_bytes += u64::from(bytes);
-                return;
-            }
+        if !before.is_null() {
             self.settle::<PROFILED>(before, finished, block);
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
         counters.instructions += u64::from(block.instructions);
-        if let Terminator::Repeat { bytes } = block.terminator {
+        if let Terminator::Repeat { .. } = block.terminator {
             counters.rep_instructions += 1;
-            counters.rep_iterations += 1;
-            counters.rep_bytes += u64::from(bytes);
         }
         self.front_end.fetch(block.start, block.end - 1, counters);
         if PROFILED {
@@ -154,10 +155,15 @@ impl Engine {
         };
         self.front_end
             .branch(branch, &mut self.counters[usize::from(block.kernel)]);
-        let not_taken = matches!(branch, Branch::Conditional { taken: false, .. });
-        if PROFILED && !not_taken && block.kernel && is_kernel(to) {
+        if PROFILED && block.kernel && to != next && is_kernel(to) {
+            let direct = block.terminator.target().is_some();
             // SAFETY: `block` is not used after this.
-            self.profile.count_edge(unsafe { &mut *from }, to);
+            let from = unsafe { &mut *from };
+            if direct {
+                from.taken += 1;
+            } else {
+                self.profile.count_indirect(from, to);
+            }
         }
         true
     }
@@ -173,9 +179,7 @@ impl Engine {
     ) {
         // SAFETY: see `enter`.
         let previous = unsafe { &*before };
-        let restarted = !finished
-            && next.start != previous.start
-            && previous.instructions_before(next.start).is_some();
+        let restarted = !finished && previous.instructions_before(next.start).is_some();
         let resume = if restarted {
             Some(next.start)
         } else if next.kernel {
@@ -195,12 +199,15 @@ impl Engine {
         };
         let lost = u64::from(previous.instructions) - executed as u64;
         let mode = usize::from(previous.kernel);
+        let repeated = matches!(previous.terminator, Terminator::Repeat { .. });
+        let counters = &mut self.counters[mode];
+        counters.instructions = counters.instructions.saturating_sub(lost);
+        counters.rep_instructions = counters
+            .rep_instructions
+            .saturating_sub(u64::from(repeated));
         self.undone[mode] += lost;
-        self.counters[mode].instructions = self.counters[mode].instructions.saturating_sub(lost);
-        if let Terminator::Repeat { .. } = previous.terminator {
-            let repeats = &mut self.counters[mode].rep_instructions;
-            *repeats = repeats.saturating_sub(1);
-        }
+        // A string instruction that faults is one of its iterations, and counted there.
+        self.faults[mode] += u64::from(!restarted && !(repeated && finished));
         if PROFILED && previous.kernel {
             // SAFETY: `previous` is not used after this.
             self.profile.count_part(unsafe { &mut *before }, executed);

@@ -49,6 +49,9 @@ pub const INLINE_ADD_U64: c_int = 0;
 /// `enum qemu_plugin_op`: store the immediate.
 pub const INLINE_STORE_U64: c_int = 1;
 
+/// `enum qemu_plugin_cond`: the entry differs from the immediate.
+pub const COND_NE: c_int = 3;
+
 /// GLib's `GArray`.
 #[repr(C)]
 pub struct GArray {
@@ -86,6 +89,15 @@ unsafe extern "C" {
         tb: *mut Tb,
         callback: ExecuteCallback,
         flags: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_tb_exec_cond_cb(
+        tb: *mut Tb,
+        callback: ExecuteCallback,
+        flags: c_int,
+        condition: c_int,
+        entry: Entry,
+        immediate: u64,
         data: *mut c_void,
     );
     pub fn qemu_plugin_register_vcpu_insn_exec_cb(

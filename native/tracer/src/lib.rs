@@ -8,6 +8,7 @@ pub mod decode;
 pub mod engine;
 mod ffi;
 mod frame;
+mod instrument;
 pub mod marker;
 pub mod options;
 pub mod output;

@@ -9,13 +9,14 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs;
 use std::ptr::{addr_of_mut, null_mut};
 
-use kernsmith_profile::frontend::CpuModel;
+use kernsmith_profile::frontend::{Counters, CpuModel};
 
-use crate::block::{Block, Blocks, Instruction};
+use crate::block::Block;
 use crate::decode::{Decoder, X86_64};
 use crate::engine::Engine;
-use crate::ffi::{self, Entry, Info, Insn, PluginId, Tb};
+use crate::ffi::{self, Info, Insn, PluginId, Tb};
 use crate::frame::FrameReader;
+use crate::instrument::Instrumentation;
 use crate::marker::{self, Marker};
 use crate::options::Options;
 use crate::output;
@@ -43,14 +44,9 @@ struct Tracer {
     options: Options,
     model: CpuModel,
     phase: Phase,
-    blocks: Blocks,
+    instrumentation: Instrumentation,
     engine: Engine,
     frames: Option<FrameReader>,
-    /// Written by translated code: whether the last instruction of a block was started.
-    finished: Entry,
-    finished_at: *mut u64,
-    /// With `exact=on`: instructions started in user and kernel mode, counted one by one.
-    started: [Entry; 2],
 }
 
 static mut TRACER: *mut Tracer = null_mut();
@@ -135,17 +131,19 @@ fn install(id: PluginId, options: Options) -> Result<(), String> {
         // SAFETY: called by the engine from a vCPU callback; `frames` is not part of the engine.
         Box::new(|| unsafe { (*addr_of_mut!((*TRACER).frames)).as_mut()?.resume_address() }),
     );
+    let on_block = if options.profile.is_some() {
+        on_block::<true>
+    } else {
+        on_block::<false>
+    };
     let tracer = Tracer {
         id,
+        instrumentation: Instrumentation::new(DECODER, on_block, options.exact),
         options,
         model,
         phase: Phase::Waiting,
-        blocks: Blocks::default(),
         engine,
         frames: None,
-        finished: new_entry(),
-        finished_at: null_mut(),
-        started: [new_entry(), new_entry()],
     };
     // SAFETY: nothing else runs yet.
     unsafe {
@@ -154,20 +152,6 @@ fn install(id: PluginId, options: Options) -> Result<(), String> {
     }
     register(id);
     Ok(())
-}
-
-fn new_entry() -> Entry {
-    // SAFETY: allocates.
-    let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<u64>()) };
-    Entry {
-        scoreboard,
-        offset: 0,
-    }
-}
-
-fn place(entry: Entry) -> *mut u64 {
-    // SAFETY: the scoreboard is never freed, and never moved because vCPUs are not added.
-    unsafe { ffi::qemu_plugin_scoreboard_find(entry.scoreboard, 0).cast() }
 }
 
 fn register(id: PluginId) {
@@ -182,7 +166,7 @@ extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
     tracer.frames = FrameReader::find(DECODER);
-    tracer.finished_at = place(tracer.finished);
+    tracer.instrumentation.locate();
     if tracer.frames.is_none() {
         complain("this QEMU shows no stack pointer: interrupted blocks are counted in full");
     }
@@ -211,7 +195,7 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
             watch_for_marker(ffi::qemu_plugin_tb_get_insn(tb, number));
         }
         if tracer.phase == Phase::Armed {
-            tracer.instrument(tb, count);
+            tracer.instrumentation.instrument(tb, count);
         }
     }
 }
@@ -232,46 +216,7 @@ unsafe fn watch_for_marker(insn: *mut Insn) {
     }
 }
 
-unsafe fn read_instruction(insn: *mut Insn) -> Instruction {
-    let mut bytes = [0; 16];
-    // SAFETY: `insn` is valid during translation.
-    unsafe {
-        let size = ffi::qemu_plugin_insn_size(insn);
-        ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
-        Instruction {
-            address: ffi::qemu_plugin_insn_vaddr(insn),
-            size,
-            bytes,
-        }
-    }
-}
-
 impl Tracer {
-    /// Adds the callback at the block's entry and the store at its last instruction.
-    unsafe fn instrument(&mut self, tb: *mut Tb, count: usize) {
-        // SAFETY: the block is being translated.
-        unsafe {
-            let insn = |number| ffi::qemu_plugin_tb_get_insn(tb, number);
-            let instructions: Vec<_> = (0..count).map(|n| read_instruction(insn(n))).collect();
-            let block = self.blocks.get(DECODER, &instructions);
-            if block.is_null() {
-                return;
-            }
-            let on_block = if self.options.profile.is_some() {
-                on_block::<true>
-            } else {
-                on_block::<false>
-            };
-            ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, ffi::CB_R_REGS, block.cast());
-            let add = ffi::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu;
-            add(insn(count - 1), ffi::INLINE_STORE_U64, self.finished, 1);
-            if self.options.exact {
-                let started = self.started[usize::from((*block).kernel)];
-                (0..count).for_each(|n| add(insn(n), ffi::INLINE_ADD_U64, started, 1));
-            }
-        }
-    }
-
     fn arm(&mut self) {
         if self.phase == Phase::Waiting {
             self.phase = Phase::Armed;
@@ -283,16 +228,7 @@ impl Tracer {
     fn begin(&mut self) {
         self.arm();
         self.engine.begin();
-        for block in self.blocks.iter() {
-            // SAFETY: records are only used by the vCPU's thread, which is this one.
-            let block = unsafe { &mut *block };
-            block.entered = 0;
-            block.successors = [(0, 0); 2];
-        }
-        for entry in self.started {
-            // SAFETY: see `place`.
-            unsafe { *place(entry) = 0 };
-        }
+        self.instrumentation.begin();
     }
 
     fn end(&mut self) {
@@ -309,15 +245,23 @@ impl Tracer {
         unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
     }
 
+    /// User mode's and kernel mode's counters.
+    fn counters(&self) -> [Counters; 2] {
+        let mut counters = self.engine.counters();
+        for (mode, counters) in counters.iter_mut().enumerate() {
+            (counters.rep_iterations, counters.rep_bytes) = self.instrumentation.iterations(mode);
+        }
+        counters
+    }
+
     fn write(&self) -> Result<(), String> {
-        let [user, kernel] = self.engine.counters();
+        let [user, kernel] = self.counters();
         if self.options.exact {
-            self.tell_difference(user.instructions, kernel.instructions);
+            self.tell_difference();
         }
         if let Some(path) = &self.options.profile {
-            // SAFETY: records are only used by the vCPU's thread, which is this one.
-            let blocks = self.blocks.iter().map(|block| unsafe { &*block });
-            output::write_whole(path, &self.engine.profile().text(blocks))?;
+            let text = self.engine.profile().text(self.instrumentation.blocks());
+            output::write_whole(path, &text)?;
         }
         let counted = if self.options.user {
             user + kernel
@@ -329,18 +273,20 @@ impl Tracer {
         output::write_whole(&self.options.out, &json)
     }
 
-    /// Compares the counters with those of every single instruction.
-    fn tell_difference(&self, user: u64, kernel: u64) {
-        let counters = self.engine.counters();
-        for (mode, name, counted) in [(0, "user", user), (1, "kernel", kernel)] {
-            // SAFETY: see `place`.
-            let started = unsafe { *place(self.started[mode]) };
-            let repeated = counters[mode].rep_iterations - counters[mode].rep_instructions;
-            let undone = self.engine.undone()[mode];
-            let difference = (started as i64) - (counted + repeated) as i64;
+    /// Compares the counters with those of every single instruction. Beside what completed, these
+    /// have the iterations of string instructions, and each instruction that faulted once more.
+    fn tell_difference(&self) {
+        for (mode, name) in ["user", "kernel"].into_iter().enumerate() {
+            let counters = self.counters()[mode];
+            let repeated = counters.rep_iterations - counters.rep_instructions;
+            let (faults, undone) = (self.engine.faults()[mode], self.engine.undone()[mode]);
+            let started = self.instrumentation.started(mode);
+            let expected = counters.instructions + repeated + faults;
+            let difference = started as i64 - expected as i64;
             eprintln!(
-                "kernsmith-tracer: {name}: {started} instructions started one by one, {counted} \
-                 counted and {repeated} repeated: difference {difference}, {undone} undone"
+                "kernsmith-tracer: {name}: {started} started, {} counted, {repeated} iterations, \
+                 {faults} faults, difference {difference}; {undone} taken back",
+                counters.instructions
             );
         }
     }
@@ -360,7 +306,7 @@ extern "C" fn on_block<const PROFILED: bool>(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback; `data` is a record from `Blocks`, which live for ever.
     unsafe {
         let tracer = TRACER;
-        let finished = std::mem::take(&mut *(*tracer).finished_at) != 0;
+        let finished = (*tracer).instrumentation.take_finished();
         (*tracer)
             .engine
             .enter::<PROFILED>(data.cast::<Block>(), finished);

@@ -9,24 +9,24 @@ use crate::block::Block;
 /// What the blocks' own records have no room for.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// (branch, target) → times taken, for branches with more than two targets.
+    /// (branch, target) → times taken, for indirect branches with more than two targets.
     edges: HashMap<(u64, u64), u64>,
     /// (first instruction, last instruction) → times, for blocks that were left in the middle.
     parts: HashMap<(u64, u64), u64>,
 }
 
 impl Profile {
-    /// The branch at the end of `from` was taken to `to`.
+    /// The indirect branch at the end of `from` went to `to`.
     #[inline(always)]
-    pub fn count_edge(&mut self, from: &mut Block, to: u64) {
+    pub fn count_indirect(&mut self, from: &mut Block, to: u64) {
         if from.successors[0].0 == to {
             from.successors[0].1 += 1;
         } else {
-            self.count_other_edge(from, to);
+            self.count_other(from, to);
         }
     }
 
-    fn count_other_edge(&mut self, from: &mut Block, to: u64) {
+    fn count_other(&mut self, from: &mut Block, to: u64) {
         let place = from
             .successors
             .iter_mut()
@@ -58,8 +58,14 @@ impl Profile {
             if block.entered > 0 {
                 *ranges.entry((block.start, block.last)).or_default() += block.entered;
             }
-            for (to, count) in block.successors.iter().filter(|edge| edge.1 > 0) {
-                *edges.entry((block.last, *to)).or_default() += count;
+            let direct = block
+                .terminator
+                .target()
+                .map(|target| (target, block.taken));
+            for (to, count) in block.successors.into_iter().chain(direct) {
+                if count > 0 {
+                    *edges.entry((block.last, to)).or_default() += count;
+                }
             }
         }
         let mut text = String::new();

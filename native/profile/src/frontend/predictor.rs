@@ -29,8 +29,8 @@ const WEAKLY_NOT_TAKEN: u8 = 1;
 pub struct Predictor {
     kind: PredictorKind,
     by_history: Vec<u8>,
-    by_address: Vec<u8>,
-    chooser: Vec<u8>,
+    /// The direction by address, and whether to believe the one by history instead.
+    by_address: Vec<[u8; 2]>,
     table_mask: u64,
     history_mask: u64,
     history: u64,
@@ -51,8 +51,7 @@ impl Predictor {
         Self {
             kind: geometry.kind,
             by_history: vec![WEAKLY_NOT_TAKEN; size],
-            by_address: vec![WEAKLY_NOT_TAKEN; address_tables],
-            chooser: vec![WEAKLY_NOT_TAKEN; address_tables],
+            by_address: vec![[WEAKLY_NOT_TAKEN; 2]; address_tables],
             table_mask: size as u64 - 1,
             history_mask: (1 << geometry.history_bits) - 1,
             history: 0,
@@ -91,9 +90,7 @@ impl Predictor {
     fn conditional(&mut self, pc: u64, target: u64, taken: bool, counters: &mut Counters) {
         counters.conditional_branches += 1;
         let predicted = self.predict_and_learn(pc, taken);
-        if predicted != taken {
-            counters.branch_mispredictions += 1;
-        }
+        counters.branch_mispredictions += u64::from(predicted != taken);
         if taken {
             counters.taken_branches += 1;
             let known = self.targets.direct(pc, target);
@@ -124,15 +121,13 @@ impl Predictor {
         if self.kind == PredictorKind::Gshare {
             return global;
         }
-        let by_address = (address & self.table_mask) as usize;
-        let with_address = self.by_address[by_address];
-        self.by_address[by_address] = step(with_address, taken);
-        let local = with_address >= 2;
-        let choice = self.chooser[by_address];
-        if global != local {
-            self.chooser[by_address] = step(choice, global == taken);
-        }
-        if choice >= 2 { global } else { local }
+        let [direction, choice] = &mut self.by_address[(address & self.table_mask) as usize];
+        let local = *direction >= 2;
+        let predicted = if *choice >= 2 { global } else { local };
+        *direction = step(*direction, taken);
+        let learnt = step(*choice, global == taken);
+        *choice = if global == local { *choice } else { learnt };
+        predicted
     }
 }
 

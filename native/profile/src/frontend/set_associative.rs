@@ -6,17 +6,27 @@ use super::Replacement;
 /// A key that no line, page or branch has: all of them are addresses shifted right.
 const EMPTY: u64 = u64::MAX;
 
+/// Guesses of ways for each place: enough that two live keys seldom share one.
+const GUESSES_PER_PLACE: usize = 16;
+
 /// Keys (line numbers, page numbers, branch addresses) with a value each, in `sets × ways`.
 ///
-/// The low bits of a key choose its set. With [`Replacement::Lru`] each set is kept in the order
-/// of last use, most recent first, so that the usual lookup ends at the first comparison. With
-/// [`Replacement::RoundRobin`] entries stay where they are and each set has a cursor.
+/// The low bits of a key choose its set. An entry stays in its place until it is replaced, and a
+/// table of guesses remembers in which way a key was found: so most lookups are one comparison,
+/// whatever the number of ways. A wrong guess costs a search and changes nothing else.
 #[derive(Debug, Clone)]
 pub struct SetAssociative<V> {
-    entries: Vec<(u64, V)>,
+    keys: Vec<u64>,
+    values: Vec<V>,
+    /// When each place was used last, in lookups.
+    used: Vec<u64>,
+    clock: u64,
+    guesses: Vec<u16>,
+    /// The next way to be replaced in each set, with [`Replacement::RoundRobin`].
     cursors: Vec<u16>,
     ways: usize,
     set_mask: u64,
+    guess_mask: u64,
     replacement: Replacement,
 }
 
@@ -30,14 +40,20 @@ impl<V: Copy + Default> SetAssociative<V> {
     pub fn new(entries: usize, ways: usize, replacement: Replacement) -> Self {
         let sets = entries / ways;
         assert!(
-            sets.is_power_of_two() && sets * ways == entries,
+            sets.is_power_of_two() && sets * ways == entries && ways <= usize::from(u16::MAX),
             "{entries} entries in {ways} ways are no power of two of sets"
         );
+        let guesses = (entries * GUESSES_PER_PLACE).next_power_of_two();
         Self {
-            entries: vec![(EMPTY, V::default()); entries],
+            keys: vec![EMPTY; entries],
+            values: vec![V::default(); entries],
+            used: vec![0; entries],
+            clock: 0,
+            guesses: vec![0; guesses],
             cursors: vec![0; sets],
             ways,
             set_mask: sets as u64 - 1,
+            guess_mask: guesses as u64 - 1,
             replacement,
         }
     }
@@ -45,41 +61,66 @@ impl<V: Copy + Default> SetAssociative<V> {
     /// The value of `key`, which becomes the most recently used of its set.
     #[inline(always)]
     pub fn lookup(&mut self, key: u64) -> Option<&mut V> {
-        let first = (key & self.set_mask) as usize * self.ways;
-        if self.entries[first].0 == key {
-            return Some(&mut self.entries[first].1);
-        }
-        self.lookup_behind_first(key, first)
+        let place = self.find(key)?;
+        Some(&mut self.values[place])
     }
 
-    fn lookup_behind_first(&mut self, key: u64, first: usize) -> Option<&mut V> {
-        let set = &mut self.entries[first..first + self.ways];
-        let way = set.iter().position(|entry| entry.0 == key)?;
-        if self.replacement == Replacement::RoundRobin {
-            return Some(&mut set[way].1);
+    #[inline(always)]
+    fn find(&mut self, key: u64) -> Option<usize> {
+        let first = self.first_of_set(key);
+        let guess = self.guesses[(key & self.guess_mask) as usize];
+        let mut place = first + usize::from(guess);
+        if self.keys[place] != key {
+            place = self.search(key, first)?;
         }
-        let found = set[way];
-        set.copy_within(..way, 1);
-        set[0] = found;
-        Some(&mut set[0].1)
+        self.clock += 1;
+        self.used[place] = self.clock;
+        Some(place)
+    }
+
+    #[inline(always)]
+    fn first_of_set(&self, key: u64) -> usize {
+        (key & self.set_mask) as usize * self.ways
+    }
+
+    #[inline(never)]
+    fn search(&mut self, key: u64, first: usize) -> Option<usize> {
+        let set = &self.keys[first..first + self.ways];
+        let way = set.iter().position(|present| *present == key)?;
+        self.guesses[(key & self.guess_mask) as usize] = way as u16;
+        Some(first + way)
     }
 
     /// Puts in a key that is not there, in the place of the one to be replaced.
+    #[inline(never)]
     pub fn insert(&mut self, key: u64, value: V) {
-        let number = (key & self.set_mask) as usize;
-        let first = number * self.ways;
-        let set = &mut self.entries[first..first + self.ways];
-        match self.replacement {
-            Replacement::Lru => {
-                set.copy_within(..self.ways - 1, 1);
-                set[0] = (key, value);
-            }
+        let first = self.first_of_set(key);
+        let way = match self.replacement {
+            Replacement::Lru => self.least_recently_used(first),
             Replacement::RoundRobin => {
-                let cursor = &mut self.cursors[number];
-                set[usize::from(*cursor)] = (key, value);
-                *cursor = (*cursor + 1) % self.ways as u16;
+                let cursor = &mut self.cursors[(key & self.set_mask) as usize];
+                let way = usize::from(*cursor);
+                *cursor = ((way + 1) % self.ways) as u16;
+                way
             }
+        };
+        self.guesses[(key & self.guess_mask) as usize] = way as u16;
+        self.clock += 1;
+        self.keys[first + way] = key;
+        self.values[first + way] = value;
+        self.used[first + way] = self.clock;
+    }
+
+    fn least_recently_used(&self, first: usize) -> usize {
+        let mut oldest = 0;
+        let mut since = u64::MAX;
+        for (way, used) in self.used[first..first + self.ways].iter().enumerate() {
+            // Written so that it compiles to conditional moves.
+            let older = *used < since;
+            oldest = if older { way } else { oldest };
+            since = if older { *used } else { since };
         }
+        oldest
     }
 }
 
@@ -87,7 +128,7 @@ impl SetAssociative<()> {
     /// Looks `key` up and puts it in when it is missing. Returns whether it was there.
     #[inline(always)]
     pub fn access(&mut self, key: u64) -> bool {
-        let hit = self.lookup(key).is_some();
+        let hit = self.find(key).is_some();
         if !hit {
             self.insert(key, ());
         }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What is put into translated code, and the memory that translated code writes.
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use crate::block::{Block, Blocks, Instruction};
+use crate::decode::{Decoder, Terminator};
+use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
+
+/// Operand sizes of string instructions: 1, 2, 4 and 8 bytes.
+const SIZES: usize = 4;
+
+/// Counts of user and kernel mode.
+type ByMode = [u64; 2];
+
+/// Written by translated code, so its layout is fixed.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Written {
+    /// Address of the last instruction of the block before, once it was started; else zero.
+    finished: u64,
+    /// Iterations of string instructions: user and kernel mode, by operand size.
+    iterations: [[u64; SIZES]; 2],
+    /// Every started instruction, with `exact=on`.
+    started: ByMode,
+}
+
+/// Instruments blocks while they are translated.
+pub struct Instrumentation {
+    decoder: &'static dyn Decoder,
+    on_block: ExecuteCallback,
+    exact: bool,
+    blocks: Blocks,
+    scoreboard: *mut ffi::Scoreboard,
+    written: *mut Written,
+}
+
+impl Instrumentation {
+    /// `on_block` is called at the entry of each block, with its record.
+    pub fn new(decoder: &'static dyn Decoder, on_block: ExecuteCallback, exact: bool) -> Self {
+        // SAFETY: allocates.
+        let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<Written>()) };
+        Self {
+            decoder,
+            on_block,
+            exact,
+            blocks: Blocks::default(),
+            scoreboard,
+            written: null_mut(),
+        }
+    }
+
+    /// To be called when the vCPU exists: finds what translated code will write.
+    pub fn locate(&mut self) {
+        // SAFETY: the scoreboard is never freed, and never moved because vCPUs are not added.
+        self.written = unsafe { ffi::qemu_plugin_scoreboard_find(self.scoreboard, 0).cast() };
+    }
+
+    fn entry(&self, offset: usize) -> Entry {
+        Entry {
+            scoreboard: self.scoreboard,
+            offset,
+        }
+    }
+
+    /// Whether the last instruction of the block before was started; forgets it.
+    #[inline(always)]
+    pub fn take_finished(&mut self) -> bool {
+        // SAFETY: `locate` was called before any block ran.
+        let finished = unsafe { &mut (*self.written).finished };
+        std::mem::take(finished) != 0
+    }
+
+    /// Sets all counts to zero, those in the blocks' records too.
+    pub fn begin(&mut self) {
+        // SAFETY: see `take_finished`; records are only used by the vCPU's thread, which is this.
+        unsafe {
+            (*self.written).iterations = Default::default();
+            (*self.written).started = Default::default();
+            for block in self.blocks.iter() {
+                (*block).entered = 0;
+                (*block).taken = 0;
+                (*block).successors = Default::default();
+            }
+        }
+    }
+
+    /// Iterations of string instructions, and the bytes they handled.
+    pub fn iterations(&self, mode: usize) -> (u64, u64) {
+        // SAFETY: see `take_finished`.
+        let by_size = unsafe { (*self.written).iterations[mode] };
+        let bytes = by_size
+            .iter()
+            .enumerate()
+            .map(|(shift, count)| count << shift);
+        (by_size.iter().sum(), bytes.sum())
+    }
+
+    /// Instructions started, counted one by one.
+    pub fn started(&self, mode: usize) -> u64 {
+        // SAFETY: see `take_finished`.
+        unsafe { (*self.written).started[mode] }
+    }
+
+    /// The records of all blocks.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        // SAFETY: see `begin`.
+        self.blocks.iter().map(|block| unsafe { &*block })
+    }
+
+    /// Adds the callback at the block's entry, and to its last instruction the store that tells
+    /// that it was reached.
+    ///
+    /// A block that is one repeated string instruction is executed once an iteration: then only
+    /// the first one calls back, and the others are counted by translated code.
+    ///
+    /// # Safety
+    ///
+    /// `tb` is being translated.
+    pub unsafe fn instrument(&mut self, tb: *mut Tb, count: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let insn = |number| ffi::qemu_plugin_tb_get_insn(tb, number);
+            let instructions: Vec<_> = (0..count).map(|n| read(insn(n))).collect();
+            let Some(block) = self.blocks.get(self.decoder, &instructions).as_mut() else {
+                return;
+            };
+            let finished = self.entry(std::mem::offset_of!(Written, finished));
+            let inline = |insn, operation: c_int, entry, value| {
+                ffi::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
+                    insn, operation, entry, value,
+                );
+            };
+            let last = insn(count - 1);
+            let mode = usize::from(block.kernel);
+            if block.is_repeat() {
+                ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb(
+                    tb,
+                    self.on_block,
+                    ffi::CB_R_REGS,
+                    ffi::COND_NE,
+                    finished,
+                    block.last,
+                    std::ptr::from_mut(block).cast(),
+                );
+            } else {
+                let data = std::ptr::from_mut(block).cast();
+                ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, self.on_block, ffi::CB_R_REGS, data);
+            }
+            if let Terminator::Repeat { bytes } = block.terminator {
+                let place = mode * SIZES + bytes.trailing_zeros() as usize;
+                let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
+                inline(last, ffi::INLINE_ADD_U64, self.entry(offset), 1);
+            }
+            inline(last, ffi::INLINE_STORE_U64, finished, block.last);
+            if self.exact {
+                let offset = std::mem::offset_of!(Written, started) + mode * size_of::<u64>();
+                let started = self.entry(offset);
+                (0..count).for_each(|n| inline(insn(n), ffi::INLINE_ADD_U64, started, 1));
+            }
+        }
+    }
+}
+
+unsafe fn read(insn: *mut Insn) -> Instruction {
+    let mut bytes = [0; 16];
+    // SAFETY: promised by the caller.
+    unsafe {
+        let size = ffi::qemu_plugin_insn_size(insn);
+        ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
+        Instruction {
+            address: ffi::qemu_plugin_insn_vaddr(insn),
+            size,
+            bytes,
+        }
+    }
+}
