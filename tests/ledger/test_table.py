@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study of the ledger as a tidy table."""
+
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import UserError
+from kernsmith.ledger import Ledger, RunRow, TrialRow, now
+from kernsmith.ledger.table import read_study_table
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Two studies: an old one without runs, and one of two variants in three layouts."""
+    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    ledger = Ledger(url)
+    ledger.record_study("e" * 64, "empty", "[study]", [(_trial(0, "base", 0), "base", 0)])
+    names = ("base", "afdo")
+    plan = [
+        (_trial(10 * layout + index, name, layout), name, layout)
+        for layout in range(1, 4)
+        for index, name in enumerate(names)
+    ]
+    ledger.record_study("f" * 64, "lab", "[study]", plan)
+    for trial, name, layout in plan[:-1]:
+        attempt = ledger.claim(trial.digest)
+        assert attempt is not None
+        cycles = 1000.0 + layout if name == "base" else 900.0 + layout
+        status = "failed" if (name, layout) == ("base", 3) else "ok"
+        metrics = {"model_cycles": (cycles, "cycles"), "seconds": (cycles / 1e3, "s")}
+        ledger.record(RunRow(trial.digest, attempt, status, "", "", now(), 1.0, metrics))
+    ledger.close()
+    return url
+
+
+def _trial(number: int, variant: str, layout: int) -> TrialRow:
+    return TrialRow(
+        digest=f"{number:064x}", kernel="k" * 64, variant=variant, layout=f"random:1.{layout}",
+        workload="pipe", machine="tcg", cpu="skylake", replicate=0, conditions={},
+    )  # fmt: skip
+
+
+def test_finished_runs_in_the_order_of_the_plan(url: str) -> None:
+    table = read_study_table("lab", url)
+    cycles = [
+        (row.variant, row.layout, row.value) for row in table.rows if row.metric == "model_cycles"
+    ]
+    assert cycles == [
+        ("base", "random:1.1", 1001.0),
+        ("afdo", "random:1.1", 901.0),
+        ("base", "random:1.2", 1002.0),
+        ("afdo", "random:1.2", 902.0),
+    ]
+    assert (table.failed, table.missing) == (1, 1)
+    assert table.units == {"model_cycles": "cycles", "seconds": "s"}
+    assert table.machines == ("tcg (skylake)",)
+
+
+def test_by_name_by_digest_or_the_latest(url: str) -> None:
+    assert read_study_table("f" * 5, url).name == "lab"
+    assert read_study_table(None, url).name in ("lab", "empty")
+    assert read_study_table("empty", url).rows == ()
+
+
+def test_studies_that_are_not_there(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no study is called 'x' in the ledger .* it holds"):
+        read_study_table("x", url)
+    with pytest.raises(UserError, match=r"there is no ledger .* yet: run a study first"):
+        read_study_table(None, f"sqlite:///{tmp_path}/none.sqlite")
+    with pytest.raises(UserError, match="cannot read the ledger"):
+        read_study_table(None, "nonsense")
+    Ledger(f"sqlite:///{tmp_path}/new.sqlite").close()
+    with pytest.raises(UserError, match="holds no study yet"):
+        read_study_table(None, f"sqlite:///{tmp_path}/new.sqlite")
