@@ -10,11 +10,14 @@
 BIN := .venv/bin
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup setup-test demo test lint bench clean
 .NOTPARALLEL:
 
 setup:
 	@scripts/setup.sh
+
+setup-test:
+	@scripts/setup.sh test
 
 demo: setup
 	@$(BIN)/kernsmith optimize --source debian:7.3 --config lab --workload lab \
@@ -31,7 +34,7 @@ lint: setup
 	@echo '== cargo clippy'
 	@cargo clippy --quiet --workspace --all-targets -- -D warnings
 
-test: lint
+test: setup-test lint
 	@echo '== cargo test'
 	@cargo test --quiet --release --workspace
 	@echo '== pytest'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Sets kernsmith up in this clone, on Debian 12 or newer; needs root or sudo for packages only.
+# `scripts/setup.sh test` also installs what only tests need: a browser, a database server.
 # Says what it does, is silent when there is nothing to do, and may be run again at any time.
 # The system's apt sources are read and never changed: what the system's suites do not offer comes
 # from the backports of its own mirror, through lists of our own.
@@ -10,12 +11,16 @@ cd "$(dirname "$0")/.."
 unset MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS
 
 readonly STATE=build/setup
-readonly PACKAGES=(
+PACKAGES=(
     bc bison build-essential busybox-static ca-certificates ccache cpio flex git kmod libelf-dev
     libssl-dev rsync xz-utils zstd
-    chromium chromium-driver gpg gpg-agent # what tests need
+    debhelper # what kbuild's bindeb-pkg needs
 )
+readonly TEST_PACKAGES=(chromium chromium-driver gpg gpg-agent postgresql)
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
+
+readonly kind=${1:+-$1}
+if [ "$kind" = -test ]; then PACKAGES+=("${TEST_PACKAGES[@]}"); fi
 
 say() { printf 'setup: %s\n' "$*"; }
 die() {
@@ -218,9 +223,9 @@ packages() {
         echo "$(sha256sum <scripts/setup.sh | cut -c1-64) $PATH $(stat -c %Y /var/lib/dpkg/status)"
     }
     key=$(package_key)
-    is_done packages "$key" && return
+    is_done "packages$kind" "$key" && return
     install_packages
-    mark_done packages "$(package_key)"
+    mark_done "packages$kind" "$(package_key)"
 }
 
 # ---- the parts of this clone -------------------------------------------------------------------
