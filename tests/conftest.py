@@ -9,7 +9,7 @@ from kernsmith import paths
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel, make_recipe
 from kernsmith.kernel.source import Source, resolve_source
-from kernsmith.study import Study, plan_variants
+from kernsmith.study import Study, Variant, plan_variants
 
 SOURCE = "debian:7.3"
 
@@ -21,7 +21,13 @@ def source() -> Source:
 
 
 @pytest.fixture(scope="session")
-def micro_kernel(source: Source) -> Kernel:
-    """The micro kernel without a profile: what optimize takes as its baseline, too."""
+def micro_variant() -> Variant:
+    """The micro config without a profile: what optimize takes as its baseline, too."""
     study = Study(source=SOURCE, config="micro", factors=(("profile", ("none",)),))
-    return build_kernel(make_recipe(plan_variants(study, ())[0], source, None))
+    return plan_variants(study, ())[0]
+
+
+@pytest.fixture(scope="session")
+def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
+    """The kernel of `micro_variant`."""
+    return build_kernel(make_recipe(micro_variant, source, None))

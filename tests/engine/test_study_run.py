@@ -69,7 +69,12 @@ def test_the_report_has_all_that_is_needed_to_repeat_it(
     _, document = optimized
     page = Path(document["report"]).read_text(encoding="utf-8")
     optimised = next(v for v in document["variants"] if not v["baseline"])
-    for words in ("is a model", optimised["provenance"]["vmlinux_sha256"], "bindeb-pkg", "[factors]"):
+    for words in (
+        "is a model",
+        optimised["provenance"]["vmlinux_sha256"],
+        "bindeb-pkg",
+        "[factors]",
+    ):
         assert words in page
     assert Path(optimised["vmlinux"]).exists()
     assert Path(optimised["bzimage"]).exists()

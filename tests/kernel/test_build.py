@@ -46,17 +46,14 @@ def test_two_builds_in_two_folders_give_one_vmlinux(
 
 
 def test_asking_again_starts_no_program(
-    micro_kernel: Kernel, source: Source, monkeypatch: pytest.MonkeyPatch
+    micro_kernel: Kernel,
+    micro_variant: Variant,
+    source: Source,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    variant = Variant(**{**micro_kernel.provenance["variant"], "name": None} | _frozen(micro_kernel))
-    recipe = make_recipe(variant, source, None)
+    recipe = make_recipe(micro_variant, source, None)
     monkeypatch.setattr(build_module, "process", None)
     assert build_kernel(recipe).folder == micro_kernel.folder
-
-
-def _frozen(kernel: Kernel) -> dict[str, object]:
-    made = kernel.provenance["variant"]
-    return {"options": tuple(map(tuple, made["options"])), "flags": tuple(made["flags"])}
 
 
 def test_provenance_says_how_to_make_it_again(micro_kernel: Kernel, source: Source) -> None:
@@ -121,4 +118,6 @@ def test_the_key_changes_with_every_input(tiny: Variant, source: Source, tmp_pat
         make_recipe(tiny, source, profile),
     ]
     assert len({recipe.key, *(other.key for other in others)}) == 5
-    assert make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source, None).key == recipe.key
+    assert (
+        make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source, None).key == recipe.key
+    )
