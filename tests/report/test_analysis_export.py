@@ -79,7 +79,7 @@ def test_csv_and_parquet_hold_the_same_figures(analysis: Analysis, tmp_path: Pat
 def test_go_benchmark_text_in_run_order(strata: tuple[Stratum, ...]) -> None:
     lines = as_go_benchmark(strata, ["march"], "time(sec)").splitlines()
     assert len(lines) == 108
-    assert lines[0] == "BenchmarkX5950/march=Generic_x86-64 1 79747829895.0 ns/op"
+    assert lines[0] == "BenchmarkX5950/march=Generic_x86-64-1 1 79747829895.0 ns/op"
 
 
 def test_other_units_stay_what_they_are(strata: tuple[Stratum, ...]) -> None:

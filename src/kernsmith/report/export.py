@@ -97,7 +97,8 @@ def as_csv(analysis: Analysis) -> str:
 def as_go_benchmark(strata: Sequence[Stratum], factors: Sequence[str], value: str) -> str:
     """Raw values in Go's benchmark format (golang.org/design/14313-benchmark-format).
 
-    One line a run in run order; ``benchstat -col /FACTOR FILE`` compares the groups.
+    One line a run in run order; ``benchstat -col /FACTOR FILE`` compares the groups. Every name
+    ends in ``-1`` (GOMAXPROCS), or a level like x86-64 would be taken for x86 on 64 processors.
     """
     unit, scale = _go_unit(value)
     lines = []
@@ -113,7 +114,9 @@ def as_go_benchmark(strata: Sequence[Stratum], factors: Sequence[str], value: st
                 f"/{_word(factor)}={_word(level)}"
                 for factor, level in zip(factors, levels, strict=True)
             )
-            lines.append(f"Benchmark{name[:1].upper()}{name[1:]}{keys} 1 {number * scale!r} {unit}")
+            lines.append(
+                f"Benchmark{name[:1].upper()}{name[1:]}{keys}-1 1 {number * scale!r} {unit}"
+            )
     return "\n".join(lines) + "\n"
 
 

@@ -16,7 +16,7 @@ Analysis 16(3)). For values x of unknown variance with mean m and S = Î£(x - m)Â
 
 is a nonnegative martingale that starts at 1 under the hypothesis; by Ville's inequality it ever
 exceeds 1 / alpha with probability alpha at most. Inverting it gives the interval, 1 / max M the
-p-value. The price for looking at any time is an interval about 1.7 times as wide as Student's.
+p-value. The price for looking at any time is an interval about 1.8 times as wide as Student's.
 """
 
 from __future__ import annotations
