@@ -80,7 +80,7 @@ def _difference_sections(stratum: StratumAnalysis, options: Options) -> list[Sec
     sections.append(Heading("Which groups differ?", 3))
     if any(not isnan(pair.p) for pair in stratum.comparisons):
         sections.append(Text(_method(stratum)))
-    return [*sections, _comparisons(stratum, options)]
+    return [*sections, _comparisons(stratum, options), *_ratios(stratum)]
 
 
 def across_sections(analysis: Analysis) -> list[Section]:
@@ -222,29 +222,38 @@ def _method(stratum: StratumAnalysis) -> str:
 
 def _comparisons(stratum: StratumAnalysis, options: Options) -> Table:
     corrected = any(pair.p_holm != pair.p for pair in stratum.comparisons if not isnan(pair.p))
-    ratios = any(not isnan(pair.ratio) for pair in stratum.comparisons)
     columns = [
         Column("group"), Column("against"), Column("difference", "+.5g"), Column("low", "+.5g"),
         Column("high", "+.5g"), Column("difference", "+.4f", "%"), Column("low", "+.4f", "%"),
         Column("high", "+.4f", "%"), Column("Q", ".4f"), Column("p", ".4g"),
+        *([Column("p (Holm)", ".4g")] if corrected else []), Column("differs"),
     ]  # fmt: skip
-    columns += [Column("p (Holm)", ".4g")] if corrected else []
-    columns += [Column("ratio", ".5f"), Column("low", ".5f"), Column("high", ".5f")] * ratios
-    columns.append(Column("differs"))
     rows = [
         [
             pair.b, pair.a, pair.difference, pair.low, pair.high,
             pair.percent, pair.percent_low, pair.percent_high, pair.q, pair.p,
             *([pair.p_holm] if corrected else []),
-            *([pair.ratio, pair.ratio_low, pair.ratio_high] if ratios else []),
             None if isnan(pair.p) else bool(pair.p < options.alpha),
         ]
         for pair in stratum.comparisons
     ]  # fmt: skip
     caption = f"Differences with simultaneous {100 * (1 - options.alpha):g} % intervals"
-    if ratios:
-        caption += "; ratio: of the geometric means, intervals by Games-Howell on logarithms"
     return Table(columns, rows, caption)
+
+
+def _ratios(stratum: StratumAnalysis) -> list[Section]:
+    """Multiplicative effects, where every value is positive."""
+    rows: list[list[Value]] = [
+        [pair.b, pair.a, pair.ratio, pair.ratio_low, pair.ratio_high]
+        for pair in stratum.comparisons
+        if not isnan(pair.ratio)
+    ]
+    columns = [
+        Column("group"), Column("against"), Column("ratio", ".5f"), Column("low", ".5f"),
+        Column("high", ".5f"),
+    ]  # fmt: skip
+    caption = "Ratios of the geometric means, simultaneous intervals by Games-Howell on logarithms"
+    return [Table(columns, rows, caption)] if rows else []
 
 
 def _sensitivity(stratum: StratumAnalysis) -> str:
