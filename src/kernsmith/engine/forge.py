@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.training import Seen, store_profile, train
+from kernsmith.engine.training import Seen, store_profile, train, training_key
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
@@ -105,17 +105,22 @@ class Forge:
         kernel = self.kernel(base) or self._make(base, None)
         self.kernels.setdefault(identity(base), kernel)
         toolchain = find_toolchain(variant.compiler)
-        scratch = kernel.folder / "profiles" / f"{identity(variant)[:16]}.afdo.made"
+        folder = kernel.folder / "profiles"
         if variant.profile.file:
-            return usable_profile(Path(variant.profile.file), kernel, toolchain, scratch)
+            folder.mkdir(exist_ok=True)
+            made = folder / f"{identity(variant)[:16]}.made"
+            return usable_profile(Path(variant.profile.file), kernel, toolchain, made)
         workloads = [self.prepared.workload(name) for name in variant.profile.train]
+        key = training_key(workloads, self.prepared.trainer)
+        known = folder / f"{key}.ready"
+        if known.exists():
+            return folder / known.read_text()
         counts = train(kernel, workloads, self.prepared.trainer, self.events, seen)
-        known = scratch.with_suffix(".ready")
-        if not known.exists():
-            self.events.stage("profile → AutoFDO")
-            made = make_autofdo(counts, kernel, toolchain, scratch)
-            known.write_text(store_profile(counts, kernel, made).name)
-        return known.with_name(known.read_text())
+        self.events.stage("profile → AutoFDO")
+        made = make_autofdo(counts, kernel, toolchain, folder / f"{key}.made")
+        profile = store_profile(counts, kernel, made)
+        known.write_text(profile.name)
+        return profile
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""

@@ -60,6 +60,12 @@ def train(
     return merge_counts([parts[workload.name] for workload in workloads])
 
 
+def training_key(workloads: Sequence[Workload], machine: Machine) -> str:
+    """A word for file names: equal for trainings that give the same counts of one kernel."""
+    work = [(workload.name, workload.rounds, workload.warmup) for workload in workloads]
+    return digest_of([dict(machine.fingerprint()), work])[:16]
+
+
 def _counts_path(folder: Path, workload: Workload) -> Path:
     return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}.counts"
 

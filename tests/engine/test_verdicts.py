@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From runs to verdicts, on made-up figures whose answer is known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernsmith.engine import Silent
+from kernsmith.engine.forge import Forge
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.verdicts import Measured, StudyResult, judge
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.source import Source
+from kernsmith.ledger import RunRow, now
+from kernsmith.machine.tcg import Tcg
+from kernsmith.study import Design, Study, Trial, plan_trials, plan_variants
+
+WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
+Figure = Callable[[Trial], float]
+
+
+def judged(study: Study, figure: Figure, train: tuple[str, ...] = ()) -> StudyResult:
+    names = [workload.name for workload in WORKLOADS]
+    variants = plan_variants(study, train or names)
+    trials = plan_trials(study, variants, names)
+    machine = Tcg(cpu=Path("skylake.toml"))
+    source = Source("linux", Path(), "7.3", "sha256:0", "test")
+    prepared = Prepared(study, source, WORKLOADS, (), machine, machine, variants, trials)
+    measured = [Measured(trial, str(trial.position), run(trial, figure(trial))) for trial in trials]
+    return judge(prepared, Forge(prepared, Silent()), measured, 0.0)
+
+
+def run(trial: Trial, value: float) -> RunRow:
+    metrics = {"model_cycles": (value, "cycles")}
+    status = "ok" if value >= 0 else "panic"
+    return RunRow(str(trial.position), 1, status, "", "", now(), 1.0, metrics)
+
+
+def layout_noise(trial: Trial) -> float:
+    """What a layout costs, in the same way for both variants: from 0.97 to 1.03."""
+    return 1 + 0.01 * (hash_of(trial.layout.argument + trial.workload) % 7 - 3)
+
+
+def hash_of(text: str) -> int:
+    return sum(ord(letter) * (place + 1) for place, letter in enumerate(text))
+
+
+OPTIMIZE = Study(source="x", config="lab", factors=(("profile", ("none", "autofdo")),))
+
+
+def test_a_known_effect_comes_out_exactly_when_layouts_are_paired() -> None:
+    result = judged(OPTIMIZE, lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.profile else 1))
+    for workload in ("overall", "pipe", "fork", "mmap"):
+        verdict = result.verdict("profile=autofdo", workload, "model_cycles")
+        assert verdict is not None
+        assert verdict.effect.ratio == pytest.approx(0.9, rel=1e-12)
+        assert verdict.effect.ci == pytest.approx((0.9, 0.9), rel=1e-9)
+        assert verdict.effect.significant
+        assert verdict.effect.n == 8
+        assert verdict.default_ratio == pytest.approx(0.9, rel=1e-12)
+
+
+def test_the_default_layout_is_no_part_of_the_ratio() -> None:
+    """One lucky binary says 0.5; the layouts say 0.9."""
+
+    def figure(trial: Trial) -> float:
+        lucky = trial.layout.kind == "default"
+        return 1e6 * ((0.5 if lucky else 0.9) if trial.variant.profile else 1.0)
+
+    verdict = judged(OPTIMIZE, figure).verdict("profile=autofdo", "overall", "model_cycles")
+    assert verdict is not None
+    assert verdict.default_ratio == pytest.approx(0.5)
+    assert verdict.effect.ratio == pytest.approx(0.9)
+
+
+def test_overall_is_the_geometric_mean_over_workloads() -> None:
+    factor = {"pipe": 0.8, "fork": 0.9, "mmap": 1.1}
+    result = judged(OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.profile else 1))
+    verdict = result.verdict("profile=autofdo", "overall", "model_cycles")
+    assert verdict is not None
+    assert verdict.effect.ratio == pytest.approx((0.8 * 0.9 * 1.1) ** (1 / 3), rel=1e-12)
+
+
+def test_trained_and_held_out_workloads_are_shown_apart() -> None:
+    factor = {"pipe": 0.8, "fork": 1.0, "mmap": 1.0}
+    result = judged(
+        OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.profile else 1), train=("pipe",)
+    )
+    trained = result.verdict("profile=autofdo", "overall-trained", "model_cycles")
+    held_out = result.verdict("profile=autofdo", "overall-held-out", "model_cycles")
+    assert trained is not None
+    assert held_out is not None
+    assert (trained.effect.ratio, held_out.effect.ratio) == pytest.approx((0.8, 1.0))
+    assert not held_out.effect.significant
+
+
+def test_labels_have_layouts_of_their_own_and_are_not_paired() -> None:
+    study = Study(source="x", config="lab", factors=(("label", ("a", "b")),))
+    verdict = judged(study, lambda t: 1e6 * layout_noise(t)).verdict(
+        "label=b", "overall", "model_cycles"
+    )
+    assert verdict is not None
+    assert not verdict.effect.paired
+    assert not verdict.effect.significant
+
+
+def test_failed_runs_are_listed_and_left_out() -> None:
+    def figure(trial: Trial) -> float:
+        broken = trial.workload == "fork" and trial.variant.profile is not None
+        return -1.0 if broken else 1e6
+
+    result = judged(OPTIMIZE, figure)
+    assert result.verdict("profile=autofdo", "fork", "model_cycles") is None
+    assert result.verdict("profile=autofdo", "overall", "model_cycles") is None
+    assert result.verdict("profile=autofdo", "pipe", "model_cycles") is not None
+    assert len(result.failures) == 9
+    assert "panic: profile=autofdo, default, fork" in " ".join(result.failures)
+
+
+def test_without_random_layouts_there_is_a_ratio_and_no_verdict() -> None:
+    study = Study("x", "lab", OPTIMIZE.factors, design=Design(layouts=0))
+    verdict = judged(study, lambda t: 9e5 if t.variant.profile else 1e6).verdict(
+        "profile=autofdo", "overall", "model_cycles"
+    )
+    assert verdict is not None
+    assert verdict.effect.ratio == pytest.approx(0.9)
+    assert verdict.effect.ci is None
+    assert not verdict.effect.significant
