@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -81,7 +80,7 @@ def report(
         units=table.units,
         machines=table.machines,
         notes=_notes(table.failed, table.missing),
-        figures={"study": table.digest, "metrics": plain([asdict(each) for each in found])},
+        figures={"study": table.digest, "metrics": plain(found)},
         footer=(f"study {table.digest}", f"recorded {table.recorded_at}"),
     )
     try:

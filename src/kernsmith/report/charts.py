@@ -291,7 +291,7 @@ def _group_colour(names: list[str], *, legend: bool = True) -> alt.Color:
     return alt.Color(
         "group:N",
         scale=alt.Scale(domain=names, range=colours),
-        legend=alt.Legend(title=None, orient="bottom", labelLimit=300, columns=3)
+        legend=alt.Legend(title=None, orient="bottom", labelLimit=300, columns=3, symbolLimit=200)
         if legend
         else None,
     )

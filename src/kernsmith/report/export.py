@@ -7,7 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
 from re import sub
@@ -24,12 +24,12 @@ _SECONDS = {"s", "sec", "secs", "seconds"}
 def as_document(analysis: Analysis) -> dict[str, Any]:
     """The JSON document of docs/analyze.schema.json: unrounded; NaN and infinity are null."""
     head = {"format": FORMAT, "version": VERSION, "kernsmith": __version__}
-    return {**head, **plain(asdict(analysis))}
+    return {**head, **plain(analysis)}
 
 
 def as_json(analysis: Analysis) -> str:
-    """The document as text, ended by a line end."""
-    return json.dumps(as_document(analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """The document as text in one line, ended by a line end."""
+    return json.dumps(as_document(analysis), ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def schema() -> dict[str, Any]:
@@ -174,13 +174,15 @@ def _rows(
 
 
 def plain(value: Any) -> Any:
-    """JSON-able: tuples as lists, NaN and infinity as null."""
+    """JSON-able: dataclasses as objects, tuples as lists, NaN and infinity as null."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if isinstance(value, float) and not isfinite(value):
-        return None
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
 
 

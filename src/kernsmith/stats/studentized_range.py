@@ -84,10 +84,11 @@ def _critical(alpha: float, k: int, df: float) -> float:
         found = float(tail([exp(log_q)], k, [df])[0])
         return log(max(found, 1e-300)) - log(alpha)
 
-    low, high = log(1e-6), log(10.0)
+    # More freedom makes the value smaller: the normal distribution's bounds it from below.
+    low, high = (log(_critical(alpha, k, _NORMAL_DF)) if df < _NORMAL_DF else log(1e-6)), log(4.0)
     while excess(high) > 0:
-        high += 1.0
-    return exp(float(brentq(excess, low, high, xtol=1e-12)))
+        low, high = max(low, high), high + 1.0
+    return exp(float(brentq(excess, low - 1e-6, high, xtol=1e-11)))
 
 
 def _integrals(q: Array, k: int, df: Array) -> Array:
@@ -100,7 +101,7 @@ def _integrals(q: Array, k: int, df: Array) -> Array:
     width = 9.5 / np.sqrt(2 * df)
     left = 0.5 * np.log(df / (df + 0.5 * q**2)) - width - 45.0 / df
     right = np.minimum(width, 4.0)
-    grid = left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 500)
+    grid = left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 320)
     log_constant = log(2.0) + 0.5 * df * np.log(df / 2.0) - gammaln(df / 2.0)
     # df t - df s²/2 in a form that does not cancel for large df
     density = -df[:, None] * (0.5 * np.expm1(2 * grid) - grid) + (log_constant - 0.5 * df)[:, None]

@@ -118,9 +118,9 @@ def analyse_metric(
         baseline=baseline,
         effects=tuple(effects),
         components=tuple(
-            found
+            parts
             for workload in workloads
-            if (found := _components(mine, workload, percent, alpha)) is not None
+            if (parts := _components(mine, workload, percent, alpha)) is not None
         ),
         sequential=tuple(sequential),
         missing=tuple(sorted(missing)),
