@@ -111,18 +111,7 @@ def interval_plot(
 
     For Tukey's simultaneous intervals of each pair.
     """
-    rows = [
-        {
-            "label": item.label,
-            "estimate": item.estimate if isfinite(item.estimate) else None,
-            "low": item.low if isfinite(item.low) else None,
-            "high": item.high if isfinite(item.high) else None,
-            "kind": item.kind,
-            "shape": "overall" if item.overall else "single",
-        }
-        for item in intervals
-    ]
-    base = alt.Chart(_inline(rows)).encode(
+    base = alt.Chart(_inline([_interval_row(item) for item in intervals])).encode(
         y=alt.Y(
             "label:N",
             sort=[item.label for item in intervals],
@@ -160,6 +149,17 @@ def interval_plot(
     )
     layers = alt.layer(zero, line, point)
     return layers.properties(width=_WIDTH, height=alt.Step(26))
+
+
+def _interval_row(item: Interval) -> dict[str, Any]:
+    return {
+        "label": item.label,
+        "estimate": item.estimate if isfinite(item.estimate) else None,
+        "low": item.low if isfinite(item.low) else None,
+        "high": item.high if isfinite(item.high) else None,
+        "kind": item.kind,
+        "shape": "overall" if item.overall else "single",
+    }
 
 
 def forest_plot(
