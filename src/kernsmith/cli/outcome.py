@@ -17,6 +17,8 @@ from kernsmith.report.study_page import study_page
 from kernsmith.report.study_tables import print_study
 from kernsmith.study import Study
 
+_LOG_WIDTH = 120
+
 
 def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_json: bool) -> int:
     """Run, write the report's files, print tables or JSON; 0, or 1 when a trial failed."""
@@ -37,5 +39,8 @@ def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_js
     if as_json:
         sys.stdout.write(text + "\n")
     else:
-        print_study(document, Console(highlight=False))
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console.width = _LOG_WIDTH
+        print_study(document, console)
     return 1 if result.failures else 0

@@ -86,11 +86,11 @@ def number(value: float | None, form: str) -> str:
 
 
 def judgement(verdict: Mapping[str, Any]) -> str:
-    """One or two words: what the interval says."""
+    """One or two words: what the interval says ("no difference": none that is significant)."""
     if verdict["p"] is None:
-        return "one layout: no verdict"
+        return "no verdict"
     if not verdict["significant"]:
-        return "no significant difference"
+        return "no difference"
     return "less" if verdict["ratio"] < 1 else "more"
 
 
@@ -110,20 +110,22 @@ def _cells(verdict: Mapping[str, Any]) -> list[str]:
 
 def _mix_table(document: Document, variant: str) -> Table:
     table = Table(title=f"{variant} against {baseline(document)}: geometric mean over workloads")
-    table.add_column("mix")
-    table.add_column("metric")
+    table.add_column("mix", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
     for title in _COLUMNS:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=title == "95 % interval")
+    headlines = {metric["name"] for metric in document["metrics"] if metric["headline"]}
     for verdict in mixes(document, variant):
-        table.add_row(verdict["workload"], verdict["metric"], *_cells(verdict))
+        if verdict["metric"] in headlines:
+            table.add_row(verdict["workload"], verdict["metric"], *_cells(verdict))
     return table
 
 
 def _workload_table(document: Document, variant: str) -> Table:
     table = Table(title=f"{variant} against {baseline(document)}: {MODEL_CYCLES} by workload")
-    table.add_column("workload")
+    table.add_column("workload", no_wrap=True)
     for title in _COLUMNS:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=title == "95 % interval")
     for verdict in document["verdicts"]:
         mine = verdict["variant"] == variant and not verdict["workload"].startswith("overall")
         if mine and verdict["metric"] == MODEL_CYCLES:
