@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The whole analysis: what it says of sound, small, odd and hopeless data."""
 
+import warnings
 from math import isinf, isnan, nan
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from march import march, sample
 
 from kernsmith.stats.analysis import Analysis, Options, StratumAnalysis, analyse
@@ -55,6 +58,12 @@ def test_groups_that_are_all_the_same() -> None:
     assert found.comparisons[0].p == 1.0
     assert found.comparisons[0].difference == 0.0
     assert check(found, "normality")[0] == "unknown"
+
+
+def test_a_baseline_of_zero_has_no_per_cent() -> None:
+    found = one(sample("none", [0.0] * 5), sample("some", [1.0, 1.1, 0.9, 1.0, 1.05]))
+    assert found.verdict[0].startswith("some is 1.01 higher than none (95 % CI +0.9")
+    assert isnan(found.comparisons[0].percent)
 
 
 def test_unequal_n_and_unequal_variances() -> None:
@@ -179,3 +188,26 @@ def test_a_hundred_groups_of_ten_thousand() -> None:
     assert len(found.comparisons) == 4950
     assert found.method == "Games-Howell"
     assert all(0 <= pair.p <= 1 for pair in found.comparisons)
+
+
+SIZES = st.floats(1e-60, 1e60)
+VALUES = st.lists(
+    st.one_of(SIZES, SIZES.map(lambda size: -size), st.integers(-3, 3).map(float), st.just(0.1)),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(groups=st.lists(VALUES, min_size=1, max_size=4), alpha=st.sampled_from([0.01, 0.05, 0.2]))
+def test_any_finite_values_give_an_analysis_without_a_warning(
+    groups: list[list[float]], alpha: float
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        samples = [sample(f"g{index}", values) for index, values in enumerate(groups)]
+        found = one(*samples, options=Options(("g",), alpha=alpha))
+    for pair in found.comparisons:
+        assert isnan(pair.p) or 0 <= pair.p <= 1
+        assert isnan(pair.low) or pair.low <= pair.difference <= pair.high
+    assert found.verdict

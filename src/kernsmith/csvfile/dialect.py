@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +46,8 @@ def find_dialect(path: Path) -> Dialect:
         if b"\0" in start:
             raise UserError(f"{path} is not a text file; a CSV file is expected")
         text = start.decode("utf-8-sig", "replace")
-    line_end = "\r" if "\r" in text and "\n" not in text else "\n"
-    header = text.split(line_end, 1)[0].rstrip("\r")
+    header = re.split(r"[\r\n]", text, maxsplit=1)[0]
+    line_end = "\r" if re.match(r"\r(?!\n)", text[len(header) :]) else "\n"
     if not text.strip() or not header.strip():
         raise UserError(f"{path} is empty; its first line must name the columns")
     separator = _separator(header)

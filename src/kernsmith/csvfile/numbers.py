@@ -13,6 +13,10 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", "-", "
 """What stands for no value."""
 
 
+SMALLEST, LARGEST = 1e-60, 1e60
+"""Fourth powers of values beyond these do not fit into a double."""
+
+
 def parse_numbers(
     path: Path, column: str, cells: pl.Series, lines: pl.Series
 ) -> tuple[pl.Series, list[str]]:
@@ -33,6 +37,14 @@ def parse_numbers(
     if endless.any():
         line = lines[int(endless.arg_max() or 0)]
         raise UserError(f"{path}, line {line}: {column!r} is infinite; values must be finite")
+    size = values.abs()
+    wild = ((size > LARGEST) | ((size < SMALLEST) & (size > 0))).fill_null(False)
+    if wild.any():
+        line = lines[int(wild.arg_max() or 0)]
+        raise UserError(
+            f"{path}, line {line}: {column!r} is not between {SMALLEST:g} and {LARGEST:g} in "
+            "size; scale the values"
+        )
     return values, notes
 
 

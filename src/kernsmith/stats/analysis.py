@@ -243,7 +243,7 @@ def _verdict(result: StratumAnalysis, options: Options) -> list[str]:
         ][:12]
     sentences += _interactions(result, options.alpha)
     smallest = min(group.n for group in result.groups)
-    if smallest <= FEW:
+    if smallest <= FEW and not isnan(result.p):
         sentences.append(_few(smallest, result.sensitivity))
     return sentences
 
@@ -261,20 +261,25 @@ def _overall(result: StratumAnalysis, alpha: float) -> str:
     word = "differ" if result.p < alpha else "do not differ significantly"
     return (
         f"The groups {word}: {name}({df}) = {shown:.6g}, p = {result.p:.3g}, "
-        f"ω² = {fisher.omega_squared:.3f}."
+        f"ω² = {max(0.0, fisher.omega_squared):.3f}."
     )
 
 
 def _pair_sentence(pair: Comparison, options: Options) -> str:
-    confidence = f"{100 * (1 - options.alpha):g} % CI"
+    """In per cent of the baseline's mean; in the unit of the values where that is 0."""
+    relative = not isnan(pair.percent)
+    unit = " %" if relative else ""
+    size = pair.percent if relative else pair.difference
     if isnan(pair.p):
-        return f"{pair.b}: {pair.percent:+.3g} % against {pair.a}; without a spread no test."
-    interval = f"{confidence} {pair.percent_low:+.3g} … {pair.percent_high:+.3g} %"
+        return f"{pair.b}: {size:+.3g}{unit} against {pair.a}; without a spread no test."
+    low = pair.percent_low if relative else pair.low
+    high = pair.percent_high if relative else pair.high
+    interval = f"{100 * (1 - options.alpha):g} % CI {low:+.3g} … {high:+.3g}{unit}"
     if pair.p < options.alpha:
         word = "lower" if pair.difference < 0 else "higher"
         return (
-            f"{pair.b} is {abs(pair.percent):.3g} % {word} than {pair.a} "
-            f"({interval}), p = {pair.p:.3g}."
+            f"{pair.b} is {abs(size):.3g}{unit} {word} than {pair.a} ({interval}), "
+            f"p = {pair.p:.3g}."
         )
     return (
         f"No significant difference between {pair.b} and {pair.a} ({interval}), p = {pair.p:.3g}."
@@ -300,7 +305,7 @@ def _few(n: int, sensitivity: Sensitivity | None) -> str:
         f"{low:.2f} and {high:.2f} times the one shown (95 %), and normality, independence and "
         "outliers cannot be judged"
     )
-    if sensitivity is not None:
+    if sensitivity is not None and sensitivity.detectable_80 > 0:
         text += f"; differences below {sensitivity.detectable_80:.2g} % would mostly be missed"
     return text + "."
 

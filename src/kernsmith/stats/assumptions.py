@@ -114,7 +114,8 @@ def _normality(samples: Sequence[Sample], alpha: float) -> Check:
         text = "too few values, or no spread in them: normality cannot be tested"
         return Check(name, test, nan, nan, "unknown", text)
     kept = np.linspace(0, len(residuals) - 1, min(len(residuals), SHAPIRO_LIMIT)).astype(int)
-    found = stats.shapiro(residuals[kept])
+    # W does not depend on the scale, but scipy takes small residuals for none.
+    found = stats.shapiro(residuals[kept] / np.abs(residuals).max())
     p = float(found.pvalue)
     note = f" (of {len(kept)} of {len(residuals)})" if len(kept) < len(residuals) else ""
     if p < alpha:

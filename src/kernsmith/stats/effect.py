@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite, sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from kernsmith.stats.samples import exp_or_infinity
 
 Logs = NDArray[np.float64]
 """Natural logarithms of a metric, one a layout."""
@@ -192,12 +194,12 @@ def _effect(
     else:
         error = sqrt(variance)
         half = float(stats.t.isf(alpha / 2, df)) * error
-        ci = (exp(shift - half), exp(shift + half))
+        ci = (exp_or_infinity(shift - half), exp_or_infinity(shift + half))
         t = abs(shift) / error if error > 0 else (inf if shift else 0.0)
         p = float(2 * stats.t.sf(t, df))
         found = _share_of(sides)
         share = found if isfinite(found) else None
-    return Effect(exp(shift), ci, p, n, share, alpha, df, half_added, paired)
+    return Effect(exp_or_infinity(shift), ci, p, n, share, alpha, df, half_added, paired)
 
 
 def _squares(values: Logs) -> float:

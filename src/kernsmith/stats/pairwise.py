@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import exp, inf, isnan, log, nan, sqrt
+from math import inf, isnan, log, nan, sqrt
 from typing import Literal
 
 import numpy as np
 
-from kernsmith.stats.samples import Summary
+from kernsmith.stats.samples import Summary, exp_or_infinity
 from kernsmith.stats.studentized_range import critical_values, standard_error, tail
 
 Method = Literal["Tukey-Kramer", "Games-Howell"]
@@ -138,9 +138,12 @@ def _with_ratios(
     result = []
     for each, (a, b), (error, _), q in zip(found, pairs, errors, critical, strict=True):
         if a.geometric_mean > 0 and b.geometric_mean > 0:
-            shift, half = log(b.geometric_mean / a.geometric_mean), q * error
+            shift, half = log(b.geometric_mean) - log(a.geometric_mean), q * error
             each = replace(
-                each, ratio=exp(shift), ratio_low=exp(shift - half), ratio_high=exp(shift + half)
+                each,
+                ratio=exp_or_infinity(shift),
+                ratio_low=exp_or_infinity(shift - half),
+                ratio_high=exp_or_infinity(shift + half),
             )
         result.append(each)
     return tuple(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, nan, sqrt
+from math import exp, inf, isfinite, nan, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,3 +127,8 @@ def spread(values: Array) -> float:
     if values.min() == values.max():
         return 0.0
     return float(values.std(ddof=1))
+
+
+def exp_or_infinity(x: float) -> float:
+    """exp(x), infinite where it does not fit into a double: bounds of ratios may be that wide."""
+    return exp(x) if x < 709.0 else inf

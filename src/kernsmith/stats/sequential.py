@@ -27,6 +27,8 @@ from math import exp, inf, isinf, log, sqrt
 
 import numpy as np
 
+from kernsmith.stats.samples import exp_or_infinity
+
 PRIOR = 0.25
 """c of the mixture: effects of about 1 / sqrt(c) standard deviations are found soonest, and the
 interval has bounds from the fourth value on."""
@@ -102,7 +104,7 @@ def decide(
         cent of the baseline.
     """
     look = look_at(values, alpha=alpha, prior=prior)
-    found = inf if isinf(look.width) else 100.0 * (exp(look.high) - exp(look.low))
+    found = inf if isinf(look.width) else 100.0 * (exp_or_infinity(look.high) - exp(look.low))
     wide = "has no bounds yet" if isinf(found) else f"is {found:.3g} % wide"
     if found <= width:
         text = f"stopped after {look.n} layouts: the interval {wide}"
