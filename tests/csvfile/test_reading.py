@@ -171,7 +171,7 @@ CELLS = st.one_of(
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     rows=st.lists(st.lists(CELLS, max_size=4), max_size=8),
@@ -187,7 +187,7 @@ def test_any_table_is_read_or_refused_in_a_sentence(
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     start=st.sampled_from([b"", b"g,v\n", b"g;v\r\n", b"\xff\xfe", b'"g","v"\n']), rest=st.binary()

@@ -198,7 +198,7 @@ VALUES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(groups=st.lists(VALUES, min_size=1, max_size=4), alpha=st.sampled_from([0.01, 0.05, 0.2]))
 def test_any_finite_values_give_an_analysis_without_a_warning(
     groups: list[list[float]], alpha: float

@@ -3,11 +3,14 @@
 
 import numpy as np
 import pytest
+from march import sample
 from numpy.typing import NDArray
 from scipy import stats
 
+from kernsmith.stats.assumptions import check_assumptions
 from kernsmith.stats.components import variance_components
 from kernsmith.stats.effect import overall_effect, paired_effect, unpaired_effect
+from kernsmith.stats.samples import Stratum
 from kernsmith.stats.sequential import PRIOR, _log_martingale, decide, look_at
 
 STUDIES, LAYOUTS, BOOTS, RUNS = 2000, 8, 3, 4
@@ -142,3 +145,17 @@ def test_a_real_effect_ends_a_sequential_study_early() -> None:
     random = np.random.default_rng(9)
     looks = [look_at(list(random.normal(-0.03, 0.01, 12))) for _ in range(200)]
     assert np.mean([look.p < 0.05 for look in looks]) > 0.99
+
+
+@pytest.mark.parametrize("sizes", [(12, 12, 12), (6, 6), (30, 30)])
+def test_tests_of_assumptions_are_wrong_as_often_as_they_say(sizes: tuple[int, ...]) -> None:
+    """At alpha = 0.05 and with independent normal values; Brown-Forsythe is careful."""
+    random = np.random.default_rng(10)
+    wrong: dict[str, int] = {}
+    for _ in range(600):
+        samples = [sample(str(i), list(random.normal(10, 1, n))) for i, n in enumerate(sizes)]
+        for check in check_assumptions(Stratum.of(None, samples), 0.05):
+            wrong[check.name] = wrong.get(check.name, 0) + (check.p < 0.05)
+    for name in ("normality", "independence", "drift"):
+        assert 15 <= wrong[name] <= 48, name
+    assert wrong["equal variance"] <= 40

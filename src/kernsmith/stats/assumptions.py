@@ -174,34 +174,35 @@ def _no_raw_data() -> Check:
 
 
 def _independence(samples: Sequence[Sample], alpha: float) -> Check:
-    """Lag-1 autocorrelation of the residuals in run order, within groups.
+    """Lag-1 autocorrelation of the deviations in run order, within groups.
 
-    r = Σ e(i) e(i+1) / Σ e², over neighbours of one group; under independence its mean is about
-    -1/n a group and its standard deviation sqrt(pairs)/n (Bartlett 1946).
+    p is that of von Neumann's ratio V = Σ(e(i+1) - e(i))² / Σe², which for n independent normal
+    values has mean 2 and variance 4 (n - 2) / (n² - 1) (1941, Annals of Mathematical Statistics
+    12); over groups weighted by their Σe².
     """
-    name, test = "independence", "lag-1 autocorrelation in run order"
-    lagged, squares, pairs, expected = 0.0, 0.0, 0, 0.0
+    name, test = "independence", "lag-1 autocorrelation (p: von Neumann's ratio)"
+    lagged, steps, squares, variance = 0.0, 0.0, 0.0, 0.0
     for sample in samples:
-        ordered = sample.values[np.argsort(sample.position, kind="stable")]
-        deviations = ordered - ordered.mean()
-        if len(ordered) < 3 or np.ptp(ordered) == 0:
+        n = len(sample.values)
+        e = _deviations(sample.values[np.argsort(sample.position, kind="stable")])
+        if n < 4 or not e.any():
             continue
-        lagged += float((deviations[1:] * deviations[:-1]).sum())
-        squares += float((deviations**2).sum())
-        expected -= float((deviations**2).sum()) / len(ordered)
-        pairs += len(ordered) - 1
-    if pairs < 5:
+        lagged += float((e[1:] * e[:-1]).sum())
+        steps += float(((e[1:] - e[:-1]) ** 2).sum())
+        squares += float((e**2).sum())
+        variance += float((e**2).sum()) ** 2 * 4 * (n - 2) / (n**2 - 1)
+    if squares == 0:
         text = "too few neighbours in run order: independence cannot be tested"
         return Check(name, test, nan, nan, "unknown", text)
     r = lagged / squares
-    z = (r - expected / squares) * sqrt(pairs)
+    z = (2 - steps / squares) / (sqrt(variance) / squares)
     p = erfc(abs(z) / sqrt(2))
     text = "neighbouring runs do not resemble each other more than others"
     if p < alpha:
         text = (
             "neighbouring runs resemble each other: they are worth fewer runs than their number, "
             "and the intervals below are too narrow"
-            if r > 0
+            if z > 0
             else "neighbouring runs alternate more than chance does: the intervals are too wide"
         )
     return Check(name, test, r, p, _standing(p, alpha), text)
