@@ -24,13 +24,14 @@ def url(tmp_path: Path) -> str:
             ),
             variant,
             layout,
+            4 * layout + 2 * v + w,
         )
         for layout in range(1, 9)
         for v, variant in enumerate(("<base>", "afdo"))
         for w, workload in enumerate(("pipe", "fork"))
     ]  # fmt: skip
     ledger.record_study("a" * 64, "lab", "[study]\nname = 'lab'", plan)
-    for trial, variant, _ in plan:
+    for trial, variant, *_ in plan:
         attempt = ledger.claim(trial.digest)
         assert attempt is not None
         cycles = 1e6 * (0.9 if variant == "afdo" else 1.0) * float(random.normal(1, 0.01))

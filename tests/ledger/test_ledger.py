@@ -41,7 +41,7 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def ledger(url: str) -> Ledger:
     opened = Ledger(url)
-    opened.record_study("s" * 64, "demo", "[source]", [(trial(i), "v", 0) for i in range(PLAN)])
+    opened.record_study("s" * 64, "demo", "[source]", [(trial(i), "v", 0, i) for i in range(PLAN)])
     return opened
 
 
@@ -55,7 +55,7 @@ def test_a_run_comes_back_to_the_last_digit(ledger: Ledger) -> None:
 
 def test_recording_a_study_twice_adds_nothing(ledger: Ledger, url: str) -> None:
     before = rows(url, "study_trials"), rows(url, "trials")
-    ledger.record_study("s" * 64, "demo", "[source]", [(trial(i), "v", 0) for i in range(PLAN)])
+    ledger.record_study("s" * 64, "demo", "[source]", [(trial(i), "v", 0, i) for i in range(PLAN)])
     assert (rows(url, "study_trials"), rows(url, "trials")) == before == (PLAN, PLAN)
 
 

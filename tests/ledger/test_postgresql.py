@@ -53,7 +53,7 @@ def test_claims_and_runs(url: str) -> None:
     first, second = Ledger(url), Ledger(url)
     row = TrialRow("t" * 64, "k" * 64, "v", "default", "pipe", "tcg", "skylake", 0, {"a": [1]})
     for ledger in (first, second):
-        ledger.record_study("s" * 64, "demo", "[source]", [(row, "v", 0)])
+        ledger.record_study("s" * 64, "demo", "[source]", [(row, "v", 0, 0)])
     assert first.claim(row.digest) == 1
     assert second.claim(row.digest) is None
     run = RunRow(row.digest, 1, "ok", "", "", now(), 0.5, {"m": (2.0**52 + 1, "cycles")}, {"c": 1})

@@ -15,15 +15,15 @@ def url(tmp_path: Path) -> str:
     """Two studies: an old one without runs, and one of two variants in three layouts."""
     url = f"sqlite:///{tmp_path}/ledger.sqlite"
     ledger = Ledger(url)
-    ledger.record_study("e" * 64, "empty", "[study]", [(_trial(0, "base", 0), "base", 0)])
+    ledger.record_study("e" * 64, "empty", "[study]", [(_trial(0, "base", 0), "base", 0, 0)])
     names = ("base", "afdo")
     plan = [
-        (_trial(10 * layout + index, name, layout), name, layout)
+        (_trial(10 * layout + index, name, layout), name, layout, 2 * layout + index)
         for layout in range(1, 4)
         for index, name in enumerate(names)
     ]
     ledger.record_study("f" * 64, "lab", "[study]", plan)
-    for trial, name, layout in plan[:-1]:
+    for trial, name, layout, _ in plan[:-1]:
         attempt = ledger.claim(trial.digest)
         assert attempt is not None
         cycles = 1000.0 + layout if name == "base" else 900.0 + layout

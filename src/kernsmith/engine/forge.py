@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from os import cpu_count
 from pathlib import Path
 
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.training import Seen, store_profile, train, training_key
-from kernsmith.errors import KernsmithError, UserError
+from kernsmith.engine.training import (
+    Seen,
+    TrainingFailed,
+    keep_trained,
+    store_profile,
+    train,
+    trained_profile,
+)
+from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
-from kernsmith.kernel.config import parse_config
+from kernsmith.kernel.build import BuildFailed, build_kernel, locked, make_recipe
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
@@ -51,10 +58,10 @@ class Forge:
         """The image of a variant in a layout, if it could be made."""
         return self.images.get((identity(variant), str(layout)))
 
-    def build(self, seen_of: Seen) -> None:
+    def build(self, seen: Seen) -> None:
         """Build all variants of the study. The baseline must build; others may fail.
 
-        seen_of: called with (workload, outcome) of each training run.
+        seen: called with (kernel, workload, outcome, start time) of each training run.
 
         Raises:
             BuildFailed: the baseline does not build.
@@ -64,20 +71,25 @@ class Forge:
             if self.kernel(variant) or identity(variant) in self.failures:
                 continue
             try:
-                self._build_one(variant, seen_of)
-            except (BuildFailed, LinkFailed) as error:
+                self._build_one(variant, seen)
+            except (BuildFailed, TrainingFailed, ProcessFailed) as error:
                 if identity(variant) == identity(variants[0]):
                     raise
                 self._failed(variant, error)
 
-    def _check_needs(self, kernel: Kernel) -> None:
-        symbols = parse_config((kernel.folder / "config").read_text(encoding="utf-8"))
-        for workload in self.prepared.workloads:
+    def _check_needs(self, symbols: Mapping[str, str]) -> None:
+        for workload in {**dict.fromkeys(self.prepared.workloads), **dict.fromkeys(self._train)}:
             if missing := workload.missing(symbols):
                 raise UserError(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
                     f"{self.prepared.study.config!r} does not set"
                 )
+
+    @property
+    def _train(self) -> tuple[Workload, ...]:
+        """What profiles are trained on; nothing when the study has none to train."""
+        trained = any(v.profile and not v.profile.file for v in self.prepared.variants)
+        return self.prepared.train if trained else ()
 
     def _failed(self, variant: Variant, error: KernsmithError) -> None:
         self.failures[identity(variant)] = str(error)
@@ -93,11 +105,11 @@ class Forge:
     def _make(self, variant: Variant, profile: Path | None) -> Kernel:
         recipe = make_recipe(variant, self.prepared.source, profile)
         self.events.stage(f"kernel {variant.name}")
-        kernel = build_kernel(
-            recipe, on_progress=lambda done, of: self.events.progress("objects", done, of)
+        return build_kernel(
+            recipe,
+            on_progress=lambda done, of: self.events.progress("objects", done, of),
+            check=self._check_needs,
         )
-        self._check_needs(kernel)
-        return kernel
 
     def _profile(self, variant: Variant, seen: Seen) -> Path:
         assert variant.profile is not None
@@ -106,21 +118,19 @@ class Forge:
         self.kernels.setdefault(identity(base), kernel)
         toolchain = find_toolchain(variant.compiler)
         folder = kernel.folder / "profiles"
-        if variant.profile.file:
-            folder.mkdir(exist_ok=True)
-            made = folder / f"{identity(variant)[:16]}.made"
-            return usable_profile(Path(variant.profile.file), kernel, toolchain, made)
-        workloads = [self.prepared.workload(name) for name in variant.profile.train]
-        key = training_key(workloads, self.prepared.trainer)
-        known = folder / f"{key}.ready"
-        if known.exists():
-            return folder / known.read_text()
-        counts = train(kernel, workloads, self.prepared.trainer, self.events, seen)
-        self.events.stage("profile → AutoFDO")
-        made = make_autofdo(counts, kernel, toolchain, folder / f"{key}.made")
-        profile = store_profile(counts, kernel, made)
-        known.write_text(profile.name)
-        return profile
+        folder.mkdir(exist_ok=True)
+        with locked(folder / "lock"):
+            if variant.profile.file:
+                made = folder / "given.made"
+                given = usable_profile(Path(variant.profile.file), kernel, toolchain, made)
+                return store_profile(given, kernel)
+            known = trained_profile(kernel, self._train, self.prepared.trainer)
+            if known is not None:
+                return known
+            counts = train(kernel, self._train, self.prepared.trainer, self.events, seen)
+            self.events.stage("profile → AutoFDO")
+            made = make_autofdo(counts, kernel, toolchain, folder / "trained.made")
+            return keep_trained(made, counts, kernel, self._train, self.prepared.trainer)
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""
@@ -140,14 +150,21 @@ class Forge:
         if todo:
             self.events.stage(f"link {len(todo)} layouts")
         with ThreadPoolExecutor(cpu_count()) as pool:
-            jobs = [pool.submit(orders.link, kernel, layout) for _, kernel, layout in todo]
-            for done, ((key, _, layout), job) in enumerate(zip(todo, jobs, strict=True), 1):
-                try:
-                    self.images[key] = job.result()
-                except LinkFailed as error:
-                    self.failures[f"{key[0]} {layout}"] = str(error)
-                    self.events.note(f"the layout {layout} is left out: {error}")
-                self.events.progress("layouts", done, len(todo))
+            jobs = {pool.submit(orders.link, kernel, layout): key for key, kernel, layout in todo}
+            try:
+                for done, job in enumerate(as_completed(jobs), 1):
+                    self._linked(jobs[job], job)
+                    self.events.progress("layouts", done, len(todo))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _linked(self, key: tuple[str, str], job: Future[Path]) -> None:
+        try:
+            self.images[key] = job.result()
+        except LinkFailed as error:
+            self.failures[" ".join(key)] = str(error)
+            self.events.note(f"the layout {key[1]} is left out: {error}")
 
 
 class _Orders:

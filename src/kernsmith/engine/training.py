@@ -14,12 +14,13 @@ from kernsmith.engine.events import Events
 from kernsmith.errors import KernsmithError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.ledger import now
 from kernsmith.machine import Boot, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
 
-Seen = Callable[[Workload, Outcome], None]
+Seen = Callable[[Kernel, Workload, Outcome, str], None]
 
 
 class TrainingFailed(KernsmithError):
@@ -33,7 +34,8 @@ def train(
 
     Counts that were taken before are read back. Each workload has the same weight.
 
-    seen: called with each outcome that was not there before, from the calling thread.
+    seen: called, from the calling thread, with (kernel, workload, outcome, start time) of each
+        boot, whether it ended well or not.
 
     Raises:
         TrainingFailed: a workload did not end well.
@@ -52,29 +54,65 @@ def train(
     if missing:
         events.stage(f"train on {len(missing)} workloads")
     with ThreadPoolExecutor(cpu_count() if machine.exact else 1) as pool:
-        jobs = [pool.submit(_train_one, kernel, w, machine, folder) for w in missing]
-        for done, (workload, job) in enumerate(zip(missing, jobs, strict=True), 1):
-            parts[workload.name], outcome = job.result()
-            seen(workload, outcome)
-            events.progress("train", done, len(missing))
+        jobs = [pool.submit(_boot, kernel, w, machine, folder) for w in missing]
+        try:
+            for done, (workload, job) in enumerate(zip(missing, jobs, strict=True), 1):
+                outcome, started = job.result()
+                seen(kernel, workload, outcome, started)
+                parts[workload.name] = _keep(kernel, workload, outcome, folder)
+                events.progress("train", done, len(missing))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
     return merge_counts([parts[workload.name] for workload in workloads])
 
 
-def training_key(workloads: Sequence[Workload], machine: Machine) -> str:
-    """A word for file names: equal for trainings that give the same counts of one kernel."""
+def trained_profile(kernel: Kernel, workloads: Sequence[Workload], machine: Machine) -> Path | None:
+    """The AutoFDO profile that the same training gave before."""
+    try:
+        name = _ready(kernel, workloads, machine).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    profile = kernel.folder / "profiles" / name
+    return profile if name and profile.exists() else None
+
+
+def keep_trained(
+    made: Path,
+    counts: BranchCounts,
+    kernel: Kernel,
+    workloads: Sequence[Workload],
+    machine: Machine,
+) -> Path:
+    """Store a converted profile with its counts, so that `trained_profile` finds it."""
+    profile = store_profile(made, kernel)
+    write_counts(counts, profile.with_suffix(".counts"))
+    ready = _ready(kernel, workloads, machine)
+    part = ready.with_suffix(".part")
+    part.write_text(profile.name, encoding="ascii")
+    part.replace(ready)
+    return profile
+
+
+def _ready(kernel: Kernel, workloads: Sequence[Workload], machine: Machine) -> Path:
     work = [(workload.name, workload.rounds, workload.warmup) for workload in workloads]
-    return digest_of([dict(machine.fingerprint()), work])[:16]
+    key = digest_of([dict(machine.fingerprint()), work])[:16]
+    return kernel.folder / "profiles" / f"{key}.ready"
 
 
 def _counts_path(folder: Path, workload: Workload) -> Path:
     return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}.counts"
 
 
-def _train_one(
+def _boot(
     kernel: Kernel, workload: Workload, machine: Machine, folder: Path
-) -> tuple[BranchCounts, Outcome]:
+) -> tuple[Outcome, str]:
+    started = now()
     scratch = folder / f"{workload.name}.boot"
-    outcome = machine.run(Boot(kernel.vmlinux, workload, scratch, profile=True))
+    return machine.run(Boot(kernel.vmlinux, workload, scratch, profile=True)), started
+
+
+def _keep(kernel: Kernel, workload: Workload, outcome: Outcome, folder: Path) -> BranchCounts:
     if not outcome.ok or outcome.counts is None:
         raise TrainingFailed(
             f"training on {workload.name} failed ({outcome.status}): "
@@ -84,13 +122,14 @@ def _train_one(
     counts = replace(raw, build_id=kernel.build_id, workloads=(workload.name,))
     write_counts(counts, _counts_path(folder, workload))
     outcome.counts.unlink()
-    return counts, outcome
+    return counts
 
 
-def store_profile(counts: BranchCounts, kernel: Kernel, made: Path) -> Path:
-    """Put a converted profile where its content says, so that equal profiles are one file."""
+def store_profile(made: Path, kernel: Kernel) -> Path:
+    """Put a profile where its content says: it stays what the kernel was built with."""
     target = kernel.folder / "profiles" / f"{file_digest(made)[:16]}.afdo"
     if not target.exists():
-        shutil.copyfile(made, target)
-        write_counts(counts, target.with_suffix(".counts"))
+        part = target.with_suffix(".part")
+        shutil.copyfile(made, part)
+        part.replace(target)
     return target

@@ -139,21 +139,22 @@ def _compare(
     verdicts = []
     for metric in in_order({metric for _, metric in old} & {metric for _, metric in new}):
         sides = {
-            name: _sides(old[name, metric], new[name, metric])
+            name: side
             for name in workloads
             if (name, metric) in old and (name, metric) in new
+            if (side := _sides(old[name, metric], new[name, metric])) is not None
         }
         for mix, names in mixes.items():
-            chosen = {name: sides[name][0] for name in names if name in sides}
-            if len(chosen) == len(names):
-                defaults = _mean_default([sides[name][1] for name in names])
-                effect = overall_effect(_common(chosen), paired, alpha=alpha)
+            common = _common({name: sides[name] for name in names if name in sides})
+            if len(common) == len(names):
+                defaults = _mean_default([sides[name].default for name in names])
+                effect = overall_effect(common, paired, alpha=alpha)
                 verdicts.append(Verdict(variant.name, mix, metric, effect, *defaults, None))
-        for name, (values, default) in sides.items():
+        for name, side in sides.items():
             compare = paired_effect if paired else unpaired_effect
-            effect = compare(values[0], values[1], alpha=alpha)
-            is_trained = (name in trained) if variant.profile else None
-            verdicts.append(Verdict(variant.name, name, metric, effect, *default, is_trained))
+            effect = compare(*side.values(side.layouts), alpha=alpha)
+            is_trained = (name in trained) if trained else None
+            verdicts.append(Verdict(variant.name, name, metric, effect, *side.default, is_trained))
     return verdicts
 
 
@@ -161,33 +162,47 @@ Pairs = tuple[list[float], list[float]]
 Default = tuple[float | None, float | None]
 
 
-def _sides(old: Mapping[str, list[float]], new: Mapping[str, list[float]]) -> tuple[Pairs, Default]:
-    """Values by random layout, in the same order on both sides, and those of the default one.
+@dataclass(frozen=True)
+class _Sides:
+    """One metric of one workload: values of both variants by layout, and in the default one."""
+
+    old: Mapping[str, float]
+    new: Mapping[str, float]
+    default: Default
+
+    @property
+    def layouts(self) -> list[str]:
+        return sorted(set(self.old) & set(self.new))
+
+    def values(self, layouts: Sequence[str]) -> Pairs:
+        return [self.old[i] for i in layouts], [self.new[i] for i in layouts]
+
+
+def _sides(old: Mapping[str, list[float]], new: Mapping[str, list[float]]) -> _Sides | None:
+    """Both sides over random layouts; None when no layout was measured on both.
 
     A study without random layouts is judged by its default layouts: one value, no interval.
     """
-    default = (_mean(old.get("")), _mean(new.get("")))
-    layouts = sorted((set(old) & set(new)) - {""}) or [""]
-    values = (
-        [_mean(old.get(i)) or 0.0 for i in layouts],
-        [_mean(new.get(i)) or 0.0 for i in layouts],
-    )
-    return values, default
+    means = [{layout: _mean(values) for layout, values in side.items()} for side in (old, new)]
+    default = (means[0].get(""), means[1].get(""))
+    random = [{i: mean for i, mean in side.items() if i} or side for side in means]
+    sides = _Sides(random[0], random[1], default)
+    return sides if sides.layouts else None
 
 
-def _mean(values: Sequence[float] | None) -> float | None:
+def _mean(values: Sequence[float]) -> float:
     """Geometric mean over replicates; the value itself when there is one."""
-    if not values:
-        return None
     if len(values) == 1 or min(values) <= 0:
         return sum(values) / len(values)
     return exp(sum(map(log, values)) / len(values))
 
 
-def _common(sides: Mapping[str, Pairs]) -> dict[str, Pairs]:
-    """Cut all workloads to the layouts that every one of them has."""
-    shortest = min(len(pairs[0]) for pairs in sides.values())
-    return {name: (old[:shortest], new[:shortest]) for name, (old, new) in sides.items()}
+def _common(sides: Mapping[str, _Sides]) -> dict[str, Pairs]:
+    """Values of all workloads in the layouts that every one of them has, in one order."""
+    if not sides:
+        return {}
+    shared = sorted(set.intersection(*(set(side.layouts) for side in sides.values())))
+    return {name: side.values(shared) for name, side in sides.items()} if shared else {}
 
 
 def _mean_default(defaults: Sequence[Default]) -> Default:

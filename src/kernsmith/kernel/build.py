@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from kernsmith import __version__, paths, process
-from kernsmith.errors import KernsmithError, ProcessFailed
+from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
-from kernsmith.kernel.config import check_config, read_fragment, render_config
+from kernsmith.kernel.config import check_config, parse_config, read_fragment, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
-from kernsmith.kernel.source import Source
+from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
 from kernsmith.study.variant import Variant, digest_of
 
@@ -40,6 +40,11 @@ REPRODUCIBLE = {
     "LC_ALL": "C",
     "TZ": "UTC",
 }
+
+_OBEYED = (
+    "ARCH", "CROSS_COMPILE", "GNUMAKEFLAGS", "KAFLAGS", "KBUILD_", "KCFLAGS", "KCONFIG_",
+    "KCPPFLAGS", "KRUSTFLAGS", "LLVM", "SUBARCH",
+)  # fmt: skip
 
 Progress = Callable[[int, int], None]
 
@@ -71,13 +76,19 @@ class Recipe:
         return digest_of(
             {
                 "recipe": RECIPE,
-                "source": self.source.digest,
+                "source": f"{self.source.digest}{self._own_folder}",
                 "variant": identity,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.banners,
                 "profile": file_digest(self.profile) if self.profile else None,
             }
         )
+
+    @property
+    def _own_folder(self) -> str:
+        """A folder of the user's: it may change or go, and relinks and packages need it."""
+        path = self.source.path
+        return "" if path.is_relative_to(paths.sources()) else str(path)
 
 
 def make_recipe(variant: Variant, source: Source, profile: Path | None) -> Recipe:
@@ -99,7 +110,11 @@ def make_recipe(variant: Variant, source: Source, profile: Path | None) -> Recip
 
 
 def build_kernel(
-    recipe: Recipe, *, store: Path | None = None, on_progress: Progress = lambda done, of: None
+    recipe: Recipe,
+    *,
+    store: Path | None = None,
+    on_progress: Progress = lambda done, of: None,
+    check: Callable[[Mapping[str, str]], None] = lambda symbols: None,
 ) -> Kernel:
     """Build a kernel, or return the one that was built before.
 
@@ -108,6 +123,8 @@ def build_kernel(
 
     store: the folder of all kernels.
     on_progress: called with (objects compiled so far, objects expected or 0).
+    check: called with all symbols of the effective `.config` before anything is compiled; may
+        raise.
 
     Raises:
         UserError: config symbols that do not exist or were dropped.
@@ -121,9 +138,12 @@ def build_kernel(
         if kernel := load_kernel(folder):
             return kernel
         started = time.monotonic()
+        resumed = _keep_log(folder)
         _configure(recipe, folder)
-        objects = _compile(recipe, folder, on_progress)
-        return _finish(recipe, folder, objects, time.monotonic() - started)
+        check(parse_config((folder / "out/.config").read_text(encoding="utf-8")))
+        _compile(recipe, folder, on_progress, resumed)
+        _check_unchanged(recipe.source)
+        return _finish(recipe, folder, time.monotonic() - started)
 
 
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
@@ -141,17 +161,18 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
 
 
 def build_environment() -> dict[str, str | None]:
-    """Environment of kbuild and of relinks: reproducible, with kernsmith's own ccache."""
+    """Environment of kbuild and of relinks: reproducible, with kernsmith's own ccache.
+
+    Variables of the user's that kbuild would obey are removed: they are not in a kernel's key.
+    """
     return {
+        **{name: None for name in os.environ if name.startswith(_OBEYED)},
         **REPRODUCIBLE,
+        "LOCALVERSION": "",
         "CCACHE_DIR": str(paths.ccache()),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_COMPILERCHECK": "content",
         "CCACHE_MAXSIZE": "20G",
-        "CROSS_COMPILE": None,
-        "ARCH": None,
-        "KCFLAGS": None,
-        "KCPPFLAGS": None,
     }
 
 
@@ -168,10 +189,10 @@ def _configure(recipe: Recipe, folder: Path) -> None:
     output.mkdir(exist_ok=True)
     config = output / ".config"
     if not recipe.complete:
-        _make(recipe, folder, "config.log", "tinyconfig")
+        _make(recipe, folder, "tinyconfig.log", "tinyconfig")
     base = "" if recipe.complete else config.read_text()
     config.write_text(base + render_config(recipe.requested))
-    _make(recipe, folder, "config.log", "olddefconfig")
+    _make(recipe, folder, "olddefconfig.log", "olddefconfig")
     effective = config.read_text()
     if not recipe.complete:
         check_config(recipe.requested, effective, recipe.source.path)
@@ -179,8 +200,29 @@ def _configure(recipe: Recipe, folder: Path) -> None:
         check_config(dict(recipe.variant.options), effective, recipe.source.path)
 
 
-def _compile(recipe: Recipe, folder: Path, on_progress: Progress) -> int:
-    compiled = 0
+def _keep_log(folder: Path) -> int:
+    """Put aside the log of a build that was killed; returns the objects that it compiled."""
+    logs = sorted(folder.glob("build.*.log"))
+    if (folder / "build.log").exists():
+        logs.append((folder / "build.log").replace(folder / f"build.{len(logs) + 1}.log"))
+    return sum(map(_compiled_in, logs))
+
+
+def _compiled_in(log: Path) -> int:
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return sum(_COMPILED.match(line) is not None for line in text.splitlines())
+
+
+def _check_unchanged(source: Source) -> None:
+    """That a folder of the user's has still the content that the kernel is filed under."""
+    if source.path.is_relative_to(paths.sources()):
+        return
+    if resolve_source(str(source.path), paths.sources()).digest != source.digest:
+        raise UserError(f"{source.path} was changed while it was being built: run the same again")
+
+
+def _compile(recipe: Recipe, folder: Path, on_progress: Progress, resumed: int) -> None:
+    compiled = resumed
 
     def count(line: str) -> None:
         nonlocal compiled
@@ -201,7 +243,6 @@ def _compile(recipe: Recipe, folder: Path, on_progress: Progress) -> int:
         "bzImage",
         on_line=count,
     )
-    return compiled
 
 
 def _make(
@@ -226,14 +267,14 @@ def _make(
         raise BuildFailed(f"the kernel {recipe.variant.name!r} does not build: {error}") from error
 
 
-def _finish(recipe: Recipe, folder: Path, objects: int, seconds: float) -> Kernel:
+def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     output = folder / "out"
     _place(output / "vmlinux", folder / "vmlinux")
     _place(output / "System.map", folder / "System.map")
     _place(output / ".config", folder / "config")
     _place(output / "arch/x86/boot/bzImage", folder / "bzImage")
     record_link(folder)
-    provenance = _provenance(recipe, folder, objects, seconds)
+    provenance = _provenance(recipe, folder, seconds)
     temporary = folder / "provenance.json.new"
     temporary.write_text(json.dumps(provenance, indent=2, sort_keys=True) + "\n")
     temporary.replace(folder / "provenance.json")
@@ -248,7 +289,7 @@ def _place(built: Path, target: Path) -> None:
         shutil.copyfile(built, target)
 
 
-def _provenance(recipe: Recipe, folder: Path, objects: int, seconds: float) -> dict[str, Any]:
+def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
     source, toolchain = recipe.source, recipe.toolchain
     notes = process.run(
         [toolchain.tool("llvm-readelf"), "--notes", folder / "vmlinux"], log=None, timeout=60
@@ -268,7 +309,8 @@ def _provenance(recipe: Recipe, folder: Path, objects: int, seconds: float) -> d
         "profile_sha256": file_digest(recipe.profile) if recipe.profile else None,
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": found[1] if found else "",
-        "objects": objects,
+        "objects": sum(map(_compiled_in, folder.glob("build*.log"))),
+        "resumed": len(list(folder.glob("build.*.log"))),
         "seconds": round(seconds, 3),
         "built_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "built_on": {

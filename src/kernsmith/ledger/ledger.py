@@ -97,11 +97,11 @@ class Ledger:
         self._engine.dispose()
 
     def record_study(
-        self, digest: str, name: str, text: str, plan: Sequence[tuple[TrialRow, str, int]]
+        self, digest: str, name: str, text: str, plan: Sequence[tuple[TrialRow, str, int, int]]
     ) -> None:
         """Add a study and its trials in their order; what is there already stays as it is.
 
-        plan: for each position the trial, the name of its variant in this study, and its block.
+        plan: trials, each with the name of its variant in this study, block, and position.
         """
         with self._write() as connection:
             known = select(STUDIES.c.digest).where(STUDIES.c.digest == digest)
@@ -109,7 +109,7 @@ class Ledger:
             if new_study:
                 values = {"digest": digest, "name": name, "text": text, "recorded_at": now()}
                 connection.execute(insert(STUDIES).values(values))
-            self._add_trials(connection, [trial for trial, _, _ in plan])
+            self._add_trials(connection, [trial for trial, *_ in plan])
             self._add_order(connection, digest, plan)
 
     def add_trial(self, trial: TrialRow) -> None:
@@ -133,13 +133,13 @@ class Ledger:
             connection.execute(insert(TRIALS), new)
 
     def _add_order(
-        self, connection: Connection, study: str, plan: Sequence[tuple[TrialRow, str, int]]
+        self, connection: Connection, study: str, plan: Sequence[tuple[TrialRow, str, int, int]]
     ) -> None:
         there = select(STUDY_TRIALS.c.position).where(STUDY_TRIALS.c.study == study)
         known = set(connection.execute(there).scalars())
         new = [
             {"study": study, "position": i, "trial": t.digest, "variant": name, "block": block}
-            for i, (t, name, block) in enumerate(plan)
+            for t, name, block, i in plan
             if i not in known
         ]
         if new:
