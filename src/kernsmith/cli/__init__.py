@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -12,7 +13,7 @@ from cyclopts import App
 from rich.console import Console
 
 from kernsmith import __version__
-from kernsmith.errors import KernsmithError
+from kernsmith.errors import DiskFull, KernsmithError, UserError
 
 app = App(
     name="kernsmith",
@@ -36,17 +37,26 @@ def main(arguments: list[str] | None = None) -> None:
 def _guarded(words: list[str], debug: bool) -> int:
     try:
         code = app(words, exit_on_error=True, result_action="return_value")
-    except KernsmithError as error:
+    except (KernsmithError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
         if debug:
             traceback.print_exc()
+        told = error if isinstance(error, KernsmithError) else _sentence(error)
         Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(
-            f"kernsmith: {error}"
+            f"kernsmith: {told}"
         )
-        return error.exit_code
+        return told.exit_code
     except KeyboardInterrupt:
         print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0
+
+
+def _sentence(error: OSError) -> KernsmithError:
+    """What the system refused, in words: a full disk, a folder that cannot be written."""
+    where = error.filename or "a file"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(where)
+    return UserError(f"{where}: {error.strerror or error}")

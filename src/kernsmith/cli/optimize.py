@@ -86,5 +86,6 @@ def optimize(
         design=Design(layouts=layouts, seed=seed),
     )
     from kernsmith.cli.outcome import run_and_show
+    from kernsmith.study.file import located
 
-    return run_and_show(study, output=output, ledger=ledger, as_json=json)
+    return run_and_show(located(study, Path.cwd()), output=output, ledger=ledger, as_json=json)

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
-from kernsmith.engine import run_study
+from kernsmith.engine import prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.ledger import Ledger
 from kernsmith.report.study_page import study_page
@@ -25,15 +25,23 @@ def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_js
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
-            result = run_study(study, opened, display)
-            document = study_document(result)
+            # First: a folder that cannot be written is known before an hour of work, not after.
             folder = output or Path("kernsmith-results") / f"{study.name}-{study.digest[:8]}"
+            prepared = prepare(study, display)
             folder.mkdir(parents=True, exist_ok=True)
+            result = run_study(prepared, opened, display)
+            document = study_document(result)
             document["report"] = str((folder / "report.html").absolute())
             text = json.dumps(document, indent=1, ensure_ascii=False)
-            (folder / "study.json").write_text(text + "\n", encoding="utf-8")
-            (folder / "study.toml").write_text(document["study"]["text"], encoding="utf-8")
-            (folder / "report.html").write_text(study_page(document), encoding="utf-8")
+            files = {
+                "study.json": text + "\n",
+                "study.toml": document["study"]["text"],
+                "report.html": study_page(document),
+            }
+            for name, content in files.items():
+                part = folder / f"{name}.part"
+                part.write_text(content, encoding="utf-8")
+                part.replace(folder / name)
     finally:
         opened.close()
     if as_json:

@@ -7,28 +7,27 @@ import time
 
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
-from kernsmith.engine.prepare import Prepared, prepare
+from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.trials import record_training, run_trials, trial_rows
 from kernsmith.engine.verdicts import Measured, StudyResult, judge
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
-from kernsmith.study import Study, digest_of
+from kernsmith.study import digest_of
 from kernsmith.study.file import write_study
 
 
-def run_study(study: Study, ledger: Ledger, events: Events) -> StudyResult:
+def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult:
     """Do everything that a study asks for and that the ledger does not hold yet.
 
     Failed trials and variants are left out of the verdicts and listed in the result.
 
     Raises:
-        UserError: a word of the study means nothing.
+        UserError: the config cannot be made, or lacks what a workload needs.
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
-    prepared = prepare(study, events)
     forge = Forge(prepared, events)
 
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:

@@ -14,6 +14,7 @@ from kernsmith.paths import shipped
 
 _SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
 _UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
+_WRITTEN = "# Automatically generated file; DO NOT EDIT."
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
 
@@ -40,8 +41,8 @@ class Fragment:
 def read_fragment(name: str) -> Fragment:
     """A shipped fragment by its name (`lab`), or any file by its path.
 
-    A file that sets more than 1,000 symbols counts as a complete `.config`: it is taken as it is
-    instead of being laid over `tinyconfig`.
+    A file that Kconfig itself wrote (its header says so) is a complete `.config`: it is taken as
+    it is instead of being laid over `tinyconfig`.
 
     Raises:
         UserError: no such config; the message lists those that are shipped.
@@ -60,7 +61,7 @@ def read_fragment(name: str) -> Fragment:
     if not symbols:
         raise UserError(f"{path} sets no config symbol")
     count = _OBJECTS.search(text)
-    return Fragment(name, symbols, int(count[1]) if count else 0, complete=len(symbols) > 1000)
+    return Fragment(name, symbols, int(count[1]) if count else 0, complete=_WRITTEN in text)
 
 
 def parse_config(text: str) -> dict[str, str]:

@@ -19,8 +19,8 @@ from typing import Any
 from kernsmith import paths, process
 from kernsmith._native import cpu_model_check
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
-from kernsmith.guest.initramfs import build_initramfs
-from kernsmith.guest.workloads import guest_program
+from kernsmith.guest.initramfs import build_initramfs, digest
+from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine.console import read_console
 from kernsmith.machine.metrics import metric
@@ -51,14 +51,14 @@ class Tcg:
 
     def fingerprint(self) -> Mapping[str, Any]:
         """CPU model, tracer, guest, QEMU version and command line: metrics depend on all."""
+        nowhere = Boot(Path("vmlinux"), Workload("", (), "", 0, 0, ()), Path())
+        command = self.command(nowhere, Path("initramfs"), Path("counters"), None)
         return {
             "qemu": self._qemu_version,
             "tracer": file_digest(tracer_path()),
-            "guest": file_digest(guest_program()),
+            "guest": digest(build_initramfs(guest_program())),
             "cpu": tomllib.loads(self.cpu.read_text(encoding="utf-8")),
-            "append": APPEND,
-            "features": CPU,
-            "memory_mib": MEMORY_MIB,
+            "command": command[: command.index("-plugin")],
         }
 
     @cached_property
@@ -70,7 +70,7 @@ class Tcg:
                 f"the machine 'tcg' needs QEMU {MINIMUM_QEMU} or newer; here is {banner!r}: "
                 "get it with make setup"
             )
-        return found[0].removeprefix("version ")
+        return banner
 
     def run(self, boot: Boot) -> Outcome:
         """Boot the image with the workload as its only process and wait for the end."""
@@ -86,7 +86,9 @@ class Tcg:
         console = boot.folder / "console.log"
         hung, seconds, failure = False, self.boot_seconds, ""
         try:
-            seconds = process.run(command, log=console, timeout=self.boot_seconds).seconds
+            seconds = process.run(
+                command, log=console, timeout=self.boot_seconds, capture=False
+            ).seconds
         except ProcessTimedOut:
             hung = True
         except ProcessFailed as error:
@@ -106,9 +108,10 @@ class Tcg:
         status, reason = said.verdict(boot.workload.name)
         if status != OK:
             return status, reason if said.began or not failure else failure, {}
-        if not counters.exists():
+        try:
+            counted = json.loads(counters.read_text(encoding="utf-8"))["counters"]
+        except (OSError, ValueError, KeyError):
             return FAILED, "the tracer wrote no counters: the workload marked no region", {}
-        counted = json.loads(counters.read_text(encoding="utf-8"))["counters"]
         figures = counted | said.metrics
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
@@ -116,9 +119,10 @@ class Tcg:
         self, boot: Boot, initramfs: Path, counters: Path, counts: Path | None
     ) -> list[str]:
         """QEMU's command line for one boot."""
-        plugin = f"{tracer_path()},cpu={self.cpu},out={counters}"
-        if counts:
-            plugin += f",profile={counts}"
+        options = {"cpu": self.cpu, "out": counters} | ({"profile": counts} if counts else {})
+        # QEMU takes a comma in a value when it is doubled.
+        words = [str(tracer_path()), *(f"{name}={value}" for name, value in options.items())]
+        plugin = ",".join(word.replace(",", ",,") for word in words)
         return [
             QEMU, "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
             "-smp", "1", "-m", str(MEMORY_MIB), "-cpu", CPU, "-seed", "1",

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,7 +91,8 @@ def read_study(path: Path) -> Study:
         raise UserError(f"cannot read the study {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not TOML: {error}") from None
-    return study_from_tables(tables, origin=str(path), name=path.stem)
+    study = study_from_tables(tables, origin=str(path), name=path.stem)
+    return located(study, path.absolute().parent)
 
 
 def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Study:
@@ -99,8 +102,11 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     except ValidationError as error:
         raise UserError(f"{origin}: {_first_problem(error)}") from None
     for factor, levels in file.factors.items():
-        for level in levels:
-            find_factor(factor).check(level)
+        try:
+            for level in levels:
+                find_factor(factor).check(level)
+        except UserError as error:
+            raise UserError(f"{origin}: factors.{factor}: {error}") from None
         if len(set(levels)) < len(levels):
             raise UserError(f"{origin}: factors.{factor} names a level twice")
     return Study(
@@ -117,6 +123,28 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         profile=file.workloads.profile,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         design=Design(**file.design.model_dump()),
+    )
+
+
+def located(study: Study, folder: Path) -> Study:
+    """The study with the paths in it made absolute; relative ones are taken from `folder`.
+
+    Names of shipped configs and CPU models, and Debian versions, stay as they are.
+    """
+
+    def absolute(text: str) -> str:
+        prefix, rest = ("git:", text[4:]) if text.startswith("git:") else ("", text)
+        path, at, revision = rest.partition("@") if prefix else (rest, "", "")
+        there = folder / Path(path).expanduser()
+        found = there.is_file() or (there / "Kconfig").exists() or (there / ".git").exists()
+        return f"{prefix}{there.resolve()}{at}{revision}" if path and found else text
+
+    return replace(
+        study,
+        source=absolute(study.source),
+        config=absolute(study.config),
+        cpu=absolute(study.cpu),
+        profile=str(folder / Path(study.profile).expanduser()) if study.profile else "",
     )
 
 
@@ -144,7 +172,7 @@ def _keys_beside(loc: tuple[int | str, ...]) -> list[str]:
 
 def write_study(study: Study) -> str:
     """The study as TOML text that `read_study` reads back to an equal study."""
-    quote = json.dumps
+    quote = partial(json.dumps, ensure_ascii=False)
     lines = ["[source]", f"use = {quote(study.source)}", f"config = {quote(study.config)}"]
     lines.append(f"compiler = {quote(study.compiler)}")
     if study.flags:

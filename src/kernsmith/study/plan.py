@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import find_factor
@@ -88,7 +88,17 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
             factor.check(level)
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
+    _check_distinct(variants)
     return tuple(variants)
+
+
+def _check_distinct(variants: Sequence[Variant]) -> None:
+    for first, second in combinations(variants, 2):
+        if first == second:
+            raise UserError(
+                f"{first.name!r} and {second.name!r} are the same kernel; to compare a kernel "
+                "with itself, name two levels of the factor label"
+            )
 
 
 def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:

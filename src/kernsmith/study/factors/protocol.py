@@ -33,6 +33,8 @@ def one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], None]:
 
     def check(level: str) -> None:
         if level not in allowed:
-            raise LevelError(f"factor {name!r} has no level {level!r}: allowed are {allowed}")
+            raise LevelError(
+                f"factor {name!r} has no level {level!r}: allowed are {', '.join(allowed)}"
+            )
 
     return check
