@@ -94,6 +94,16 @@ def test_a_variant_without_runs_of_a_workload_is_named() -> None:
     assert [each.workload for each in found.effects] == ["pipe", None]
 
 
+def test_a_failed_run_costs_its_layout_in_the_overall_effect_only() -> None:
+    some = [
+        row
+        for row in rows()
+        if (row.variant, row.workload, row.layout) != ("afdo", "fork", "random:3")
+    ]
+    pipe, fork, overall = analyse_metric(some, "cycles").effects
+    assert (pipe.effect.n, fork.effect.n, overall.effect.n) == (8, 7, 7)
+
+
 @pytest.mark.parametrize(
     ("metric", "baseline", "sentence"),
     [

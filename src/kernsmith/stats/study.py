@@ -73,6 +73,9 @@ class MetricAnalysis:
 
 Values = dict[tuple[str, str], dict[str, list[float]]]
 """Values by (variant, workload) and layout."""
+Means = dict[str, float]
+"""One value a layout."""
+Column = list[float]
 
 
 def analyse_metric(
@@ -142,39 +145,43 @@ def _effects(
     missing = [workload for workload in workloads if (variant, workload) not in values]
     present = [workload for workload in workloads if workload not in missing]
     paired = _is_paired(values, baseline, variant, present)
-    sides = {w: _sides(values[baseline, w], values[variant, w], paired) for w in present}
+    means = {w: (_means(values[baseline, w]), _means(values[variant, w])) for w in present}
     test = paired_effect if paired else unpaired_effect
+    sides = {w: _common([means[w]], paired)[0] for w in present}
     found = {w: test(old, new, alpha=alpha) for w, (old, new) in sides.items()}
     p_values = [effect.p if effect.p is not None else nan for effect in found.values()]
     effects = [
         WorkloadEffect(variant, w, found[w], p if isfinite(p) else None, *map(tuple, sides[w]))
         for w, p in zip(found, holm(p_values), strict=True)
     ]
-    return effects + _overall(variant, sides, paired, alpha), missing
+    return effects + _overall(variant, means, paired, alpha), missing
 
 
-def _sides(
-    old: dict[str, list[float]], new: dict[str, list[float]], paired: bool
-) -> tuple[list[float], list[float]]:
-    """A value a layout; of paired layouts those that both have, in the same order."""
-    common = [layout for layout in old if layout in new]
+def _means(by_layout: dict[str, list[float]]) -> Means:
+    return {layout: _centre(values) for layout, values in by_layout.items()}
+
+
+def _common(sides: Sequence[tuple[Means, Means]], paired: bool) -> list[tuple[Column, Column]]:
+    """Values in the layouts that all workloads have, in one order; paired: on both sides."""
+    old = [layout for layout in sides[0][0] if all(layout in side[0] for side in sides)]
+    new = [layout for layout in sides[0][1] if all(layout in side[1] for side in sides)]
     if paired:
-        return [_centre(old[each]) for each in common], [_centre(new[each]) for each in common]
-    return [_centre(each) for each in old.values()], [_centre(each) for each in new.values()]
+        old = new = [layout for layout in old if layout in new]
+    return [([a[each] for each in old], [b[each] for each in new]) for a, b in sides]
 
 
 def _overall(
-    variant: str,
-    sides: dict[str, tuple[list[float], list[float]]],
-    paired: bool,
-    alpha: float,
+    variant: str, means: dict[str, tuple[Means, Means]], paired: bool, alpha: float
 ) -> list[WorkloadEffect]:
-    """Over all workloads; none where some of them lack layouts that others have."""
-    if len({(len(old), len(new)) for old, new in sides.values()}) != 1:
+    """Over all workloads, in the layouts that all of them have; none where there is no such."""
+    if not means:
         return []
-    effect = overall_effect(sides, paired, alpha=alpha)
+    sides = _common(list(means.values()), paired)
+    if not sides[0][0] or not sides[0][1]:
+        return []
+    effect = overall_effect(dict(zip(means, sides, strict=True)), paired, alpha=alpha)
     old, new = (
-        tuple(_centre(list(layout)) for layout in zip(*(s[i] for s in sides.values()), strict=True))
+        tuple(_centre(list(layout)) for layout in zip(*(side[i] for side in sides), strict=True))
         for i in (0, 1)
     )
     return [WorkloadEffect(variant, None, effect, effect.p, old, new)]
