@@ -22,8 +22,9 @@ from kernsmith.engine.training import (
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BuildFailed, build_kernel, locked, make_recipe
+from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
+from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import layout_name, make_order

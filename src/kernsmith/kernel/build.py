@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
 from kernsmith.kernel.config import check_config, parse_config, read_fragment, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
+from kernsmith.kernel.lock import locked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
 from kernsmith.study.variant import Variant, digest_of
@@ -174,14 +173,6 @@ def build_environment() -> dict[str, str | None]:
         "CCACHE_COMPILERCHECK": "content",
         "CCACHE_MAXSIZE": "20G",
     }
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the system gives it back however this process ends."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _configure(recipe: Recipe, folder: Path) -> None:

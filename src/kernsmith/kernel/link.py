@@ -9,13 +9,13 @@ its own that refers to kbuild's output by symbolic links.
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.lock import locked
 
 LINK_SECONDS = 1800.0
 
@@ -73,13 +73,20 @@ def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
     image = layout_image(kernel, name)
     if image.exists():
         return image
-    work = image.parent.with_name(f".{name}.{os.getpid()}")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    _mirror(kernel.output, work)
-    (work / "order").write_text("\n".join(order) + "\n")
-    _link(kernel, work, f"--symbol-ordering-file={work / 'order'}")
-    _keep(work, image.parent)
+    work = image.parent.with_name(f".{name}")
+    work.parent.mkdir(exist_ok=True)
+    with locked(work.with_name(f".{name}.lock")):
+        if image.exists():
+            return image
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        _mirror(kernel.output, work)
+        (work / "order").write_text("\n".join(order) + "\n")
+        try:
+            _link(kernel, work, f"--symbol-ordering-file={work / 'order'}")
+            _keep(work, image.parent)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
     return image
 
 
@@ -106,7 +113,8 @@ def _link(kernel: Kernel, work: Path, *flags: str) -> None:
         f"{ldflags} --no-warn-symbol-ordering", "vmlinux",
     ]  # fmt: skip
     try:
-        process.run(command, log=work / "link.log", timeout=LINK_SECONDS, cwd=work, env=noted)
+        log = work.with_name(f"{work.name.removeprefix('.')}.log")
+        process.run(command, log=log, timeout=LINK_SECONDS, cwd=work, env=noted)
     except ProcessFailed as error:
         raise LinkFailed(f"the layout does not link: {error}") from error
 
@@ -122,10 +130,6 @@ def _keep(work: Path, folder: Path) -> None:
     ready = work.with_name(f"{work.name}.ready")
     shutil.rmtree(ready, ignore_errors=True)
     ready.mkdir()
-    for name in ("vmlinux", "System.map", "order", "link.log"):
+    for name in ("vmlinux", "System.map", "order"):
         (work / name).rename(ready / name)
-    shutil.rmtree(work)
-    try:
-        ready.rename(folder)
-    except OSError:  # another process was faster: its image is the same
-        shutil.rmtree(ready)
+    ready.rename(folder)
