@@ -2,40 +2,52 @@
 //! Records of translated blocks: what the hot path has to know of each, decoded once.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
+use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
 use crate::decode::{Decoder, Terminator};
 
 /// Kernel addresses are in the upper half of the address space.
+#[inline(always)]
 #[must_use]
 pub fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
 }
 
-/// One translated block. What the hot path reads of each is in its first 64 bytes.
+/// [`Terminator`] without its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    None,
+    Conditional,
+    Jump,
+    Call,
+    IndirectJump,
+    IndirectCall,
+    Return,
+    Far,
+    Repeat,
+}
+
+/// One translated block, in half a cache line: reading it is what the tracer waits for most.
 #[derive(Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(32))]
 pub struct Block {
     /// Address of the first instruction.
     pub start: u64,
-    /// Address after the last instruction.
-    pub end: u64,
-    /// Address of the last instruction.
-    pub last: u64,
-    pub terminator: Terminator,
-    pub instructions: u32,
+    bytes: u16,
+    last_offset: u16,
+    pub instructions: u16,
+    pub kind: Kind,
     pub kernel: bool,
-    /// Interrupts and exceptions may arrive here.
-    pub exception_entry: bool,
-    /// Times the block was entered since the region began. Kept only for a profile.
-    pub entered: u64,
-    /// Times its direct branch was taken. Kept only for a profile.
-    pub taken: u64,
-    /// Where its indirect branch went first, with counts. Kept only for a profile.
-    pub successors: [(u64, u64); 2],
-    /// Offsets of the instructions from `start`.
-    offsets: Box<[u16]>,
+    /// The target of a direct branch, from the end.
+    relative: i32,
+    /// Times the block was entered since the region began, modulo 2³². Kept only for a profile.
+    pub entered: u32,
+    /// Times its direct branch was taken, modulo 2³². Kept only for a profile.
+    pub taken: u32,
+    /// Its place in [`Blocks`], and whether interrupts and exceptions may arrive here.
+    number_and_entry: u32,
 }
 
 /// One instruction while its block is being translated.
@@ -47,68 +59,82 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    fn code(&self) -> &[u8] {
+    /// Its machine code.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
         &self.bytes[..self.size.min(self.bytes.len())]
     }
 }
 
 impl Block {
-    /// Decodes a block. `None` when it has no instructions.
-    pub fn new(decoder: &dyn Decoder, instructions: &[Instruction]) -> Option<Self> {
-        let (first, last) = (instructions.first()?, instructions.last()?);
-        let beginning: Vec<&[u8]> = instructions.iter().take(3).map(Instruction::code).collect();
-        let kernel = is_kernel(first.address);
-        Some(Self {
-            start: first.address,
-            end: last.address.wrapping_add(last.size as u64),
-            last: last.address,
-            terminator: decoder.terminator(last.address, last.code()),
-            instructions: instructions.len() as u32,
-            kernel,
-            exception_entry: kernel && decoder.is_exception_entry(&beginning),
-            entered: 0,
-            taken: 0,
-            successors: [(0, 0); 2],
-            offsets: instructions
-                .iter()
-                .map(|instruction| instruction.address.wrapping_sub(first.address) as u16)
-                .collect(),
-        })
+    /// Address after the last instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start.wrapping_add(u64::from(self.bytes))
+    }
+
+    /// Address of the last instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.start.wrapping_add(u64::from(self.last_offset))
+    }
+
+    /// Where the direct branch at the end goes when it is taken.
+    #[inline(always)]
+    #[must_use]
+    pub fn target(&self) -> u64 {
+        self.end().wrapping_add_signed(i64::from(self.relative))
+    }
+
+    /// Whether the block ends with a direct branch.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        matches!(self.kind, Kind::Conditional | Kind::Jump | Kind::Call)
+    }
+
+    /// Whether interrupts and exceptions may arrive here.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_exception_entry(&self) -> bool {
+        self.number_and_entry & 1 == 1
+    }
+
+    /// Its place in [`Blocks`].
+    #[inline(always)]
+    #[must_use]
+    pub fn number(&self) -> usize {
+        (self.number_and_entry >> 1) as usize
     }
 
     /// Whether the block is one repeated string instruction and nothing else.
-    #[inline(always)]
     #[must_use]
     pub fn is_repeat(&self) -> bool {
-        self.start == self.last && matches!(self.terminator, Terminator::Repeat { .. })
-    }
-
-    /// How many instructions come before `address`; `None` when no instruction begins there.
-    #[must_use]
-    pub fn instructions_before(&self, address: u64) -> Option<usize> {
-        let offset = u16::try_from(address.checked_sub(self.start)?).ok()?;
-        self.offsets.binary_search(&offset).ok()
-    }
-
-    /// The address of the instruction with this number.
-    #[must_use]
-    pub fn address_of(&self, number: usize) -> u64 {
-        self.start + u64::from(self.offsets[number])
+        self.last_offset == 0 && self.kind == Kind::Repeat
     }
 }
 
-/// All blocks seen so far. A record lives as long as the program, because translated code points
-/// to it; the same code translated again gets the same record, so that memory is bounded by the
+/// All blocks seen so far. A record lives as long as this does, because translated code points to
+/// it; the same code translated again gets the same record, so that memory is bounded by the
 /// amount of different code, not by the length of the run.
 #[derive(Default)]
 pub struct Blocks {
     by_code: HashMap<(u64, usize, u64), *mut Block>,
+    /// The records, in arrays that never move.
+    arrays: Vec<Vec<Block>>,
+    /// Offsets of each block's instructions from its start.
+    offsets: Vec<Box<[u16]>>,
 }
 
+/// Records in one array.
+const ARRAY: usize = 1024;
+
 impl Blocks {
-    /// The record of a block.
+    /// The record of a block; null when it has no instructions.
     pub fn get(&mut self, decoder: &dyn Decoder, instructions: &[Instruction]) -> *mut Block {
-        let Some(first) = instructions.first() else {
+        let (Some(first), Some(last)) = (instructions.first(), instructions.last()) else {
             return std::ptr::null_mut();
         };
         let mut hasher = DefaultHasher::new();
@@ -116,17 +142,71 @@ impl Blocks {
             instruction.code().hash(&mut hasher);
         }
         let key = (first.address, instructions.len(), hasher.finish());
-        *self.by_code.entry(key).or_insert_with(|| {
-            Block::new(decoder, instructions)
-                .map_or(std::ptr::null_mut(), |block| Box::into_raw(Box::new(block)))
-        })
+        let Entry::Vacant(vacant) = self.by_code.entry(key) else {
+            return self.by_code[&key];
+        };
+        let offset = |address: u64| address.wrapping_sub(first.address) as u16;
+        let (kind, target) = kind_and_target(decoder.terminator(last.address, last.code()));
+        let beginning: Vec<&[u8]> = instructions.iter().take(3).map(Instruction::code).collect();
+        let kernel = is_kernel(first.address);
+        let exception_entry = kernel && decoder.is_exception_entry(&beginning);
+        let end = last.address.wrapping_add(last.size as u64);
+        let block = Block {
+            start: first.address,
+            bytes: offset(end),
+            last_offset: offset(last.address),
+            instructions: instructions.len() as u16,
+            kind,
+            kernel,
+            relative: target.map_or(0, |target| target.wrapping_sub(end) as i32),
+            entered: 0,
+            taken: 0,
+            number_and_entry: (self.offsets.len() as u32) << 1 | u32::from(exception_entry),
+        };
+        self.offsets
+            .push(instructions.iter().map(|one| offset(one.address)).collect());
+        if self.arrays.last().is_none_or(|array| array.len() == ARRAY) {
+            self.arrays.push(Vec::with_capacity(ARRAY));
+        }
+        let array = self.arrays.last_mut().expect("one was just pushed");
+        array.push(block);
+        *vacant.insert(array.last_mut().expect("one was just pushed"))
     }
 
-    /// All records, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = *mut Block> + '_ {
-        self.by_code
-            .values()
-            .copied()
-            .filter(|block| !block.is_null())
+    /// How many instructions of `block` come before `address`; `None` when none begins there.
+    #[must_use]
+    pub fn instructions_before(&self, block: &Block, address: u64) -> Option<usize> {
+        let offset = u16::try_from(address.checked_sub(block.start)?).ok()?;
+        self.offsets[block.number()].binary_search(&offset).ok()
+    }
+
+    /// The address of the instruction of `block` with this number.
+    #[must_use]
+    pub fn address_of(&self, block: &Block, instruction: usize) -> u64 {
+        block.start + u64::from(self.offsets[block.number()][instruction])
+    }
+
+    /// All records, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Block> {
+        self.arrays.iter().flatten()
+    }
+
+    /// All records, by number.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Block> {
+        self.arrays.iter_mut().flatten()
+    }
+}
+
+fn kind_and_target(terminator: Terminator) -> (Kind, Option<u64>) {
+    match terminator {
+        Terminator::None => (Kind::None, None),
+        Terminator::Conditional { target } => (Kind::Conditional, Some(target)),
+        Terminator::Jump { target } => (Kind::Jump, Some(target)),
+        Terminator::Call { target } => (Kind::Call, Some(target)),
+        Terminator::IndirectJump => (Kind::IndirectJump, None),
+        Terminator::IndirectCall => (Kind::IndirectCall, None),
+        Terminator::Return => (Kind::Return, None),
+        Terminator::Far => (Kind::Far, None),
+        Terminator::Repeat { .. } => (Kind::Repeat, None),
     }
 }

@@ -28,20 +28,6 @@ pub enum Terminator {
     },
 }
 
-impl Terminator {
-    /// Where a direct branch goes when it is taken.
-    #[inline(always)]
-    #[must_use]
-    pub fn target(&self) -> Option<u64> {
-        match self {
-            Self::Conditional { target } | Self::Jump { target } | Self::Call { target } => {
-                Some(*target)
-            }
-            _ => None,
-        }
-    }
-}
-
 /// What the tracer has to know of an instruction set.
 pub trait Decoder {
     /// Decodes one whole instruction at `pc`.

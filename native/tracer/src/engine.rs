@@ -3,8 +3,8 @@
 
 use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
 
-use crate::block::{Block, is_kernel};
-use crate::decode::Terminator;
+use crate::block::{Block, Blocks, Instruction, Kind, is_kernel};
+use crate::decode::Decoder;
 use crate::profile::Profile;
 
 /// Tells where interrupted code goes on, when an interrupt or an exception has just been entered.
@@ -18,6 +18,7 @@ pub struct Engine {
     front_end: FrontEnd,
     /// User mode, kernel mode.
     counters: [Counters; 2],
+    blocks: Blocks,
     profile: Profile,
     previous: *mut Block,
     resume_address: ResumeAddress,
@@ -31,6 +32,7 @@ impl Engine {
         Self {
             front_end: FrontEnd::new(model),
             counters: [Counters::default(); 2],
+            blocks: Blocks::default(),
             profile: Profile::default(),
             previous: std::ptr::null_mut(),
             resume_address,
@@ -45,6 +47,15 @@ impl Engine {
         self.faults = [0; 2];
         self.undone = [0; 2];
         self.profile = Profile::default();
+        for block in self.blocks.iter_mut() {
+            block.entered = 0;
+            block.taken = 0;
+        }
+    }
+
+    /// The record of a block that is being translated; null when it has no instructions.
+    pub fn block(&mut self, decoder: &dyn Decoder, instructions: &[Instruction]) -> *mut Block {
+        self.blocks.get(decoder, instructions)
     }
 
     /// User mode's counters, kernel mode's counters.
@@ -66,10 +77,10 @@ impl Engine {
         self.undone
     }
 
-    /// Edges and ranges that do not fit in the blocks' records.
+    /// The branch profile of the region: see [`Profile::text`].
     #[must_use]
-    pub fn profile(&self) -> &Profile {
-        &self.profile
+    pub fn profile_text(&self) -> String {
+        self.profile.text(&self.blocks)
     }
 
     /// A block is entered. `finished` says whether the last instruction of the one before it was
@@ -80,8 +91,7 @@ impl Engine {
     ///
     /// # Safety
     ///
-    /// `entered`, and every block given before, points to a live record that nobody else uses
-    /// during the call.
+    /// `entered` comes from [`Self::block`] of this engine.
     #[inline(always)]
     pub unsafe fn enter<const PROFILED: bool>(&mut self, entered: *mut Block, finished: bool) {
         let before = std::mem::replace(&mut self.previous, entered);
@@ -93,34 +103,27 @@ impl Engine {
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
         counters.instructions += u64::from(block.instructions);
-        if let Terminator::Repeat { .. } = block.terminator {
+        if block.kind == Kind::Repeat {
             counters.rep_instructions += 1;
         }
-        self.front_end.fetch(block.start, block.end - 1, counters);
+        self.front_end.fetch(block.start, block.end() - 1, counters);
         if PROFILED {
             // SAFETY: promised by the caller; `block` is not used after this.
-            unsafe { (*entered).entered += 1 };
+            self.profile.count_entry(unsafe { &mut *entered });
         }
     }
 
     /// Resolves what the block before did last.
     #[inline(always)]
     fn settle<const PROFILED: bool>(&mut self, before: *mut Block, finished: bool, next: &Block) {
-        // SAFETY: see `enter`.
-        let previous = unsafe { &*before };
-        let went_on = finished
-            && match previous.terminator {
-                Terminator::None => next.start == previous.end,
-                Terminator::Far => true,
-                _ => self.branch::<PROFILED>(before, next.start, next.exception_entry),
-            };
-        if !went_on {
+        let entry = next.is_exception_entry();
+        if !finished || !self.branch::<PROFILED>(before, next.start, entry) {
             self.interrupted::<PROFILED>(before, finished, next);
         }
     }
 
-    /// Resolves the branch at the end of `from`, if `to` is where it can have led. An indirect
-    /// branch can lead anywhere but `to_exception_entry`.
+    /// Resolves the end of `from`, if `to` is where it can have led. An indirect branch can lead
+    /// anywhere but `to_exception_entry`.
     #[inline(always)]
     fn branch<const PROFILED: bool>(
         &mut self,
@@ -130,39 +133,42 @@ impl Engine {
     ) -> bool {
         // SAFETY: see `enter`.
         let block = unsafe { &*from };
-        let (pc, next) = (block.last, block.end);
-        let branch = match block.terminator {
-            Terminator::Conditional { target } if to == next || to == target => {
-                Branch::Conditional {
-                    pc,
-                    target,
-                    taken: to != next,
+        let (pc, next) = (block.last(), block.end());
+        let branch = match block.kind {
+            Kind::Conditional => {
+                let target = block.target();
+                let taken = to == target;
+                if !taken && to != next {
+                    return false;
                 }
+                Branch::Conditional { pc, target, taken }
             }
-            Terminator::Jump { target } if to == target => Branch::Jump { pc, target },
-            Terminator::Call { target } if to == target => Branch::Call { pc, target, next },
-            Terminator::Repeat { .. } if to == next => return true,
-            Terminator::Return if !to_exception_entry => Branch::Return { target: to },
-            Terminator::IndirectJump if !to_exception_entry => {
-                Branch::IndirectJump { pc, target: to }
-            }
-            Terminator::IndirectCall if !to_exception_entry => Branch::IndirectCall {
+            Kind::None | Kind::Repeat => return to == next,
+            Kind::Far => return true,
+            Kind::Jump | Kind::Call if to != block.target() => return false,
+            Kind::Jump => Branch::Jump { pc, target: to },
+            Kind::Call => Branch::Call {
                 pc,
                 target: to,
                 next,
             },
-            _ => return false,
+            _ if to_exception_entry => return false,
+            Kind::Return => Branch::Return { target: to },
+            Kind::IndirectJump => Branch::IndirectJump { pc, target: to },
+            Kind::IndirectCall => Branch::IndirectCall {
+                pc,
+                target: to,
+                next,
+            },
         };
-        self.front_end
-            .branch(branch, &mut self.counters[usize::from(block.kernel)]);
-        if PROFILED && block.kernel && to != next && is_kernel(to) {
-            let direct = block.terminator.target().is_some();
-            // SAFETY: `block` is not used after this.
-            let from = unsafe { &mut *from };
-            if direct {
-                from.taken += 1;
-            } else {
-                self.profile.count_indirect(from, to);
+        let counters = &mut self.counters[usize::from(block.kernel)];
+        self.front_end.branch(branch, counters);
+        if PROFILED && block.kernel && to != next {
+            if block.is_direct() {
+                // SAFETY: `block` is not used after this.
+                self.profile.count_taken(unsafe { &mut *from });
+            } else if is_kernel(to) {
+                self.profile.count_indirect(block, to);
             }
         }
         true
@@ -179,7 +185,8 @@ impl Engine {
     ) {
         // SAFETY: see `enter`.
         let previous = unsafe { &*before };
-        let restarted = !finished && previous.instructions_before(next.start).is_some();
+        let before_next = self.blocks.instructions_before(previous, next.start);
+        let restarted = !finished && before_next.is_some();
         let resume = if restarted {
             Some(next.start)
         } else if next.kernel {
@@ -188,18 +195,16 @@ impl Engine {
             None
         };
         let Some(resume) = resume else { return };
-        let faulted = !finished || resume == previous.last;
-        if finished && !faulted {
+        if finished && resume != previous.last() {
             // The branch was executed, then came the interrupt.
             self.branch::<PROFILED>(before, resume, false);
             return;
         }
-        let Some(executed) = previous.instructions_before(resume) else {
-            return;
-        };
+        let executed = self.blocks.instructions_before(previous, resume);
+        let Some(executed) = executed else { return };
         let lost = u64::from(previous.instructions) - executed as u64;
         let mode = usize::from(previous.kernel);
-        let repeated = matches!(previous.terminator, Terminator::Repeat { .. });
+        let repeated = previous.kind == Kind::Repeat;
         let counters = &mut self.counters[mode];
         counters.instructions = counters.instructions.saturating_sub(lost);
         counters.rep_instructions = counters
@@ -207,10 +212,12 @@ impl Engine {
             .saturating_sub(u64::from(repeated));
         self.undone[mode] += lost;
         // A string instruction that faults is one of its iterations, and counted there.
-        self.faults[mode] += u64::from(!restarted && !(repeated && finished));
+        let iteration = finished && repeated;
+        self.faults[mode] += u64::from(!restarted && !iteration);
         if PROFILED && previous.kernel {
             // SAFETY: `previous` is not used after this.
-            self.profile.count_part(unsafe { &mut *before }, executed);
+            self.profile
+                .count_part(&self.blocks, unsafe { &mut *before }, executed);
         }
     }
 }

@@ -4,8 +4,9 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-use crate::block::{Block, Blocks, Instruction};
+use crate::block::Instruction;
 use crate::decode::{Decoder, Terminator};
+use crate::engine::Engine;
 use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
 
 /// Operand sizes of string instructions: 1, 2, 4 and 8 bytes.
@@ -31,7 +32,6 @@ pub struct Instrumentation {
     decoder: &'static dyn Decoder,
     on_block: ExecuteCallback,
     exact: bool,
-    blocks: Blocks,
     scoreboard: *mut ffi::Scoreboard,
     written: *mut Written,
 }
@@ -45,7 +45,6 @@ impl Instrumentation {
             decoder,
             on_block,
             exact,
-            blocks: Blocks::default(),
             scoreboard,
             written: null_mut(),
         }
@@ -72,17 +71,12 @@ impl Instrumentation {
         std::mem::take(finished) != 0
     }
 
-    /// Sets all counts to zero, those in the blocks' records too.
+    /// Sets all counts to zero.
     pub fn begin(&mut self) {
-        // SAFETY: see `take_finished`; records are only used by the vCPU's thread, which is this.
+        // SAFETY: see `take_finished`.
         unsafe {
             (*self.written).iterations = Default::default();
             (*self.written).started = Default::default();
-            for block in self.blocks.iter() {
-                (*block).entered = 0;
-                (*block).taken = 0;
-                (*block).successors = Default::default();
-            }
         }
     }
 
@@ -103,12 +97,6 @@ impl Instrumentation {
         unsafe { (*self.written).started[mode] }
     }
 
-    /// The records of all blocks.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        // SAFETY: see `begin`.
-        self.blocks.iter().map(|block| unsafe { &*block })
-    }
-
     /// Adds the callback at the block's entry, and to its last instruction the store that tells
     /// that it was reached.
     ///
@@ -118,22 +106,20 @@ impl Instrumentation {
     /// # Safety
     ///
     /// `tb` is being translated.
-    pub unsafe fn instrument(&mut self, tb: *mut Tb, count: usize) {
+    pub unsafe fn instrument(&self, engine: &mut Engine, tb: *mut Tb, count: usize) {
+        // SAFETY: promised by the caller.
+        let insn = |number| unsafe { ffi::qemu_plugin_tb_get_insn(tb, number) };
+        let instructions: Vec<_> = (0..count).map(|n| unsafe { read(insn(n)) }).collect();
+        let record = engine.block(self.decoder, &instructions);
+        // SAFETY: a record, or null.
+        let Some(block) = (unsafe { record.as_ref() }) else {
+            return;
+        };
+        let finished = self.entry(std::mem::offset_of!(Written, finished));
+        let (data, mode) = (record.cast(), usize::from(block.kernel));
+        let last = insn(count - 1);
         // SAFETY: promised by the caller.
         unsafe {
-            let insn = |number| ffi::qemu_plugin_tb_get_insn(tb, number);
-            let instructions: Vec<_> = (0..count).map(|n| read(insn(n))).collect();
-            let Some(block) = self.blocks.get(self.decoder, &instructions).as_mut() else {
-                return;
-            };
-            let finished = self.entry(std::mem::offset_of!(Written, finished));
-            let inline = |insn, operation: c_int, entry, value| {
-                ffi::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-                    insn, operation, entry, value,
-                );
-            };
-            let last = insn(count - 1);
-            let mode = usize::from(block.kernel);
             if block.is_repeat() {
                 ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb(
                     tb,
@@ -141,25 +127,33 @@ impl Instrumentation {
                     ffi::CB_R_REGS,
                     ffi::COND_NE,
                     finished,
-                    block.last,
-                    std::ptr::from_mut(block).cast(),
+                    block.last(),
+                    data,
                 );
             } else {
-                let data = std::ptr::from_mut(block).cast();
                 ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, self.on_block, ffi::CB_R_REGS, data);
             }
-            if let Terminator::Repeat { bytes } = block.terminator {
+            let code = &instructions[count - 1];
+            if let Terminator::Repeat { bytes } = self.decoder.terminator(code.address, code.code())
+            {
                 let place = mode * SIZES + bytes.trailing_zeros() as usize;
                 let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
                 inline(last, ffi::INLINE_ADD_U64, self.entry(offset), 1);
             }
-            inline(last, ffi::INLINE_STORE_U64, finished, block.last);
+            inline(last, ffi::INLINE_STORE_U64, finished, block.last());
             if self.exact {
                 let offset = std::mem::offset_of!(Written, started) + mode * size_of::<u64>();
                 let started = self.entry(offset);
                 (0..count).for_each(|n| inline(insn(n), ffi::INLINE_ADD_U64, started, 1));
             }
         }
+    }
+}
+
+unsafe fn inline(insn: *mut Insn, operation: c_int, entry: Entry, value: u64) {
+    // SAFETY: promised by the caller: `insn` is being translated.
+    unsafe {
+        ffi::qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, operation, entry, value);
     }
 }
 

@@ -195,7 +195,9 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
             watch_for_marker(ffi::qemu_plugin_tb_get_insn(tb, number));
         }
         if tracer.phase == Phase::Armed {
-            tracer.instrumentation.instrument(tb, count);
+            tracer
+                .instrumentation
+                .instrument(&mut tracer.engine, tb, count);
         }
     }
 }
@@ -260,8 +262,7 @@ impl Tracer {
             self.tell_difference();
         }
         if let Some(path) = &self.options.profile {
-            let text = self.engine.profile().text(self.instrumentation.blocks());
-            output::write_whole(path, &text)?;
+            output::write_whole(path, &self.engine.profile_text())?;
         }
         let counted = if self.options.user {
             user + kernel

@@ -4,67 +4,106 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-use crate::block::Block;
+use crate::block::{Block, Blocks};
 
 /// What the blocks' own records have no room for.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// (branch, target) → times taken, for indirect branches with more than two targets.
+    /// By block: where its indirect branch went first, with counts.
+    successors: Vec<[(u64, u64); 2]>,
+    /// (branch, target) → times, for indirect branches with more than two targets.
     edges: HashMap<(u64, u64), u64>,
     /// (first instruction, last instruction) → times, for blocks that were left in the middle.
     parts: HashMap<(u64, u64), u64>,
+    /// By block: how often its counts of entries and of taken branches have run over.
+    carries: HashMap<usize, [u64; 2]>,
 }
 
 impl Profile {
-    /// The indirect branch at the end of `from` went to `to`.
+    /// `block` was entered.
     #[inline(always)]
-    pub fn count_indirect(&mut self, from: &mut Block, to: u64) {
-        if from.successors[0].0 == to {
-            from.successors[0].1 += 1;
-        } else {
-            self.count_other(from, to);
+    pub fn count_entry(&mut self, block: &mut Block) {
+        block.entered = block.entered.wrapping_add(1);
+        if block.entered == 0 {
+            self.carry(block, 0);
         }
     }
 
-    fn count_other(&mut self, from: &mut Block, to: u64) {
-        let place = from
-            .successors
-            .iter_mut()
-            .find(|edge| edge.0 == to || edge.1 == 0);
-        match place {
+    /// The direct branch at the end of `block` was taken.
+    #[inline(always)]
+    pub fn count_taken(&mut self, block: &mut Block) {
+        block.taken = block.taken.wrapping_add(1);
+        if block.taken == 0 {
+            self.carry(block, 1);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, block: &Block, count: usize) {
+        self.carries.entry(block.number()).or_default()[count] += 1;
+    }
+
+    /// The indirect branch at the end of `block` went to `to`.
+    #[inline(always)]
+    pub fn count_indirect(&mut self, block: &Block, to: u64) {
+        match self.successors.get_mut(block.number()) {
+            Some([(first, count), _]) if *first == to => *count += 1,
+            _ => self.count_other(block, to),
+        }
+    }
+
+    fn count_other(&mut self, block: &Block, to: u64) {
+        if self.successors.len() <= block.number() {
+            self.successors
+                .resize(block.number() + 1, Default::default());
+        }
+        let known = &mut self.successors[block.number()];
+        match known.iter_mut().find(|edge| edge.0 == to || edge.1 == 0) {
             Some(edge) => *edge = (to, edge.1 + 1),
-            None => *self.edges.entry((from.last, to)).or_default() += 1,
+            None => *self.edges.entry((block.last(), to)).or_default() += 1,
         }
     }
 
     /// Of a block that was counted as entered, only the first `executed` instructions ran.
-    pub fn count_part(&mut self, block: &mut Block, executed: usize) {
-        block.entered = block.entered.saturating_sub(1);
+    pub fn count_part(&mut self, blocks: &Blocks, block: &mut Block, executed: usize) {
+        match block.entered.checked_sub(1) {
+            Some(entered) => block.entered = entered,
+            // It was entered before the region began.
+            None => return,
+        }
         if executed > 0 {
-            let part = (block.start, block.address_of(executed - 1));
+            let part = (block.start, blocks.address_of(block, executed - 1));
             *self.parts.entry(part).or_default() += 1;
         }
     }
 
     /// The profile in the text format that `llvm-profgen --unsymbolized-profile` reads
     /// (`llvm/tools/llvm-profgen/PerfReader.cpp`): the number of ranges, `start-end:count` lines,
-    /// the number of branches, `from->to:count` lines; addresses in hexadecimal, sorted. The end of a
-    /// range is the address of its last instruction.
+    /// the number of branches, `from->to:count` lines; addresses in hexadecimal, sorted. The end
+    /// of a range is the address of its last instruction.
     #[must_use]
-    pub fn text<'a>(&self, blocks: impl Iterator<Item = &'a Block>) -> String {
+    pub fn text(&self, blocks: &Blocks) -> String {
         let mut ranges: BTreeMap<_, u64> = self.parts.iter().map(|(k, v)| (*k, *v)).collect();
         let mut edges: BTreeMap<_, u64> = self.edges.iter().map(|(k, v)| (*k, *v)).collect();
-        for block in blocks.filter(|block| block.kernel) {
-            if block.entered > 0 {
-                *ranges.entry((block.start, block.last)).or_default() += block.entered;
+        for block in blocks.iter().filter(|block| block.kernel) {
+            let [entries, takens] = self
+                .carries
+                .get(&block.number())
+                .copied()
+                .unwrap_or_default();
+            let entered = u64::from(block.entered) + (entries << 32);
+            if entered > 0 {
+                *ranges.entry((block.start, block.last())).or_default() += entered;
             }
-            let direct = block
-                .terminator
-                .target()
-                .map(|target| (target, block.taken));
-            for (to, count) in block.successors.into_iter().chain(direct) {
+            let taken = (block.target(), u64::from(block.taken) + (takens << 32));
+            let indirect = self
+                .successors
+                .get(block.number())
+                .copied()
+                .unwrap_or_default();
+            for (to, count) in indirect.into_iter().chain([taken]) {
                 if count > 0 {
-                    *edges.entry((block.last, to)).or_default() += count;
+                    *edges.entry((block.last(), to)).or_default() += count;
                 }
             }
         }

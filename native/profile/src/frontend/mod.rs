@@ -12,6 +12,7 @@ mod counters;
 mod fields;
 mod model;
 mod predictor;
+mod recency;
 mod set_associative;
 mod tlb;
 

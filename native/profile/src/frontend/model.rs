@@ -152,7 +152,7 @@ fn check_sets(fields: &Fields, key: &str, entries: usize, ways: usize) -> Result
 fn cache(parent: &mut Fields, name: &str, line: usize) -> Result<CacheGeometry, ModelError> {
     let mut fields = parent.section(name)?;
     let geometry = CacheGeometry {
-        bytes: fields.integer("bytes", line..=1 << 30)?,
+        bytes: fields.integer("bytes", line..=64 << 20)?,
         ways: fields.integer("ways", 1..=256)?,
         replacement: replacement(&mut fields)?,
         miss_cycles: fields.number("miss_cycles", CYCLES)?,
@@ -169,7 +169,7 @@ fn tlb(parent: &mut Fields, name: &str) -> Result<TlbGeometry, ModelError> {
     let mut fields = parent.section(name)?;
     let geometry = TlbGeometry {
         entries: fields.integer("entries", 1..=1 << 20)?,
-        ways: fields.integer("ways", 1..=4096)?,
+        ways: fields.integer("ways", 1..=256)?,
         replacement: replacement(&mut fields)?,
         miss_cycles: fields.number("miss_cycles", CYCLES)?,
     };

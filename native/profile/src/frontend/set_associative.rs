@@ -2,12 +2,16 @@
 //! A set-associative store, the shape of every cache, TLB and branch target buffer.
 
 use super::Replacement;
+use super::recency::Recency;
 
 /// A key that no line, page or branch has: all of them are addresses shifted right.
 const EMPTY: u64 = u64::MAX;
 
-/// Guesses of ways for each place: enough that two live keys seldom share one.
-const GUESSES_PER_PLACE: usize = 16;
+/// Guesses of ways for each place: enough that two live keys seldom share one …
+const GUESSES_PER_PLACE: usize = 8;
+
+/// … but few enough that they stay in the host's own first-level cache.
+const MOST_GUESSES: usize = 4096;
 
 /// Keys (line numbers, page numbers, branch addresses) with a value each, in `sets × ways`.
 ///
@@ -18,16 +22,11 @@ const GUESSES_PER_PLACE: usize = 16;
 pub struct SetAssociative<V> {
     keys: Vec<u64>,
     values: Vec<V>,
-    /// When each place was used last, in lookups.
-    used: Vec<u64>,
-    clock: u64,
-    guesses: Vec<u16>,
-    /// The next way to be replaced in each set, with [`Replacement::RoundRobin`].
-    cursors: Vec<u16>,
+    recency: Recency,
+    guesses: Vec<u8>,
     ways: usize,
     set_mask: u64,
     guess_mask: u64,
-    replacement: Replacement,
 }
 
 impl<V: Copy + Default> SetAssociative<V> {
@@ -35,26 +34,26 @@ impl<V: Copy + Default> SetAssociative<V> {
     ///
     /// # Panics
     ///
-    /// When `entries / ways` is no power of two; a validated [`super::CpuModel`] has no such figures.
+    /// When `entries / ways` is no power of two; a validated [`super::CpuModel`] has no such
+    /// figures.
     #[must_use]
     pub fn new(entries: usize, ways: usize, replacement: Replacement) -> Self {
         let sets = entries / ways;
         assert!(
-            sets.is_power_of_two() && sets * ways == entries && ways <= usize::from(u16::MAX),
-            "{entries} entries in {ways} ways are no power of two of sets"
+            sets.is_power_of_two() && sets * ways == entries && ways <= 256,
+            "{entries} entries in {ways} ways are no power of two of sets of at most 256"
         );
-        let guesses = (entries * GUESSES_PER_PLACE).next_power_of_two();
+        let guesses = (entries * GUESSES_PER_PLACE)
+            .next_power_of_two()
+            .min(MOST_GUESSES);
         Self {
             keys: vec![EMPTY; entries],
             values: vec![V::default(); entries],
-            used: vec![0; entries],
-            clock: 0,
+            recency: Recency::new(sets, ways, replacement),
             guesses: vec![0; guesses],
-            cursors: vec![0; sets],
             ways,
             set_mask: sets as u64 - 1,
             guess_mask: guesses as u64 - 1,
-            replacement,
         }
     }
 
@@ -67,60 +66,32 @@ impl<V: Copy + Default> SetAssociative<V> {
 
     #[inline(always)]
     fn find(&mut self, key: u64) -> Option<usize> {
-        let first = self.first_of_set(key);
-        let guess = self.guesses[(key & self.guess_mask) as usize];
-        let mut place = first + usize::from(guess);
-        if self.keys[place] != key {
-            place = self.search(key, first)?;
+        let set = (key & self.set_mask) as usize;
+        let first = set * self.ways;
+        let mut way = usize::from(self.guesses[(key & self.guess_mask) as usize]);
+        if self.keys[first + way] != key {
+            way = self.search(key, first)?;
         }
-        self.clock += 1;
-        self.used[place] = self.clock;
-        Some(place)
-    }
-
-    #[inline(always)]
-    fn first_of_set(&self, key: u64) -> usize {
-        (key & self.set_mask) as usize * self.ways
+        self.recency.touch(set, way);
+        Some(first + way)
     }
 
     #[inline(never)]
     fn search(&mut self, key: u64, first: usize) -> Option<usize> {
         let set = &self.keys[first..first + self.ways];
         let way = set.iter().position(|present| *present == key)?;
-        self.guesses[(key & self.guess_mask) as usize] = way as u16;
-        Some(first + way)
+        self.guesses[(key & self.guess_mask) as usize] = way as u8;
+        Some(way)
     }
 
     /// Puts in a key that is not there, in the place of the one to be replaced.
     #[inline(never)]
     pub fn insert(&mut self, key: u64, value: V) {
-        let first = self.first_of_set(key);
-        let way = match self.replacement {
-            Replacement::Lru => self.least_recently_used(first),
-            Replacement::RoundRobin => {
-                let cursor = &mut self.cursors[(key & self.set_mask) as usize];
-                let way = usize::from(*cursor);
-                *cursor = ((way + 1) % self.ways) as u16;
-                way
-            }
-        };
-        self.guesses[(key & self.guess_mask) as usize] = way as u16;
-        self.clock += 1;
-        self.keys[first + way] = key;
-        self.values[first + way] = value;
-        self.used[first + way] = self.clock;
-    }
-
-    fn least_recently_used(&self, first: usize) -> usize {
-        let mut oldest = 0;
-        let mut since = u64::MAX;
-        for (way, used) in self.used[first..first + self.ways].iter().enumerate() {
-            // Written so that it compiles to conditional moves.
-            let older = *used < since;
-            oldest = if older { way } else { oldest };
-            since = if older { *used } else { since };
-        }
-        oldest
+        let set = (key & self.set_mask) as usize;
+        let way = self.recency.replace(set);
+        self.guesses[(key & self.guess_mask) as usize] = way as u8;
+        self.keys[set * self.ways + way] = key;
+        self.values[set * self.ways + way] = value;
     }
 }
 

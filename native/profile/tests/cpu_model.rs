@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! CPU model files: the shipped ones are valid, and errors name the key.
+
+mod random;
+
+use std::path::Path;
+
+use kernsmith_profile::frontend::{CpuModel, FrontEnd, Replacement};
+use random::Random;
+
+const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");
+
+/// The shipped model with one piece of text replaced.
+fn refused(from: &str, to: &str) -> String {
+    assert!(SKYLAKE.contains(from), "{from}");
+    let error = CpuModel::parse(&SKYLAKE.replacen(from, to, 1)).expect_err(to);
+    error.to_string()
+}
+
+#[test]
+fn every_shipped_model_is_valid_and_named_as_its_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cpus");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("readable").path();
+        let model = CpuModel::load(&path).expect("valid");
+        assert_eq!(path.file_stem().expect("a name"), model.name.as_str());
+        let _ = FrontEnd::new(&model);
+        names.push(model.name);
+    }
+    assert!(names.len() >= 3, "{names:?}");
+}
+
+#[test]
+fn replacement_is_lru_unless_said_otherwise() {
+    let model = CpuModel::parse(SKYLAKE).expect("valid");
+    assert_eq!(model.l1i.replacement, Replacement::Lru);
+    let changed = SKYLAKE.replacen("ways = 8 ", "replacement = \"round-robin\"\nways = 8 ", 1);
+    let model = CpuModel::parse(&changed).expect("valid");
+    assert_eq!(model.l1i.replacement, Replacement::RoundRobin);
+    assert_eq!(model.l2.replacement, Replacement::Lru);
+}
+
+#[test]
+fn errors_name_the_key_and_what_is_allowed() {
+    assert_eq!(refused("width = 4 ", ""), "width: is missing");
+    assert_eq!(
+        refused("line_bytes = 64", "line_bytes = 48"),
+        "line_bytes: must be a power of two, not 48"
+    );
+    assert_eq!(
+        refused("ways = 8 ", "ways = 0 "),
+        "l1i.ways: must be an integer from 1 to 256, not 0"
+    );
+    assert_eq!(
+        refused("ways = 8 ", "ways = 7 "),
+        "l1i.ways: 512 entries in 7 ways must make 1, 2, 4, 8 … sets"
+    );
+    assert_eq!(
+        refused("kind = \"tournament\"", "kind = \"oracle\""),
+        "predictor.kind: must be \"gshare\" or \"tournament\", not \"oracle\""
+    );
+    assert_eq!(
+        refused("miss_cycles = 12", "miss_cycles = -1"),
+        "l1i.miss_cycles: must be a number from 0 to 10000, not -1"
+    );
+    assert_eq!(refused("[rep]", "[rap]"), "rep: is missing");
+    assert_eq!(
+        refused("ways = 8 ", "ways = 8\nwaves = 8 "),
+        "l1i.waves: is not a key of a CPU model"
+    );
+    assert!(refused("width = 4 ", "width = = ").starts_with("no valid TOML in line "));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = CpuModel::load(Path::new("no-such.toml")).expect_err("it is not there");
+    assert!(error.starts_with("CPU model no-such.toml: "), "{error}");
+}
+
+#[test]
+fn damaged_files_are_refused_or_still_models() {
+    let mut random = Random::new(5);
+    for _ in 0..3000 {
+        let mut bytes = SKYLAKE.as_bytes().to_vec();
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            match random.below(4) {
+                0 => bytes.truncate(at + 1),
+                1 => drop(bytes.remove(at)),
+                2 => bytes[at] = random.next() as u8,
+                _ => bytes.insert(at, random.pick(b"0123456789.=[]\"#\n-")),
+            }
+        }
+        if let Ok(model) = CpuModel::parse(&String::from_utf8_lossy(&bytes)) {
+            let _ = FrontEnd::new(&model);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! From entered blocks to counters and profile, without QEMU.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use kernsmith_profile::frontend::CpuModel;
+use kernsmith_tracer::block::{Block, Instruction};
+use kernsmith_tracer::decode::X86_64;
+use kernsmith_tracer::engine::Engine;
+
+const KERNEL: u64 = 0xffff_ffff_8100_0000;
+const HANDLER: u64 = 0xffff_ffff_8200_0000;
+const NOP: &[u8] = &[0x90];
+const JE_10: &[u8] = &[0x74, 0x10];
+const RET: &[u8] = &[0xc3];
+const REP_MOVSB: &[u8] = &[0xf3, 0xa4];
+const CLAC: &[u8] = &[0x0f, 0x01, 0xca];
+const IRETQ: &[u8] = &[0x48, 0xcf];
+
+/// An engine, and the address that an exception's frame would show.
+struct Machine {
+    engine: Engine,
+    frame: Rc<Cell<Option<u64>>>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let model = CpuModel::parse(include_str!("../../../cpus/skylake.toml")).expect("valid");
+        let frame = Rc::new(Cell::new(None));
+        let shown = Rc::clone(&frame);
+        let engine = Engine::new(&model, Box::new(move || shown.get()));
+        Self { engine, frame }
+    }
+
+    fn block(&mut self, start: u64, code: &[&[u8]]) -> *mut Block {
+        let mut address = start;
+        let mut instructions = Vec::new();
+        for one in code {
+            let mut bytes = [0; 16];
+            bytes[..one.len()].copy_from_slice(one);
+            instructions.push(Instruction {
+                address,
+                size: one.len(),
+                bytes,
+            });
+            address += one.len() as u64;
+        }
+        self.engine.block(&X86_64, &instructions)
+    }
+
+    /// Enters `block`, the one before having been left by its last instruction.
+    fn enter(&mut self, block: *mut Block) {
+        // SAFETY: the record is this engine's.
+        unsafe { self.engine.enter::<true>(block, true) }
+    }
+
+    /// Enters `block`, the one before having been left in the middle.
+    fn break_into(&mut self, block: *mut Block) {
+        // SAFETY: the record is this engine's.
+        unsafe { self.engine.enter::<true>(block, false) }
+    }
+
+    fn kernel_instructions(&self) -> u64 {
+        self.engine.counters()[1].instructions
+    }
+}
+
+/// Lines of the profile without the two counts of lines.
+fn lines(machine: &Machine) -> Vec<String> {
+    let text = machine.engine.profile_text();
+    let is_entry = |line: &&str| line.contains(':');
+    text.lines()
+        .filter(is_entry)
+        .map(|line| line.replace("ffffffff8", ""))
+        .collect()
+}
+
+#[test]
+fn a_conditional_branch_is_taken_when_its_target_comes_next() {
+    let mut machine = Machine::new();
+    let branch = machine.block(KERNEL, &[NOP, JE_10]);
+    let (not_taken, taken) = (
+        machine.block(KERNEL + 3, &[RET]),
+        machine.block(KERNEL + 0x13, &[RET]),
+    );
+    for next in [taken, not_taken, taken, not_taken] {
+        machine.enter(branch);
+        machine.enter(next);
+    }
+    let counters = machine.engine.counters()[1];
+    // Two taken branches, and three returns to the first block.
+    assert_eq!(
+        (counters.conditional_branches, counters.taken_branches),
+        (4, 2 + 3)
+    );
+    assert_eq!(machine.engine.counters()[0].instructions, 0);
+}
+
+#[test]
+fn ranges_and_edges_are_exact() {
+    let mut machine = Machine::new();
+    let branch = machine.block(KERNEL, &[NOP, JE_10]);
+    let (next, target) = (
+        machine.block(KERNEL + 3, &[RET]),
+        machine.block(KERNEL + 0x13, &[RET]),
+    );
+    for _ in 0..3 {
+        machine.enter(branch);
+        machine.enter(target);
+    }
+    machine.enter(branch);
+    machine.enter(next);
+    machine.enter(branch);
+    assert_eq!(machine.kernel_instructions(), 14);
+    assert_eq!(
+        lines(&machine),
+        [
+            "1000000-1000001:5",
+            "1000003-1000003:1",
+            "1000013-1000013:3",
+            "1000001->1000013:3",
+            "1000003->1000000:1",
+            "1000013->1000000:3",
+        ]
+    );
+    assert!(machine.engine.profile_text().starts_with("3\n"));
+}
+
+#[test]
+fn an_interrupt_is_no_branch_and_hides_none() {
+    let mut machine = Machine::new();
+    let branch = machine.block(KERNEL, &[NOP, JE_10]);
+    let target = machine.block(KERNEL + 0x13, &[RET]);
+    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
+    machine.enter(branch);
+    machine.frame.set(Some(KERNEL + 0x13));
+    machine.enter(handler);
+    machine.enter(target);
+    assert_eq!(machine.kernel_instructions(), 5);
+    assert_eq!(machine.engine.counters()[1].taken_branches, 1);
+    assert!(lines(&machine).contains(&"1000001->1000013:1".to_owned()));
+    assert!(
+        !lines(&machine)
+            .iter()
+            .any(|line| line.contains("->2000000"))
+    );
+}
+
+#[test]
+fn a_return_into_an_interrupt_goes_where_the_frame_says() {
+    let mut machine = Machine::new();
+    let ret = machine.block(KERNEL, &[NOP, RET]);
+    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
+    machine.enter(ret);
+    machine.frame.set(Some(KERNEL + 0x100));
+    machine.enter(handler);
+    assert_eq!(
+        lines(&machine).last().map(String::as_str),
+        Some("1000001->1000100:1")
+    );
+}
+
+#[test]
+fn a_fault_in_the_middle_takes_back_what_did_not_run() {
+    let mut machine = Machine::new();
+    let block = machine.block(KERNEL, &[NOP, NOP, NOP, RET]);
+    let rest = machine.block(KERNEL + 2, &[NOP, RET]);
+    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
+    machine.enter(block);
+    machine.frame.set(Some(KERNEL + 2));
+    machine.break_into(handler);
+    machine.enter(rest);
+    assert_eq!(machine.kernel_instructions(), 2 + 2 + 2);
+    assert_eq!(machine.engine.undone(), [0, 2]);
+    assert_eq!(
+        lines(&machine),
+        [
+            "1000000-1000001:1",
+            "1000002-1000003:1",
+            "2000000-2000003:1"
+        ]
+    );
+}
+
+#[test]
+fn a_fault_of_the_last_instruction_counts_it_once() {
+    let mut machine = Machine::new();
+    let block = machine.block(KERNEL, &[NOP, RET]);
+    let again = machine.block(KERNEL + 1, &[RET]);
+    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
+    machine.enter(block);
+    machine.frame.set(Some(KERNEL + 1));
+    machine.enter(handler);
+    machine.enter(again);
+    assert_eq!(machine.kernel_instructions(), 1 + 2 + 1);
+    assert_eq!(machine.engine.faults(), [0, 1]);
+}
+
+#[test]
+fn a_block_that_qemu_starts_again_in_its_middle_counts_once() {
+    let mut machine = Machine::new();
+    let block = machine.block(KERNEL, &[NOP, NOP, NOP, RET]);
+    let rest = machine.block(KERNEL + 3, &[RET]);
+    machine.enter(block);
+    machine.break_into(rest);
+    assert_eq!(machine.kernel_instructions(), 4);
+    assert_eq!(machine.engine.faults(), [0, 0]);
+}
+
+#[test]
+fn an_interrupted_string_instruction_is_one_instruction() {
+    let mut machine = Machine::new();
+    let before = machine.block(KERNEL, &[NOP, REP_MOVSB]);
+    let again = machine.block(KERNEL + 1, &[REP_MOVSB]);
+    let after = machine.block(KERNEL + 3, &[RET]);
+    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
+    machine.enter(before);
+    machine.frame.set(Some(KERNEL + 1));
+    machine.enter(handler);
+    machine.enter(again);
+    machine.enter(after);
+    let counters = machine.engine.counters()[1];
+    assert_eq!(
+        (counters.instructions, counters.rep_instructions),
+        (1 + 2 + 1 + 1, 1)
+    );
+    assert_eq!(counters.taken_branches, 0);
+}
+
+#[test]
+fn user_and_kernel_mode_are_counted_apart() {
+    let mut machine = Machine::new();
+    let user = machine.block(0x40_1000, &[NOP, &[0x0f, 0x05]]);
+    let kernel = machine.block(KERNEL, &[NOP, RET]);
+    machine.enter(user);
+    machine.enter(kernel);
+    machine.enter(user);
+    let [in_user, in_kernel] = machine.engine.counters();
+    assert_eq!((in_user.instructions, in_kernel.instructions), (4, 2));
+    assert_eq!((in_user.l1i_misses, in_kernel.l1i_misses), (1, 1));
+    // The return to user mode is a taken branch of the kernel, but no edge of its profile.
+    assert_eq!(in_kernel.taken_branches, 1);
+    assert_eq!(lines(&machine), ["1000000-1000001:1"]);
+}
+
+#[test]
+fn begin_forgets_counts_and_keeps_caches() {
+    let mut machine = Machine::new();
+    let block = machine.block(KERNEL, &[NOP, RET]);
+    machine.enter(block);
+    machine.engine.begin();
+    machine.enter(block);
+    let counters = machine.engine.counters()[1];
+    assert_eq!((counters.instructions, counters.l1i_misses), (2, 0));
+    assert_eq!(lines(&machine).len(), 2);
+}
+
+#[test]
+fn the_same_code_has_one_record_and_other_code_another() {
+    let mut machine = Machine::new();
+    let first = machine.block(KERNEL, &[NOP, RET]);
+    assert_eq!(machine.block(KERNEL, &[NOP, RET]), first);
+    assert_ne!(machine.block(KERNEL, &[NOP, NOP, RET]), first);
+    assert_ne!(machine.block(KERNEL, &[CLAC, RET]), first);
+    assert!(machine.block(KERNEL, &[]).is_null());
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The plugin's arguments, and its JSON.
+
+use std::path::Path;
+
+use kernsmith_profile::frontend::{Counters, CpuModel};
+use kernsmith_tracer::options::Options;
+use kernsmith_tracer::output;
+
+#[test]
+fn all_arguments() {
+    let options = Options::parse([
+        "cpu=a.toml",
+        "out=b.json",
+        "profile=c.txt",
+        "user=on",
+        "exact=off",
+    ])
+    .expect("valid");
+    assert_eq!(options.cpu, Path::new("a.toml"));
+    assert_eq!(options.out, Path::new("b.json"));
+    assert_eq!(options.profile.as_deref(), Some(Path::new("c.txt")));
+    assert!(options.user && !options.exact);
+}
+
+#[test]
+fn errors_say_which_argument() {
+    let error =
+        |arguments: &[&str]| Options::parse(arguments.iter().copied()).expect_err("invalid");
+    assert_eq!(error(&["out=b"]), "argument cpu=FILE is missing");
+    assert_eq!(error(&["cpu=a"]), "argument out=FILE is missing");
+    assert_eq!(error(&["cpu"]), "argument \"cpu\" must be KEY=VALUE");
+    assert_eq!(
+        error(&["cpu=a", "out=b", "user=yes"]),
+        "argument user must be on or off, not \"yes\""
+    );
+    assert_eq!(
+        error(&["cpus=a"]),
+        "argument \"cpus\" is not one of cpu, out, profile, user, exact"
+    );
+}
+
+#[test]
+fn counters_are_written_whole() {
+    let model = CpuModel::parse(include_str!("../../../cpus/skylake.toml")).expect("valid");
+    let counters = Counters {
+        instructions: 10,
+        l1i_misses: 3,
+        ..Counters::default()
+    };
+    let json = output::counters_json(&model, 7, 10, &counters);
+    for piece in [
+        "\"version\": 1",
+        "\"cpu\": \"skylake\"",
+        "\"kernel_instructions\": 10,",
+    ] {
+        assert!(json.contains(piece), "{json}");
+    }
+    assert!(json.contains("\"user_instructions\": 7,") && json.contains("\"l1i_misses\": 3,"));
+    assert!(json.contains("\"model_cycles\": 38.500\n"), "{json}");
+    let folder = std::env::temp_dir().join(format!("kernsmith-output-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("writable");
+    let path = folder.join("counters.json");
+    output::write_whole(&path, &json).expect("writable");
+    assert_eq!(std::fs::read_to_string(&path).expect("written"), json);
+    assert_eq!(std::fs::read_dir(&folder).expect("there").count(), 1);
+    std::fs::remove_dir_all(&folder).expect("removable");
+    let error = output::write_whole(&path, &json).expect_err("the folder is gone");
+    assert!(error.starts_with("cannot write "), "{error}");
+}
