@@ -57,6 +57,8 @@ class ProgressDisplay:
         """A new bar, or a line in a log."""
         with self._lock:
             self._title = title
+            if self._task is not None:
+                self._bars.stop_task(self._task)
             self._task = None
             if self._console.is_terminal:
                 self._task = self._bars.add_task(title, total=None)

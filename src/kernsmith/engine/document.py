@@ -6,6 +6,7 @@ Described key by key in docs/study-json.md. Figures are unrounded.
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import Any
 
@@ -29,7 +30,12 @@ def study_document(result: StudyResult) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "kernsmith": __version__,
-        "study": {"name": study.name, "digest": study.digest, "text": write_study(study)},
+        "study": {
+            "name": study.name,
+            "digest": study.digest,
+            "alpha": study.design.alpha,
+            "text": write_study(study),
+        },
         "source": {
             "use": study.source,
             "name": prepared.source.name,
@@ -84,7 +90,7 @@ def package_command(kernel: Kernel) -> str:
     provenance = kernel.provenance
     variables = [f"{name}={value}" for name, value in provenance["environment"].items()]
     make = [word for word in provenance["command"] if word not in ("vmlinux", "bzImage")]
-    return shlex.join(["env", *variables, *make, "-j2", "bindeb-pkg"])
+    return shlex.join(["env", *variables, *make, f"-j{os.cpu_count() or 1}", "bindeb-pkg"])
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

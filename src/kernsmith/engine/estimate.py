@@ -111,7 +111,8 @@ def _build_history() -> float:
 def _read_history(path: Path) -> tuple[float, int]:
     try:
         provenance = json.loads(path.read_text(encoding="utf-8"))
-        return float(provenance["seconds"]), int(provenance["objects"])
+        whole = not provenance.get("resumed")
+        return float(provenance["seconds"]), int(provenance["objects"]) if whole else 0
     except (OSError, ValueError, KeyError):
         return 0.0, 0
 

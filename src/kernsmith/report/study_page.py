@@ -15,6 +15,7 @@ from kernsmith.report.page import (
     Column,
     Details,
     Heading,
+    Kind,
     Page,
     Section,
     Table,
@@ -27,9 +28,9 @@ from kernsmith.report.study_tables import (
     MODEL_WORDS,
     Document,
     baseline,
+    confidence,
     headline,
     judgement,
-    mixes,
     others,
 )
 
@@ -44,6 +45,7 @@ _ASSUMPTIONS = (
     "Intervals speak of other random layouts of the same objects: of how much of an effect is "
     "luck of code placement. On this machine repeated runs have no other variance at all.",
 )
+_EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
 
 def study_page(document: Document) -> str:
@@ -72,6 +74,9 @@ def study_page(document: Document) -> str:
     )
 
 
+_COLOURS: dict[str, Kind] = {"same": "neutral", "better": "better", "worse": "worse"}
+
+
 def _kind(verdict: Mapping[str, Any]) -> str:
     if not verdict["significant"]:
         return "same"
@@ -80,24 +85,21 @@ def _kind(verdict: Mapping[str, Any]) -> str:
 
 def _verdict_sections(document: Document, variant: str) -> list[Section]:
     sections: list[Section] = [Heading(f"{variant} against {baseline(document)}")]
-    found = {v["workload"]: v for v in mixes(document, variant) if v["metric"] == MODEL_CYCLES}
-    overall = found.get("overall")
-    for line in headline(document, variant):
-        kind = _kind(overall) if overall else "same"
-        sections.append(Verdict(line, kind="neutral" if kind == "same" else kind))  # type: ignore[arg-type]
+    for verdict, line in headline(document, variant):
+        sections.append(Verdict(line, kind=_COLOURS[_kind(verdict)]))
     rows = [v for v in document["verdicts"] if v["variant"] == variant]
     for title, chosen in (
         ("All workloads together", [r for r in rows if r["workload"].startswith("overall")]),
         ("Each workload", [r for r in rows if not r["workload"].startswith("overall")]),
     ):
-        sections += [Heading(title, level=3), _verdict_table(chosen)]
+        sections += [Heading(title, level=3), _verdict_table(chosen, confidence(document))]
     cycles = [r for r in rows if r["metric"] == MODEL_CYCLES and r["ci"]]
     if cycles:
         cycles.sort(key=lambda r: (not r["workload"].startswith("overall"), r["workload"]))
         chart = forest_plot(
             [_interval(row) for row in cycles], f"{MODEL_CYCLES}, ratio to baseline", reference=1.0
         )
-        sections.append(Chart(chart, f"Ratios of {MODEL_CYCLES} with their 95 % intervals"))
+        sections.append(Chart(chart, f"Ratios of {MODEL_CYCLES}, {confidence(document)} intervals"))
     return sections
 
 
@@ -114,7 +116,7 @@ def _interval(verdict: Mapping[str, Any]) -> Interval:
     )
 
 
-def _verdict_table(rows: list[Mapping[str, Any]]) -> Table:
+def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
     columns = [
         Column("workload"),
         Column("metric"),
@@ -123,7 +125,7 @@ def _verdict_table(rows: list[Mapping[str, Any]]) -> Table:
         Column("to", number=".4f"),
         Column("p", number=".2g"),
         Column("layout's share", number=".1%"),
-        Column("one binary each said", number=".4f"),
+        Column("one binary said", number=".4f"),
         Column("layouts", number="d"),
         Column("verdict"),
         Column("profile"),
@@ -147,7 +149,7 @@ def _verdict_table(rows: list[Mapping[str, Any]]) -> Table:
             ]
             for row in rows
         ],
-        caption="Ratios to the baseline, geometric means over random layouts, 95 % intervals",
+        caption=f"Ratios to the baseline, geometric means over random layouts, {sure} intervals",
     )
 
 
@@ -222,12 +224,12 @@ def _provenance_sections(document: Document) -> list[Section]:
 def _repeat_sections(document: Document) -> list[Section]:
     sections: list[Section] = [
         Heading("Repeat it"),
-        Text("This study, word by word; every figure comes out the same on any machine."),
+        Text("This study, word by word." + (_EXACT if document["machine"]["exact"] else "")),
         Code(document["study"]["text"], caption="study.toml"),
         Code("kernsmith run study.toml", caption="Run it"),
     ]
     for variant in document["variants"]:
-        if variant["profile"]:
+        if variant["package_command"] and not variant["baseline"]:
             command = variant["package_command"]
             sections.append(Code(command, caption=f"Installable packages of {variant['name']}"))
     return sections

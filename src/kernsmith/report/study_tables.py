@@ -20,24 +20,37 @@ MODEL_WORDS = (
 )
 
 
+_PATHS = (
+    ("vmlinux", "vmlinux"),
+    ("bzImage", "bzimage"),
+    ("profile", "profile"),
+    ("package", "package_command"),
+)
+
+
 def print_study(document: Document, console: Console) -> None:
     """Print verdicts, failures, and where the kernel, the profile and the report are."""
     for variant in others(document):
         console.print(_mix_table(document, variant))
         console.print(_workload_table(document, variant))
-        for line in headline(document, variant):
+        for _, line in headline(document, variant):
             console.print(line, soft_wrap=True, markup=False)
-    console.print(MODEL_WORDS, soft_wrap=True, markup=False)
+    if any(metric == MODEL_CYCLES for metric in _measured(document)):
+        console.print(MODEL_WORDS, soft_wrap=True, markup=False)
     for failure in document["failures"]:
         console.print(f"failed: {failure}", soft_wrap=True, markup=False)
     console.print(f"took {duration(document['seconds'])}", markup=False)
     for variant in document["variants"]:
-        if variant["profile"]:
-            console.print(f"vmlinux  {variant['vmlinux']}", soft_wrap=True, markup=False)
-            console.print(f"bzImage  {variant['bzimage']}", soft_wrap=True, markup=False)
-            console.print(f"profile  {variant['profile']}", soft_wrap=True, markup=False)
-            console.print(f"package  {variant['package_command']}", soft_wrap=True, markup=False)
+        if variant["vmlinux"] and not variant["baseline"]:
+            console.print(f"{variant['name']}:", soft_wrap=True, markup=False)
+            for title, key in _PATHS:
+                if variant[key]:
+                    console.print(f"{title}  {variant[key]}", soft_wrap=True, markup=False)
     console.print(f"report   {document['report']}", soft_wrap=True, markup=False)
+
+
+def _measured(document: Document) -> set[str]:
+    return {verdict["metric"] for verdict in document["verdicts"]}
 
 
 def others(document: Document) -> list[str]:
@@ -57,8 +70,8 @@ def mixes(document: Document, variant: str) -> Iterator[Mapping[str, Any]]:
             yield verdict
 
 
-def headline(document: Document, variant: str) -> list[str]:
-    """What was found on model_cycles (or on seconds where there is no model), in words."""
+def headline(document: Document, variant: str) -> list[tuple[Mapping[str, Any], str]]:
+    """What was found on model_cycles (or on seconds where there is no model): verdict, words."""
     metrics = {verdict["metric"] for verdict in mixes(document, variant)}
     metric = MODEL_CYCLES if MODEL_CYCLES in metrics else "seconds"
     words = {
@@ -67,7 +80,7 @@ def headline(document: Document, variant: str) -> list[str]:
         "overall-held-out": "workloads held out",
     }
     return [
-        f"{variant}: {words[verdict['workload']]}: {verdict['sentence']}"
+        (verdict, f"{variant}: {words[verdict['workload']]}: {verdict['sentence']}")
         for verdict in mixes(document, variant)
         if verdict["metric"] == metric
     ]
@@ -94,7 +107,14 @@ def judgement(verdict: Mapping[str, Any]) -> str:
     return "less" if verdict["ratio"] < 1 else "more"
 
 
-_COLUMNS = ("ratio", "95 % interval", "p", "layout's share", "one binary said", "verdict")
+def confidence(document: Document) -> str:
+    """The intervals' confidence in words: `95 %`."""
+    return f"{100 * (1 - document['study']['alpha']):g} %"
+
+
+def _columns(document: Document) -> list[str]:
+    interval_title = f"{confidence(document)} interval"
+    return ["ratio", interval_title, "p", "layout's share", "one binary said", "verdict"]
 
 
 def _cells(verdict: Mapping[str, Any]) -> list[str]:
@@ -112,8 +132,8 @@ def _mix_table(document: Document, variant: str) -> Table:
     table = Table(title=f"{variant} against {baseline(document)}: geometric mean over workloads")
     table.add_column("mix", no_wrap=True)
     table.add_column("metric", no_wrap=True)
-    for title in _COLUMNS:
-        table.add_column(title, justify="right", no_wrap=title == "95 % interval")
+    for title in _columns(document):
+        table.add_column(title, justify="right", no_wrap="interval" in title)
     headlines = {metric["name"] for metric in document["metrics"] if metric["headline"]}
     for verdict in mixes(document, variant):
         if verdict["metric"] in headlines:
@@ -124,8 +144,8 @@ def _mix_table(document: Document, variant: str) -> Table:
 def _workload_table(document: Document, variant: str) -> Table:
     table = Table(title=f"{variant} against {baseline(document)}: {MODEL_CYCLES} by workload")
     table.add_column("workload", no_wrap=True)
-    for title in _COLUMNS:
-        table.add_column(title, justify="right", no_wrap=title == "95 % interval")
+    for title in _columns(document):
+        table.add_column(title, justify="right", no_wrap="interval" in title)
     for verdict in document["verdicts"]:
         mine = verdict["variant"] == variant and not verdict["workload"].startswith("overall")
         if mine and verdict["metric"] == MODEL_CYCLES:
