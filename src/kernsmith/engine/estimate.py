@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from os import cpu_count
 from pathlib import Path
 from statistics import mean
@@ -11,12 +12,12 @@ from typing import Any
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
-from kernsmith.engine.forge import identity
+from kernsmith.engine.forge import Forge, identity
 from kernsmith.engine.prepare import Prepared, prepare
-from kernsmith.kernel.artifact import load_kernel
+from kernsmith.engine.trials import finished_trials
 from kernsmith.kernel.build import make_recipe
 from kernsmith.ledger import Ledger
-from kernsmith.study import Study, Variant
+from kernsmith.study import Study, Trial, Variant
 
 # Used until there is history; measured on 2 cores with a kernel of 1,000 objects.
 _SECONDS_AN_OBJECT = 0.25
@@ -29,73 +30,100 @@ VERSION = 1
 
 
 def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
-    """The plan as a JSON-able document: builds, links, trials in their order, seconds.
+    """The plan as a JSON-able document: builds, training, links, trials in order, seconds.
+
+    What the caches and the ledger hold already is marked and costs nothing.
 
     Raises:
         UserError: a word of the study means nothing.
     """
     prepared = prepare(study, events)
-    builds = _builds(prepared)
-    links = _links(prepared)
+    forge = Forge(prepared, events)
+    forge.find()
+    done = finished_trials(prepared, forge, ledger)
+    builds = _builds(prepared, forge)
+    training = _training(prepared, forge)
+    links = _links(prepared, forge)
     typical = ledger.typical_seconds(study.machine)
-    workers = (cpu_count() or 1) if prepared.machine.exact else 1
     usual = mean(typical.values()) if typical else _SECONDS_A_TRIAL
-    trials = [
-        {
-            "position": trial.position,
-            "block": trial.block,
-            "variant": trial.variant.name,
-            "layout": str(trial.layout),
-            "workload": trial.workload,
-            "replicate": trial.replicate,
-        }
-        for trial in prepared.trials
-    ]
-    run_seconds = sum(typical.get(trial.workload, usual) for trial in prepared.trials) / workers
+    workers = cpu_count() or 1
+
+    def seconds(workloads: Iterable[str], at_once: int) -> float:
+        return sum(typical.get(workload, usual) for workload in workloads) / at_once
+
+    open_trials = [trial.workload for trial in prepared.trials if trial not in done]
     parts = {
         "builds": sum(build["seconds"] for build in builds),
-        "links": links * _SECONDS_A_LINK / (cpu_count() or 1),
-        "trials": run_seconds,
+        "training": seconds(training, workers),
+        "links": links * _SECONDS_A_LINK / workers,
+        "trials": seconds(open_trials, workers if prepared.machine.exact else 1),
     }
     return {
         "format": FORMAT,
         "version": VERSION,
         "study": study.name,
         "builds": builds,
+        "training": training,
         "links": links,
-        "trials": trials,
+        "trials": [_trial(trial) | {"done": trial in done} for trial in prepared.trials],
         "seconds": parts | {"total": sum(parts.values())},
         "history": bool(typical),
     }
 
 
-def _builds(prepared: Prepared) -> list[dict[str, Any]]:
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "position": trial.position,
+        "block": trial.block,
+        "variant": trial.variant.name,
+        "layout": str(trial.layout),
+        "workload": trial.workload,
+        "replicate": trial.replicate,
+    }
+
+
+def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
     """Kernels in the order in which they are built; seconds is 0 for those in the cache."""
     history = _build_history()
     needed: dict[str, Variant] = {}
     for variant in prepared.variants:
+        needed.setdefault(identity(variant), variant)
+    for variant in prepared.variants:
         if variant.profile:
             needed.setdefault(identity(variant.trainer), variant.trainer)
-        needed.setdefault(identity(variant), variant)
-    ordered = sorted(needed.values(), key=lambda variant: variant.profile is not None)
     builds = []
-    for variant in ordered:
-        recipe = make_recipe(variant, prepared.source, None)
-        cached = variant.profile is None and _is_built(recipe.key)
-        objects = recipe.objects or _DEFAULT_OBJECTS
+    for variant in sorted(needed.values(), key=lambda variant: variant.profile is not None):
+        objects = make_recipe(variant, prepared.source, None).objects
+        cached = forge.kernel(variant) is not None
+        cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * history
         builds.append(
-            {
-                "variant": variant.name,
-                "objects": recipe.objects,
-                "cached": cached,
-                "seconds": 0.0 if cached else objects * history,
-            }
+            {"variant": variant.name, "objects": objects, "cached": cached, "seconds": cost}
         )
     return builds
 
 
-def _is_built(key: str) -> bool:
-    return load_kernel(paths.kernels() / key[:20]) is not None
+def _training(prepared: Prepared, forge: Forge) -> list[str]:
+    """Workloads that must still be run to train on, once for each kernel that is trained on."""
+    names: list[str] = []
+    trainers = {identity(v.trainer) for v in prepared.variants if v.profile and not v.profile.file}
+    for variant in prepared.variants:
+        if (
+            variant.profile
+            and forge.kernel(variant) is None
+            and identity(variant.trainer) in trainers
+        ):
+            trainers.remove(identity(variant.trainer))
+            names += [workload.name for workload in prepared.train]
+    return names
+
+
+def _links(prepared: Prepared, forge: Forge) -> int:
+    images = {
+        (identity(trial.variant), str(trial.layout))
+        for trial in prepared.trials
+        if trial.layout.kind != "default" and forge.image(trial.variant, trial.layout) is None
+    }
+    return len(images)
 
 
 def _build_history() -> float:
@@ -115,12 +143,3 @@ def _read_history(path: Path) -> tuple[float, int]:
         return float(provenance["seconds"]), int(provenance["objects"]) if whole else 0
     except (OSError, ValueError, KeyError):
         return 0.0, 0
-
-
-def _links(prepared: Prepared) -> int:
-    images = {
-        (identity(trial.variant), str(trial.layout))
-        for trial in prepared.trials
-        if trial.layout.kind != "default"
-    }
-    return len(images)

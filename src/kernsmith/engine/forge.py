@@ -22,7 +22,7 @@ from kernsmith.engine.training import (
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
+from kernsmith.kernel.build import BuildFailed, build_kernel, find_kernel, make_recipe
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import movable_functions, read_system_map
@@ -77,6 +77,26 @@ class Forge:
                 if identity(variant) == identity(variants[0]):
                     raise
                 self._failed(variant, error)
+
+    def find(self) -> None:
+        """Take what the caches hold, kernels and images, and make nothing."""
+        for variant in sorted(self.prepared.variants, key=lambda v: v.profile is not None):
+            profile = None
+            if variant.profile is not None:
+                base = self.kernel(variant.trainer) or self._cached(variant.trainer, None)
+                if base is None or variant.profile.file:
+                    continue
+                self.kernels[identity(variant.trainer)] = base
+                profile = trained_profile(base, self._train, self.prepared.trainer)
+                if profile is None:
+                    continue
+            kernel = self._cached(variant, profile)
+            if kernel is not None:
+                self.kernels[identity(variant)] = kernel
+        self._find_images(_Orders())
+
+    def _cached(self, variant: Variant, profile: Path | None) -> Kernel | None:
+        return find_kernel(make_recipe(variant, self.prepared.source, profile))
 
     def _check_needs(self, symbols: Mapping[str, str]) -> None:
         for workload in {**dict.fromkeys(self.prepared.workloads), **dict.fromkeys(self._train)}:
@@ -135,19 +155,8 @@ class Forge:
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""
-        wanted: dict[tuple[str, str], tuple[Kernel, Layout]] = {}
-        for trial in self.prepared.trials:
-            kernel = self.kernel(trial.variant)
-            if kernel is not None:
-                wanted[identity(trial.variant), str(trial.layout)] = (kernel, trial.layout)
         orders = _Orders()
-        todo = []
-        for key, (kernel, layout) in wanted.items():
-            image = orders.image(kernel, layout)
-            if image.exists():
-                self.images[key] = image
-            else:
-                todo.append((key, kernel, layout))
+        todo = self._find_images(orders)
         if todo:
             self.events.stage(f"link {len(todo)} layouts")
         with ThreadPoolExecutor(cpu_count()) as pool:
@@ -159,6 +168,21 @@ class Forge:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+    def _find_images(self, orders: _Orders) -> list[tuple[tuple[str, str], Kernel, Layout]]:
+        """Take the images that are there; returns (key, kernel, layout) of those that are not."""
+        missing: dict[tuple[str, str], tuple[Kernel, Layout]] = {}
+        for trial in self.prepared.trials:
+            kernel = self.kernel(trial.variant)
+            key = (identity(trial.variant), str(trial.layout))
+            if kernel is None or key in self.images or key in missing:
+                continue
+            image = orders.image(kernel, trial.layout)
+            if image.exists():
+                self.images[key] = image
+            else:
+                missing[key] = (kernel, trial.layout)
+        return [(key, kernel, layout) for key, (kernel, layout) in missing.items()]
 
     def _linked(self, key: tuple[str, str], job: Future[Path]) -> None:
         try:

@@ -104,6 +104,14 @@ def record_training(
         ledger.record(_run_row(row.digest, attempt, started, outcome))
 
 
+def finished_trials(prepared: Prepared, forge: Forge, ledger: Ledger) -> set[Trial]:
+    """Trials whose run is in the ledger already."""
+    rows = trial_rows(prepared, forge)
+    runs = ledger.runs(row.digest for row in rows.values())
+    done = {digest for digest, run in runs.items() if _settles(run, prepared.machine)}
+    return {trial for trial, row in rows.items() if row.digest in done}
+
+
 def run_trials(
     prepared: Prepared, forge: Forge, rows: Rows, ledger: Ledger, events: Events
 ) -> None:
@@ -111,11 +119,10 @@ def run_trials(
     first: dict[str, Trial] = {}
     for trial, row in rows.items():
         first.setdefault(row.digest, trial)
-    runs = ledger.runs(first)
-    there = {digest for digest, run in runs.items() if _settles(run, prepared.machine)}
-    todo = sorted((t for d, t in first.items() if d not in there), key=lambda t: t.position)
+    there = finished_trials(prepared, forge, ledger)
+    todo = [trial for trial in first.values() if trial not in there]
     if there:
-        events.note(f"{len(there)} of {len(first)} trials are in the ledger already")
+        events.note(f"{len(first) - len(todo)} of {len(first)} trials are in the ledger already")
     if not todo:
         return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")

@@ -129,7 +129,7 @@ def build_kernel(
         UserError: config symbols that do not exist or were dropped.
         BuildFailed: kbuild ended with an error.
     """
-    folder = (store or paths.kernels()) / recipe.key[:20]
+    folder = _folder(recipe, store)
     if kernel := load_kernel(folder):
         return kernel
     folder.mkdir(parents=True, exist_ok=True)
@@ -143,6 +143,15 @@ def build_kernel(
         _compile(recipe, folder, on_progress, resumed)
         _check_unchanged(recipe.source)
         return _finish(recipe, folder, time.monotonic() - started)
+
+
+def find_kernel(recipe: Recipe) -> Kernel | None:
+    """The kernel, if it was built before."""
+    return load_kernel(_folder(recipe, None))
+
+
+def _folder(recipe: Recipe, store: Path | None) -> Path:
+    return (store or paths.kernels()) / recipe.key[:20]
 
 
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:

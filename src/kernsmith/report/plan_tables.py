@@ -21,18 +21,24 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
         expected = "in the cache" if build["cached"] else duration(build["seconds"])
         builds.add_row(build["variant"], str(build["objects"] or "?"), expected)
     console.print(builds)
-    trials = Table(title=f"{len(plan['trials'])} trials, in the order in which they run")
+    if plan["training"]:
+        console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True)
+    open_trials = [trial for trial in plan["trials"] if not trial["done"]]
+    there = len(plan["trials"]) - len(open_trials)
+    title = f"{len(open_trials)} trials, in the order in which they run"
+    trials = Table(title=title + (f" ({there} more are in the ledger)" if there else ""))
     for title in ("#", "block", "variant", "layout", "workload", "replicate"):
         trials.add_column(title)
-    for trial in plan["trials"][:_SHOWN_TRIALS]:
+    for trial in open_trials[:_SHOWN_TRIALS]:
         trials.add_row(*(str(trial[key]) for key in _KEYS))
     console.print(trials)
-    if len(plan["trials"]) > _SHOWN_TRIALS:
-        console.print(f"… and {len(plan['trials']) - _SHOWN_TRIALS} more (all with --json)")
+    if len(open_trials) > _SHOWN_TRIALS:
+        console.print(f"… and {len(open_trials) - _SHOWN_TRIALS} more (all with --json)")
     seconds = plan["seconds"]
     basis = "the ledger's history" if plan["history"] else "no history yet: a rough guess"
     console.print(
         f"expected: {duration(seconds['total'])} = builds {duration(seconds['builds'])}"
+        f" + training {duration(seconds['training'])}"
         f" + {plan['links']} layouts {duration(seconds['links'])}"
         f" + trials {duration(seconds['trials'])} ({basis})"
     )
