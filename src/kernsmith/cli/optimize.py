@@ -21,6 +21,7 @@ def optimize(
     machine: str = "tcg",
     cpu: str = "skylake",
     layouts: int = 8,
+    until: float = 0.0,
     seed: int = 1,
     compiler: str = "clang-22",
     profile: Path | None = None,
@@ -56,6 +57,9 @@ def optimize(
         CPU model of the tcg machine: a shipped one or a TOML file.
     layouts
         Random layouts that each kernel is measured in.
+    until
+        Go on with more layouts until the overall interval is narrower than this many per cent
+        (64 layouts at most).
     seed
         Seed of the layouts and of the order of trials.
     compiler
@@ -72,6 +76,8 @@ def optimize(
     """
     if layouts < 0:
         raise UserError(f"--layouts must not be negative, it is {layouts}")
+    if until < 0:
+        raise UserError(f"--until must not be negative, it is {until:g}")
     study = Study(
         name=f"optimize-{Path(config).stem}",
         source=source,
@@ -83,7 +89,7 @@ def optimize(
         cpu=cpu,
         compiler=compiler,
         profile=str(profile.absolute()) if profile else "",
-        design=Design(layouts=layouts, seed=seed),
+        design=Design(layouts=layouts, seed=seed, until=until),
     )
     from kernsmith.cli.outcome import run_and_show
     from kernsmith.study.file import located

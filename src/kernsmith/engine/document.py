@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from math import exp, isfinite
 from typing import Any
 
 from kernsmith import __version__
@@ -65,6 +66,20 @@ def study_document(result: StudyResult) -> dict[str, Any]:
         "variants": [_variant(result, variant) for variant in prepared.variants],
         "verdicts": [_verdict(verdict) for verdict in result.verdicts],
         "runs": [_run(item) for item in result.measured],
+        "sequential": [
+            {
+                "variant": name,
+                "reached": decision.reached,
+                "n": decision.look.n,
+                "ratio": exp(decision.look.mean),
+                "ci": [exp(decision.look.low), exp(decision.look.high)]
+                if isfinite(decision.look.low + decision.look.high)
+                else None,
+                "p": decision.look.p,
+                "sentence": decision.sentence,
+            }
+            for name, decision in result.looks.items()
+        ],
         "failures": list(result.failures),
         "seconds": result.seconds,
     }

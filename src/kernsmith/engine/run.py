@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.trials import record_training, run_trials, trial_rows
-from kernsmith.engine.verdicts import Measured, StudyResult, judge
+from kernsmith.engine.verdicts import Measured, StudyResult, judge, look
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
-from kernsmith.study import digest_of
+from kernsmith.study import digest_of, plan_trials
 from kernsmith.study.file import write_study
 
 
@@ -36,7 +37,26 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
     forge.build(seen)
     forge.link()
     measured = measure(prepared, forge, ledger, events)
+    looks = look(prepared, measured)
+    while not all(decision.stop for decision in looks.values()):
+        prepared = _with_more_layouts(prepared)
+        forge.prepared = prepared
+        forge.link()
+        measured = measure(prepared, forge, ledger, events)
+        looks = look(prepared, measured)
+        for name, decision in looks.items():
+            events.note(f"{name}: {decision.sentence}")
     return judge(prepared, forge, measured, time.monotonic() - began)
+
+
+def _with_more_layouts(prepared: Prepared) -> Prepared:
+    """Half as many layouts more; those that there are stay what and where they are."""
+    study = prepared.study
+    there = max((trial.layout_number for trial in prepared.trials), default=0)
+    wanted = min(study.design.most_layouts, max(there + 2, there * 3 // 2))
+    names = [workload.name for workload in prepared.workloads]
+    trials = plan_trials(study.with_layouts(wanted), prepared.variants, names)
+    return replace(prepared, trials=trials)
 
 
 def measure(prepared: Prepared, forge: Forge, ledger: Ledger, events: Events) -> list[Measured]:

@@ -12,8 +12,9 @@ from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
-from kernsmith.machine.metrics import in_order
+from kernsmith.machine.metrics import MODEL_CYCLES, SECONDS, in_order
 from kernsmith.stats.effect import Effect, overall_effect, paired_effect, unpaired_effect
+from kernsmith.stats.sequential import Decision, decide
 from kernsmith.study import Trial, Variant
 
 OVERALL = "overall"
@@ -68,6 +69,7 @@ class StudyResult:
     kernels: Mapping[str, Kernel]
     profiles: Mapping[str, Path]
     failures: tuple[str, ...]
+    looks: Mapping[str, Decision]
     seconds: float
 
     def verdict(self, variant: str, workload: str, metric: str) -> Verdict | None:
@@ -102,8 +104,58 @@ def judge(
         kernels={v.name: k for v in prepared.variants if (k := forge.kernel(v))},
         profiles={v.name: p for v in prepared.variants if v.profile and (p := forge.profile(v))},
         failures=tuple(failures),
+        looks=look(prepared, measured),
         seconds=seconds,
     )
+
+
+def look(prepared: Prepared, measured: Sequence[Measured]) -> dict[str, Decision]:
+    """For a study that goes on until its interval is narrow: whether each variant may stop.
+
+    The intervals are always valid (see `stats.sequential`): they hold whenever the study stops.
+    Empty for a study with a fixed number of layouts.
+    """
+    design = prepared.study.design
+    if not design.until:
+        return {}
+    baseline, *others = prepared.variants
+    old = _values(measured, baseline)
+    decisions = {}
+    for variant in others:
+        new = _values(measured, variant)
+        metrics = {metric for _, metric in old} & {metric for _, metric in new}
+        metric = MODEL_CYCLES if MODEL_CYCLES in metrics else SECONDS
+        sides = {
+            workload.name: side
+            for workload in prepared.workloads
+            if (workload.name, metric) in old and (workload.name, metric) in new
+            if (side := _sides(old[workload.name, metric], new[workload.name, metric]))
+        }
+        decisions[variant.name] = decide(
+            _log_ratios(_common(sides)),
+            width=design.until,
+            most=min(design.most_layouts, _most(prepared, measured)),
+            alpha=design.alpha,
+        )
+    return decisions
+
+
+def _most(prepared: Prepared, measured: Sequence[Measured]) -> int:
+    """The layouts that there can be: fewer than the limit when runs have failed."""
+    planned = max(item.trial.layout_number for item in measured)
+    limit = prepared.study.design.most_layouts
+    return limit if planned < limit else 0
+
+
+def _log_ratios(sides: Mapping[str, Pairs]) -> list[float]:
+    """Mean over workloads of the log ratio, for each layout; zeros are left out by adding 0.5."""
+    if not sides:
+        return []
+    columns = []
+    for old, new in sides.values():
+        half = 0.5 if min(*old, *new) <= 0 else 0.0
+        columns.append([log((b + half) / (a + half)) for a, b in zip(old, new, strict=True)])
+    return [sum(row) / len(row) for row in zip(*columns, strict=True)]
 
 
 def _values(measured: Sequence[Measured], variant: Variant) -> Values:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"
+SECONDS = "seconds"
 
 METRICS: tuple[Metric, ...] = (
     Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", headline=True),
@@ -26,7 +27,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("l1i_accesses", "accesses", "cache lines that kernel code asked for", better=0),
     Metric("user_instructions", "instructions", "executed in user mode", better=0),
     Metric("rep_iterations", "iterations", "of rep string instructions", better=0),
-    Metric("seconds", "s", "time of the region by the guest's monotonic clock"),
+    Metric(SECONDS, "s", "time of the region by the guest's monotonic clock"),
     Metric("sys_seconds", "s", "the region's CPU time in kernel mode"),
     Metric("user_seconds", "s", "the region's CPU time in user mode", better=0),
 )

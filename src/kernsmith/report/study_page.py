@@ -32,6 +32,7 @@ from kernsmith.report.study_tables import (
     headline,
     judgement,
     others,
+    sequential,
 )
 
 _ASSUMPTIONS = (
@@ -87,6 +88,7 @@ def _verdict_sections(document: Document, variant: str) -> list[Section]:
     sections: list[Section] = [Heading(f"{variant} against {baseline(document)}")]
     for verdict, line in headline(document, variant):
         sections.append(Verdict(line, kind=_COLOURS[_kind(verdict)]))
+    sections += [Text(line) for line in sequential(document) if line.startswith(f"{variant}: ")]
     rows = [v for v in document["verdicts"] if v["variant"] == variant]
     for title, chosen in (
         ("All workloads together", [r for r in rows if r["workload"].startswith("overall")]),

@@ -35,6 +35,8 @@ def print_study(document: Document, console: Console) -> None:
         console.print(_workload_table(document, variant))
         for _, line in headline(document, variant):
             console.print(line, soft_wrap=True, markup=False)
+    for line in sequential(document):
+        console.print(line, soft_wrap=True, markup=False)
     if any(metric == MODEL_CYCLES for metric in _measured(document)):
         console.print(MODEL_WORDS, soft_wrap=True, markup=False)
     for failure in document["failures"]:
@@ -84,6 +86,21 @@ def headline(document: Document, variant: str) -> list[tuple[Mapping[str, Any], 
         for verdict in mixes(document, variant)
         if verdict["metric"] == metric
     ]
+
+
+def sequential(document: Document) -> list[str]:
+    """For studies that went on until their interval was narrow: what holds whenever one stops."""
+    lines = []
+    for look in document["sequential"]:
+        if look["ci"] is None:
+            lines.append(f"{look['variant']}: {look['sentence']}")
+            continue
+        low, high = (100 * (bound - 1) for bound in look["ci"])
+        lines.append(
+            f"{look['variant']}: {look['sentence']}; the change is {low:+.2f} … {high:+.2f} %, "
+            f"p = {look['p']:.2g}, valid whatever made the study stop"
+        )
+    return lines
 
 
 def interval(verdict: Mapping[str, Any]) -> str:

@@ -66,6 +66,8 @@ class DesignTable(_Table):
     replicates: int = Field(1, ge=1, le=10_000)
     seed: int = 1
     alpha: float = Field(0.05, gt=0, lt=1)
+    until: float = Field(0.0, ge=0, lt=100)
+    most_layouts: int = Field(64, ge=2, le=10_000)
 
 
 class StudyFile(_Table):
@@ -191,5 +193,8 @@ def write_study(study: Study) -> str:
         lines += [f"{name} = {quote(list(levels))}" for name, levels in study.factors]
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
-    lines += [f"seed = {design.seed}", f"alpha = {design.alpha}", ""]
+    lines += [f"seed = {design.seed}", f"alpha = {design.alpha}"]
+    if design.until:
+        lines += [f"until = {design.until}", f"most_layouts = {design.most_layouts}"]
+    lines.append("")
     return "\n".join(lines)

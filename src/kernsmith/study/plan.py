@@ -52,6 +52,7 @@ class Trial:
     block: trials of one block run next to each other, in random order; 0 holds the default
         layouts, the others one random layout of every variant each.
     position: place in the order of the whole study, from 0.
+    layout_number: which of the study's layouts this is; 0 is the default one.
     """
 
     variant: Variant
@@ -62,6 +63,7 @@ class Trial:
     replicate: int
     block: int
     position: int
+    layout_number: int
 
 
 def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
@@ -132,6 +134,7 @@ def plan_trials(
                     replicate=replicate,
                     block=block,
                     position=0,
+                    layout_number=index,
                 )
                 for variant in variants
                 for workload in workloads

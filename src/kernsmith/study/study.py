@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from kernsmith.study.variant import digest_of
 
@@ -16,12 +16,16 @@ class Design:
     replicates: runs of each trial; 1 on a machine without noise.
     seed: of the random layouts and of the order of trials.
     alpha: the error rate of verdicts; intervals have 1 - alpha confidence.
+    until: width in per cent that the overall interval must reach; 0 is a fixed number of layouts.
+    most_layouts: the limit of a study that goes on until its interval is narrow enough.
     """
 
     layouts: int = 8
     replicates: int = 1
     seed: int = 1
     alpha: float = 0.05
+    until: float = 0.0
+    most_layouts: int = 64
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,10 @@ class Study:
     flags: tuple[str, ...] = ()
     design: Design = field(default_factory=Design)
     name: str = "study"
+
+    def with_layouts(self, layouts: int) -> Study:
+        """The same study with another number of random layouts."""
+        return replace(self, design=replace(self.design, layouts=layouts))
 
     @property
     def digest(self) -> str:
