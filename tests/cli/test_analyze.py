@@ -9,15 +9,18 @@ from cyclopts import App
 
 from kernsmith.cli.analyze import analyze
 from kernsmith.errors import UserError
+from seed_data import march_file
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-MARCH = [str(EXAMPLES / "march-make-bench.csv"), "--value", "time(sec)", "--by", "march"]
+RAW = "the raw timings of seed 000"
+MARCH = [RAW, "--value", "time(sec)", "--by", "march"]
 
 
 def run(*words: str) -> None:
     app = App(name="kernsmith")
     app.command(analyze)
-    app(["analyze", *words], exit_on_error=False, result_action="return_value")
+    arguments = [str(march_file()) if word == RAW else word for word in words]
+    app(["analyze", *arguments], exit_on_error=False, result_action="return_value")
 
 
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:

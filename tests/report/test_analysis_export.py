@@ -20,16 +20,16 @@ from kernsmith.report.export import (
 )
 from kernsmith.stats.analysis import Analysis, Options, analyse
 from kernsmith.stats.samples import Stratum
+from seed_data import march_file
 
 DOCS = Path(__file__).parents[2] / "docs"
-MARCH = DOCS / "examples" / "march-make-bench.csv"
 OPTIONS = Options(("march",), "time(sec)", "hostname", order_known=True)
 
 
 @pytest.fixture(scope="module")
 def strata() -> tuple[Stratum, ...]:
     columns = Columns("time(sec)", ("march",), "hostname", "date")
-    return read_samples(MARCH, columns).strata
+    return read_samples(march_file(), columns).strata
 
 
 @pytest.fixture(scope="module")

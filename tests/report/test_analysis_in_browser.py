@@ -7,10 +7,10 @@ import pytest
 from chromium import Chromium
 
 from kernsmith.cli.analyze import analyze
+from seed_data import march_file
 
 pytestmark = pytest.mark.browser
 ARTIFACTS = Path("build/test-artifacts")
-MARCH = Path(__file__).parents[2] / "docs" / "examples" / "march-make-bench.csv"
 HOSTILE = [
     "<script>document.title='owned'</script>",
     '=HYPERLINK("http://x")',
@@ -22,7 +22,9 @@ HOSTILE = [
 @pytest.fixture
 def march_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     path = tmp_path / "march.html"
-    analyze(MARCH, value="time(sec)", by=("march",), within="hostname", order="date", report=path)
+    analyze(
+        march_file(), value="time(sec)", by=("march",), within="hostname", order="date", report=path
+    )
     capsys.readouterr()
     return path
 

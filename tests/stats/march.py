@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from kernsmith.stats.samples import Sample, Stratum
+from seed_data import march_file
 
 DATA = Path(__file__).parents[1] / "data"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -36,7 +37,7 @@ def read_groups(file: Path, value: str, by: str, **where: str) -> Stratum:
 
 def march(machine: str) -> Stratum:
     """`make bzImage` on one machine, by processor family option of the kernel."""
-    return read_groups(EXAMPLES / "march-make-bench.csv", "time(sec)", "march", hostname=machine)
+    return read_groups(march_file(), "time(sec)", "march", hostname=machine)
 
 
 def golden_r() -> dict[str, float]:

@@ -42,7 +42,7 @@ one_way <- function(prefix, y, g) {
   }
   games_howell(prefix, y, g)
 }
-march <- read.csv("docs/examples/march-make-bench.csv", check.names = FALSE)
+march <- read.csv("../shared/data/march-make-bench.csv", check.names = FALSE)
 for (host in unique(march$hostname)) {
   part <- march[march$hostname == host, ]
   one_way(host, part[["time(sec)"]], part$march)

@@ -9,7 +9,7 @@ R --version | head -n 1 >&2
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 column() { # MACHINE VARIANT
-	awk -F, -v h="$1" -v m="$2" '$2 == h && $3 == m { print $5 }' docs/examples/march-make-bench.csv
+	awk -F, -v h="$1" -v m="$2" '$2 == h && $3 == m { print $5 }' ../shared/data/march-make-bench.csv
 }
 column X5950 "Generic x86-64" >"$work/generic"
 column X5950 AMD-x86-64-v3 >"$work/v3"

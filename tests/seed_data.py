@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Raw data that lies beside the project (`../shared/data`) and is read from there."""
+
+from pathlib import Path
+
+import pytest
+
+_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def march_file() -> Path:
+    """The raw timings behind seed 000's tables; a test without them is skipped and says so."""
+    path = _FOLDER / "march-make-bench.csv"
+    if not path.exists():
+        pytest.skip("../shared/data/march-make-bench.csv (the raw data of seed 000) is not here")
+    return path
