@@ -61,6 +61,12 @@ def _fixed_spans(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
     return sorted(span for span in spans if span[0] < span[1])
 
 
+def text_span(system_map: Path) -> tuple[int, int]:
+    """Addresses of the first byte of kernel code and of the one behind the last."""
+    at = {symbol.name: symbol.address for symbol in read_system_map(system_map)}
+    return at["_stext"], at["_etext"]
+
+
 def entry_spans(system_map: Path) -> list[tuple[int, int]]:
     """Address ranges of entry code: where exceptions and interrupts come in."""
     at = {symbol.name: symbol.address for symbol in read_system_map(system_map)}

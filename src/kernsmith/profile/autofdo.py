@@ -8,7 +8,7 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.errors import ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.symbols import entry_spans
+from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import MAGIC, BranchCounts, body_text, read_counts
 
@@ -23,6 +23,9 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
         ProcessFailed: llvm-profgen ended with an error.
     """
     check_build_id(counts, kernel)
+    first, last = text_span(kernel.system_map)
+    if not any(first <= start < last for start, _ in counts.ranges):
+        raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
     target.parent.mkdir(parents=True, exist_ok=True)
     body = target.with_suffix(".unsymbolized")
     body.write_text(body_text(counts.without_targets(entry_spans(kernel.system_map))))
@@ -33,8 +36,6 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
         "--format=extbinary", f"--output={made}",
     ]  # fmt: skip
     process.run(command, log=target.with_suffix(".log"), timeout=PROFGEN_SECONDS)
-    if not made.exists() or made.stat().st_size < 200:
-        raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
     made.replace(target)
     return target
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A real kernel's exact counts become an AutoFDO profile; foreign and corrupt ones are refused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.machine import Boot
+from kernsmith.machine.tcg import open_machine
+from kernsmith.process import run
+from kernsmith.profile import BranchCounts, make_autofdo, usable_profile, write_counts
+from kernsmith.profile.counts import read_body
+
+pytestmark = pytest.mark.kernel
+CLANG = find_toolchain("clang-22")
+
+
+@pytest.fixture(scope="module")
+def counts(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> BranchCounts:
+    pipe = load_catalogue().select(["pipe"])[0]
+    folder = tmp_path_factory.mktemp("boot")
+    outcome = open_machine("skylake").run(Boot(micro_kernel.vmlinux, pipe, folder, profile=True))
+    assert outcome.counts is not None, outcome.reason
+    raw = read_body(outcome.counts.read_text().splitlines(), origin=outcome.counts)
+    return replace(raw, build_id=micro_kernel.build_id, workloads=("pipe",))
+
+
+@pytest.fixture(scope="module")
+def profile(
+    counts: BranchCounts, micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    target = tmp_path_factory.mktemp("profile") / "pipe.afdo"
+    return make_autofdo(counts, micro_kernel, CLANG, target)
+
+
+def test_the_profile_knows_the_functions_that_ran(profile: Path) -> None:
+    shown = run([CLANG.tool("llvm-profdata"), "show", "--sample", profile], timeout=60).output
+    for function in ("anon_pipe_read", "anon_pipe_write", "vfs_read", "__schedule"):
+        assert f"Function: {function}:" in shown
+    assert "Function: ext4_" not in shown
+
+
+def test_counts_are_taken_with_their_build_id_only(
+    counts: BranchCounts, profile: Path, micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.counts"
+    write_counts(counts, path)
+    made = usable_profile(path, micro_kernel, CLANG, tmp_path / "made")
+    assert file_digest(made) == file_digest(profile)
+
+    write_counts(replace(counts, build_id="00" * 20), path)
+    with pytest.raises(UserError, match="of another kernel: its build id is 0000"):
+        usable_profile(path, micro_kernel, CLANG, tmp_path / "made")
+
+
+def test_an_autofdo_profile_is_taken_as_it_is(
+    profile: Path, micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    assert usable_profile(profile, micro_kernel, CLANG, tmp_path / "made") == profile
+
+
+@pytest.mark.parametrize("damage", ["empty", "noise", "cut"])
+def test_corrupt_profiles_are_one_sentence(
+    profile: Path, micro_kernel: Kernel, tmp_path: Path, damage: str
+) -> None:
+    whole = profile.read_bytes()
+    content = {"empty": b"", "noise": bytes(range(256)) * 8, "cut": whole[: len(whole) // 3]}
+    path = tmp_path / "corrupt.afdo"
+    path.write_bytes(content[damage])
+    with pytest.raises(UserError, match="not a usable AutoFDO profile") as caught:
+        usable_profile(path, micro_kernel, CLANG, tmp_path / "made")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_profile_that_covers_nothing_is_refused(
+    counts: BranchCounts, micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    nothing = replace(counts, ranges={(0x1000, 0x1010): 5}, branches={})
+    with pytest.raises(UserError, match="covers nothing"):
+        make_autofdo(nothing, micro_kernel, CLANG, tmp_path / "x.afdo")
