@@ -6,6 +6,7 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,25 @@ def test_claims_and_runs(url: str) -> None:
     assert second.typical_seconds("tcg") == {"pipe": 0.5}
     first.close()
     second.close()
+
+
+def test_processes_that_start_one_study_at_once(url: str) -> None:
+    """Both add the same rows; none fails, and none is there twice."""
+    rows = [
+        TrialRow(f"{i:064x}", "k" * 64, "v", "default", "pipe", "tcg", "skylake", 0, {})
+        for i in range(200)
+    ]
+    plan = [(row, "v", 0, position) for position, row in enumerate(rows)]
+
+    def start(_: int) -> int:
+        ledger = Ledger(url)
+        ledger.record_study("s" * 64, "demo", "[source]", plan)
+        claimed = sum(ledger.claim(row.digest) is not None for row in rows)
+        ledger.close()
+        return claimed
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(start, range(4))) == len(rows)
 
 
 def test_a_server_that_does_not_answer_is_one_sentence() -> None:

@@ -138,7 +138,8 @@ def _from_git(text: str, cache: Path, progress: Progress | None) -> Source:
     git = ["git", "-C", str(repository)]
 
     def ask(what: str) -> str:
-        return run([*git, "rev-parse", "--verify", "--quiet", what], timeout=60).output.strip()
+        asked = run([*git, "rev-parse", "--verify", "--quiet", what], timeout=60, merge=False)
+        return asked.output.strip()
 
     if not repository.is_dir():
         raise UserError(f"source 'git:{text}': there is no folder {repository}")

@@ -58,7 +58,11 @@ def _clean_git_tree(tree: Path) -> str | None:
         return None
     git = ["git", "-C", str(tree)]
     try:
-        changes = run([*git, "status", "--porcelain"], timeout=_GIT_SECONDS, merge=False).output
+        changes = run(
+            [*git, "status", "--porcelain", "--untracked-files=normal"],
+            timeout=_GIT_SECONDS,
+            merge=False,
+        ).output
         tree_id = run([*git, "rev-parse", "HEAD^{tree}"], timeout=60, merge=False).output.strip()
     except (ProcessFailed, ProgramMissing):
         return None  # no git, no commit yet, or another user's folder: the files decide

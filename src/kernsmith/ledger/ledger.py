@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
 
 from kernsmith import paths
 from kernsmith.errors import DiskFull, UserError
@@ -103,19 +103,38 @@ class Ledger:
 
         plan: trials, each with the name of its variant in this study, block, and position.
         """
+        self._twice(lambda: self._record_study(digest, name, text, plan))
+
+    def _record_study(
+        self, digest: str, name: str, text: str, plan: Sequence[tuple[TrialRow, str, int, int]]
+    ) -> None:
         with self._write() as connection:
             known = select(STUDIES.c.digest).where(STUDIES.c.digest == digest)
-            new_study = connection.execute(known).first() is None
-            if new_study:
+            if connection.execute(known).first() is None:
                 values = {"digest": digest, "name": name, "text": text, "recorded_at": now()}
                 connection.execute(insert(STUDIES).values(values))
             self._add_trials(connection, [trial for trial, *_ in plan])
             self._add_order(connection, digest, plan)
 
+    @staticmethod
+    def _twice(add: Callable[[], None]) -> None:
+        """Add rows; when another process adds the same ones meanwhile, look again.
+
+        SQLite lets only one process look and add; PostgreSQL refuses the slower one.
+        """
+        try:
+            add()
+        except IntegrityError:
+            add()
+
     def add_trial(self, trial: TrialRow) -> None:
         """Add one trial; nothing happens if it is there."""
-        with self._write() as connection:
-            self._add_trials(connection, [trial])
+
+        def add() -> None:
+            with self._write() as connection:
+                self._add_trials(connection, [trial])
+
+        self._twice(add)
 
     def _add_trials(self, connection: Connection, trials: Iterable[TrialRow]) -> None:
         rows = {trial.digest: trial for trial in trials}
@@ -216,7 +235,7 @@ class Ledger:
                 yield connection
         except DBAPIError as error:
             if "full" in str(error.orig):
-                raise DiskFull(paths.ledger()) from None
+                raise DiskFull(self.url) from None
             raise
 
 
@@ -250,11 +269,18 @@ def _open(url: str) -> Engine:
         if parsed.get_backend_name() == "sqlite":
             event.listen(engine, "connect", _tune_sqlite)
             event.listen(engine, "begin", _begin_immediate)
-        METADATA.create_all(engine)
+        _create_tables(engine)
     except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"cannot open the ledger {url}: {reason}") from None
     return engine
+
+
+def _create_tables(engine: Engine) -> None:
+    try:
+        METADATA.create_all(engine)
+    except (IntegrityError, ProgrammingError):  # another process is creating them
+        METADATA.create_all(engine)
 
 
 def _tune_sqlite(connection: Any, record: Any) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 # A claim from another host cannot be checked; past this age it counts as given up.
-FOREIGN_LEASE = timedelta(hours=1)
+FOREIGN_LEASE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
