@@ -125,7 +125,7 @@ def test_training_on_some_workloads_shows_the_others_apart(
 
 def aa_study(folder: Path, layouts: int) -> Path:
     text = (shipped("studies") / "aa.toml").read_text()
-    text = text.replace('"lab"', '"micro"', 1).replace('use = ["lab"]', f"use = {list(MIX)}")
+    text = text.replace('use = ["lab"]', f"use = {list(MIX)}").replace('"lab"', '"micro"')
     path = folder / "aa.toml"
     path.write_text(text.replace("layouts = 8", f"layouts = {layouts}"))
     return path
@@ -157,6 +157,32 @@ def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path:
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
     trials = {run["trial"] for run in document["runs"]}
     assert count(tmp_path, "runs") == len(trials) > survived >= 4
+
+
+def test_two_processes_share_the_trials_of_one_study(micro_kernel: Kernel, tmp_path: Path) -> None:
+    study = aa_study(tmp_path, 2)
+    ledger = f"sqlite:///{tmp_path}/ledger.sqlite"
+    command = [sys.executable, "-m", "kernsmith", "run", str(study), "--ledger", ledger, "--json"]
+    both = [
+        subprocess.Popen([*command, "-o", str(tmp_path / name)], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    first, second = (json.loads(process.communicate()[0]) for process in both)
+    assert first["verdicts"] == second["verdicts"]
+    assert count(tmp_path, "runs") == len({run["trial"] for run in first["runs"]})
+
+
+def test_until_adds_layouts_until_the_interval_is_narrow(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    study = aa_study(tmp_path, 2)
+    study.write_text(study.read_text() + "until = 0.01\nmost_layouts = 5\n")
+    document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
+    (look,) = document["sequential"]
+    assert look["n"] == 5
+    assert not look["reached"]
+    assert "at the limit of 5 layouts" in look["sentence"]
+    assert {run["block"] for run in document["runs"]} == set(range(6))
 
 
 def test_what_fails_is_listed_and_the_rest_goes_on(micro_kernel: Kernel, tmp_path: Path) -> None:
