@@ -8,7 +8,9 @@ them and simulates the front end of a CPU model. Needs no KVM, no PMU and no roo
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,11 +57,23 @@ class Tcg:
         command = self.command(nowhere, Path("initramfs"), Path("counters"), None)
         return {
             "qemu": self._qemu_version,
-            "tracer": file_digest(tracer_path()),
+            "tracer": self._tracer.stem,
             "guest": digest(build_initramfs(guest_program())),
             "cpu": tomllib.loads(self.cpu.read_text(encoding="utf-8")),
             "command": command[: command.index("-plugin")],
         }
+
+    @cached_property
+    def _tracer(self) -> Path:
+        """A copy of the plugin, named by its content: a study keeps the one it has begun with."""
+        built = tracer_path()
+        kept = paths.cache_root() / "tracers" / f"{file_digest(built)}.so"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            part = kept.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(built, part)
+            part.replace(kept)
+        return kept
 
     @cached_property
     def _qemu_version(self) -> str:
@@ -121,7 +135,7 @@ class Tcg:
         """QEMU's command line for one boot."""
         options = {"cpu": self.cpu, "out": counters} | ({"profile": counts} if counts else {})
         # QEMU takes a comma in a value when it is doubled.
-        words = [str(tracer_path()), *(f"{name}={value}" for name, value in options.items())]
+        words = [str(self._tracer), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in words)
         return [
             QEMU, "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
