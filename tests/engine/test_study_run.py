@@ -185,6 +185,26 @@ def test_until_adds_layouts_until_the_interval_is_narrow(
     assert {run["block"] for run in document["runs"]} == set(range(6))
 
 
+def test_a_kernel_that_panics_is_recorded_and_the_study_goes_on(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    """A kernel that cannot execute programs finds no init; the other one is measured."""
+    study = tmp_path / "panic.toml"
+    study.write_text(
+        '[source]\nuse = "debian:7.3"\nconfig = "micro"\n'
+        'options = { AUTOFDO_CLANG = "y" }\n'
+        '[workloads]\nuse = ["pipe"]\n'
+        '[factors]\nCONFIG_BINFMT_ELF = ["y", "n"]\n[design]\nlayouts = 1\n'
+    )
+    document = json.loads(kernsmith(tmp_path, "run", str(study), "--json", expect=1).stdout)
+    status = {(run["variant"], run["status"]) for run in document["runs"]}
+    assert status == {("CONFIG_BINFMT_ELF=y", "ok"), ("CONFIG_BINFMT_ELF=n", "panic")}
+    panicked = [run for run in document["runs"] if run["status"] == "panic"]
+    assert all("Kernel panic" in Path(run["console"]).read_text() for run in panicked)
+    assert any(failure.startswith("panic: CONFIG_BINFMT_ELF=n") for failure in document["failures"])
+    assert not document["verdicts"]
+
+
 def test_what_fails_is_listed_and_the_rest_goes_on(micro_kernel: Kernel, tmp_path: Path) -> None:
     """One variant does not build; the others are compared, the exit code is 1."""
     study = tmp_path / "broken.toml"
