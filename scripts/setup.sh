@@ -14,7 +14,7 @@ readonly STATE=build/setup
 PACKAGES=(
     bc bison build-essential busybox-static ca-certificates ccache cpio flex git kmod libelf-dev
     libssl-dev rsync xz-utils zstd
-    debhelper # what kbuild's bindeb-pkg needs
+    debhelper libdw-dev # what kbuild's bindeb-pkg needs
 )
 readonly TEST_PACKAGES=(chromium chromium-driver gpg gpg-agent postgresql)
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
