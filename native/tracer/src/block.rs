@@ -95,6 +95,13 @@ impl Block {
         matches!(self.kind, Kind::Conditional | Kind::Jump | Kind::Call)
     }
 
+    /// Whether `address` is behind the start, and not behind the last instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_inside(&self, address: u64) -> bool {
+        address.wrapping_sub(self.start).wrapping_sub(1) < u64::from(self.last_offset)
+    }
+
     /// Whether interrupts and exceptions may arrive here.
     #[inline(always)]
     #[must_use]
@@ -132,8 +139,14 @@ pub struct Blocks {
 const ARRAY: usize = 1024;
 
 impl Blocks {
-    /// The record of a block; null when it has no instructions.
-    pub fn get(&mut self, decoder: &dyn Decoder, instructions: &[Instruction]) -> *mut Block {
+    /// The record of a block; null when it has no instructions. `next_byte` is what follows it in
+    /// memory.
+    pub fn get(
+        &mut self,
+        decoder: &dyn Decoder,
+        instructions: &[Instruction],
+        next_byte: &mut dyn FnMut() -> Option<u8>,
+    ) -> *mut Block {
         let (Some(first), Some(last)) = (instructions.first(), instructions.last()) else {
             return std::ptr::null_mut();
         };
@@ -149,7 +162,7 @@ impl Blocks {
         let (kind, target) = kind_and_target(decoder.terminator(last.address, last.code()));
         let beginning: Vec<&[u8]> = instructions.iter().take(3).map(Instruction::code).collect();
         let kernel = is_kernel(first.address);
-        let exception_entry = kernel && decoder.is_exception_entry(&beginning);
+        let exception_entry = kernel && decoder.is_exception_entry(&beginning, next_byte);
         let end = last.address.wrapping_add(last.size as u64);
         let block = Block {
             start: first.address,

@@ -34,11 +34,28 @@ pub trait Decoder {
     fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator;
 
     /// Whether kernel code that begins with these instructions is where interrupts and
-    /// exceptions arrive.
-    fn is_exception_entry(&self, first_instructions: &[&[u8]]) -> bool;
+    /// exceptions arrive. `next_byte` is what follows them in memory.
+    fn is_exception_entry(
+        &self,
+        first_instructions: &[&[u8]],
+        next_byte: &mut dyn FnMut() -> Option<u8>,
+    ) -> bool;
 
-    /// Where the interrupted code goes on, from the words that the stack pointer points to.
-    fn resume_address(&self, stack: [u64; 3]) -> Option<u64>;
+    /// What the words that the stack pointer points to say, if they are what the processor pushes
+    /// when it enters an interrupt or exception handler.
+    fn frame(&self, stack: [u64; FRAME_WORDS]) -> Option<Frame>;
+}
+
+/// Words of the longest frame.
+pub const FRAME_WORDS: usize = 6;
+
+/// An interrupted program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Where it goes on.
+    pub resume: u64,
+    /// Whether the instruction there was tried and did not complete.
+    pub fault: bool,
 }
 
 /// x86-64, 64-bit mode.
@@ -133,30 +150,48 @@ impl Decoder for X86_64 {
 
     /// Linux's entry stubs (`arch/x86/entry/entry_64.S`, `arch/x86/include/asm/idtentry.h`):
     /// `idtentry` code begins with ENDBR, CLAC (or a NOP in its place) and CLD, a device
-    /// interrupt's stub with ENDBR, PUSH imm8 and JMP.
-    fn is_exception_entry(&self, first_instructions: &[&[u8]]) -> bool {
+    /// interrupt's stub with ENDBR, PUSH imm8 and JMP. QEMU ends a block after CLAC.
+    fn is_exception_entry(
+        &self,
+        first_instructions: &[&[u8]],
+        next_byte: &mut dyn FnMut() -> Option<u8>,
+    ) -> bool {
         const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
         const CLAC: &[u8] = &[0x0f, 0x01, 0xca];
+        const CLD: u8 = 0xfc;
         let instructions = match first_instructions {
             [first, rest @ ..] if *first == ENDBR64 => rest,
             all => all,
         };
         match instructions {
-            [first, ..] if *first == CLAC => true,
-            [[0x0f, 0x1f, ..], [0xfc], ..] | [[0xfc], ..] => true,
-            [[0x6a, _], [0xe9 | 0xeb, ..], ..] => true,
+            [first] if *first == CLAC => next_byte() == Some(CLD),
+            [first, [CLD], ..] => *first == CLAC || first.starts_with(&[0x0f, 0x1f]),
+            [[CLD], ..] | [[0x6a, _], [0xe9 | 0xeb, ..], ..] => true,
             _ => false,
         }
     }
 
-    /// The processor pushed [error code,] RIP, CS, … (Intel SDM volume 3, 6.14.2); a code
-    /// selector tells which it is: Linux has only these (`arch/x86/include/asm/segment.h`).
-    fn resume_address(&self, stack: [u64; 3]) -> Option<u64> {
-        let is_code_selector = |word: u64| matches!(word, 0x10 | 0x23 | 0x33);
-        match stack {
-            [rip, cs, _] if is_code_selector(cs) => Some(rip),
-            [_, rip, cs] if is_code_selector(cs) => Some(rip),
-            _ => None,
+    /// RIP, CS, RFLAGS, RSP, SS, and for most faults an error code before them (Intel SDM volume
+    /// 3, 6.14.2). Linux has only these selectors (`arch/x86/include/asm/segment.h`).
+    fn frame(&self, stack: [u64; FRAME_WORDS]) -> Option<Frame> {
+        let is_frame = |frame: &[u64]| {
+            let [_, cs, flags, _, ss] = frame else {
+                return false;
+            };
+            matches!(cs, 0x10 | 0x23 | 0x33) && matches!(ss, 0 | 0x18 | 0x2b) && flags >> 22 == 0
+        };
+        if is_frame(&stack[..5]) {
+            Some(Frame {
+                resume: stack[0],
+                fault: false,
+            })
+        } else if is_frame(&stack[1..]) {
+            Some(Frame {
+                resume: stack[1],
+                fault: true,
+            })
+        } else {
+            None
         }
     }
 }

@@ -4,16 +4,18 @@
 use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
 
 use crate::block::{Block, Blocks, Instruction, Kind, is_kernel};
-use crate::decode::Decoder;
+use crate::decode::{Decoder, Frame};
 use crate::profile::Profile;
 
-/// Tells where interrupted code goes on, when an interrupt or an exception has just been entered.
-pub type ResumeAddress = Box<dyn FnMut() -> Option<u64>>;
+/// Tells what was interrupted, when an interrupt or exception handler has just been entered.
+pub type ReadFrame = Box<dyn FnMut() -> Option<Frame>>;
 
 /// Follows the flow of control.
 ///
 /// Whether a block was left by its last instruction, and where to, is known only when the next
-/// one is entered; so each entry first settles the block before it.
+/// one is entered; so each entry first settles the block before it: either the last instruction
+/// can have led here, or an interrupt or an exception came in between, and then the frame on the
+/// stack says where.
 pub struct Engine {
     front_end: FrontEnd,
     /// User mode, kernel mode.
@@ -21,21 +23,21 @@ pub struct Engine {
     blocks: Blocks,
     profile: Profile,
     previous: *mut Block,
-    resume_address: ResumeAddress,
+    read_frame: ReadFrame,
     faults: [u64; 2],
     undone: [u64; 2],
 }
 
 impl Engine {
     /// Everything empty.
-    pub fn new(model: &CpuModel, resume_address: ResumeAddress) -> Self {
+    pub fn new(model: &CpuModel, read_frame: ReadFrame) -> Self {
         Self {
             front_end: FrontEnd::new(model),
             counters: [Counters::default(); 2],
             blocks: Blocks::default(),
             profile: Profile::default(),
             previous: std::ptr::null_mut(),
-            resume_address,
+            read_frame,
             faults: [0; 2],
             undone: [0; 2],
         }
@@ -53,9 +55,14 @@ impl Engine {
         }
     }
 
-    /// The record of a block that is being translated; null when it has no instructions.
-    pub fn block(&mut self, decoder: &dyn Decoder, instructions: &[Instruction]) -> *mut Block {
-        self.blocks.get(decoder, instructions)
+    /// The record of a block that is being translated: see [`Blocks::get`].
+    pub fn block(
+        &mut self,
+        decoder: &dyn Decoder,
+        instructions: &[Instruction],
+        next_byte: &mut dyn FnMut() -> Option<u8>,
+    ) -> *mut Block {
+        self.blocks.get(decoder, instructions, next_byte)
     }
 
     /// User mode's counters, kernel mode's counters.
@@ -83,8 +90,7 @@ impl Engine {
         self.profile.text(&self.blocks)
     }
 
-    /// A block is entered. `finished` says whether the last instruction of the one before it was
-    /// started. With `PROFILED`, ranges and edges are counted as well.
+    /// A block is entered. With `PROFILED`, ranges and edges are counted as well.
     ///
     /// Iterations of a repeated string instruction after the first are no entries, although QEMU
     /// executes a block for each: translated code counts them (`instrument.rs`).
@@ -93,13 +99,15 @@ impl Engine {
     ///
     /// `entered` comes from [`Self::block`] of this engine.
     #[inline(always)]
-    pub unsafe fn enter<const PROFILED: bool>(&mut self, entered: *mut Block, finished: bool) {
+    pub unsafe fn enter<const PROFILED: bool>(&mut self, entered: *mut Block) {
         let before = std::mem::replace(&mut self.previous, entered);
         // SAFETY: promised by the caller. `before` may be the same record: only shared
         // references are made where both are needed.
         let block = unsafe { &*entered };
-        if !before.is_null() {
-            self.settle::<PROFILED>(before, finished, block);
+        if !before.is_null()
+            && !self.branch::<PROFILED>(before, block.start, block.is_exception_entry())
+        {
+            self.interrupted::<PROFILED>(before, block);
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
         counters.instructions += u64::from(block.instructions);
@@ -113,17 +121,7 @@ impl Engine {
         }
     }
 
-    /// Resolves what the block before did last.
-    #[inline(always)]
-    fn settle<const PROFILED: bool>(&mut self, before: *mut Block, finished: bool, next: &Block) {
-        let entry = next.is_exception_entry();
-        if !finished || !self.branch::<PROFILED>(before, next.start, entry) {
-            self.interrupted::<PROFILED>(before, finished, next);
-        }
-    }
-
-    /// Resolves the end of `from`, if `to` is where it can have led. An indirect branch can lead
-    /// anywhere but `to_exception_entry`.
+    /// Resolves the end of `from`, if `to` is where it can have led, and returns whether it is.
     #[inline(always)]
     fn branch<const PROFILED: bool>(
         &mut self,
@@ -144,7 +142,6 @@ impl Engine {
                 Branch::Conditional { pc, target, taken }
             }
             Kind::None | Kind::Repeat => return to == next,
-            Kind::Far => return true,
             Kind::Jump | Kind::Call if to != block.target() => return false,
             Kind::Jump => Branch::Jump { pc, target: to },
             Kind::Call => Branch::Call {
@@ -152,7 +149,9 @@ impl Engine {
                 target: to,
                 next,
             },
-            _ if to_exception_entry => return false,
+            // These can lead anywhere, but hardly into their own block: that is a restart.
+            _ if to_exception_entry || block.is_inside(to) => return false,
+            Kind::Far => return true,
             Kind::Return => Branch::Return { target: to },
             Kind::IndirectJump => Branch::IndirectJump { pc, target: to },
             Kind::IndirectCall => Branch::IndirectCall {
@@ -177,47 +176,55 @@ impl Engine {
     /// The flow left `before` in another way than its last instruction says: an interrupt or an
     /// exception came in between, or QEMU broke the block off to start again in its middle.
     #[cold]
-    fn interrupted<const PROFILED: bool>(
-        &mut self,
-        before: *mut Block,
-        finished: bool,
-        next: &Block,
-    ) {
+    #[inline(never)]
+    fn interrupted<const PROFILED: bool>(&mut self, before: *mut Block, next: &Block) {
         // SAFETY: see `enter`.
         let previous = unsafe { &*before };
-        let before_next = self.blocks.instructions_before(previous, next.start);
-        let restarted = !finished && before_next.is_some();
-        let resume = if restarted {
-            Some(next.start)
-        } else if next.kernel {
-            (self.resume_address)()
+        if let Some(executed) = self.blocks.instructions_before(previous, next.start) {
+            self.take_back::<PROFILED>(before, executed);
+            return;
+        }
+        let frame = if next.kernel {
+            (self.read_frame)()
         } else {
             None
         };
-        let Some(resume) = resume else { return };
-        if finished && resume != previous.last() {
-            // The branch was executed, then came the interrupt.
-            self.branch::<PROFILED>(before, resume, false);
+        let Some(frame) = frame else {
+            // No handler after all, only code that looks like one.
+            self.branch::<PROFILED>(before, next.start, false);
             return;
+        };
+        match self.blocks.instructions_before(previous, frame.resume) {
+            Some(executed) if frame.fault => {
+                // A string instruction that faults is one of its iterations, and counted there.
+                let last = executed + 1 == usize::from(previous.instructions);
+                let iteration = last && previous.kind == Kind::Repeat;
+                self.faults[usize::from(previous.kernel)] += u64::from(!iteration);
+                self.take_back::<PROFILED>(before, executed);
+            }
+            Some(executed) if !self.branch::<PROFILED>(before, frame.resume, false) => {
+                self.take_back::<PROFILED>(before, executed);
+            }
+            Some(_) => {}
+            None => {
+                self.branch::<PROFILED>(before, frame.resume, false);
+            }
         }
-        let executed = self.blocks.instructions_before(previous, resume);
-        let Some(executed) = executed else { return };
-        let lost = u64::from(previous.instructions) - executed as u64;
-        let mode = usize::from(previous.kernel);
-        let repeated = previous.kind == Kind::Repeat;
+    }
+
+    /// Of `block`, only the first `executed` instructions ran.
+    fn take_back<const PROFILED: bool>(&mut self, block: *mut Block, executed: usize) {
+        // SAFETY: see `enter`.
+        let block = unsafe { &mut *block };
+        let lost = u64::from(block.instructions) - executed as u64;
+        let mode = usize::from(block.kernel);
+        let repeated = u64::from(block.kind == Kind::Repeat);
         let counters = &mut self.counters[mode];
         counters.instructions = counters.instructions.saturating_sub(lost);
-        counters.rep_instructions = counters
-            .rep_instructions
-            .saturating_sub(u64::from(repeated));
+        counters.rep_instructions = counters.rep_instructions.saturating_sub(repeated);
         self.undone[mode] += lost;
-        // A string instruction that faults is one of its iterations, and counted there.
-        let iteration = finished && repeated;
-        self.faults[mode] += u64::from(!restarted && !iteration);
-        if PROFILED && previous.kernel {
-            // SAFETY: `previous` is not used after this.
-            self.profile
-                .count_part(&self.blocks, unsafe { &mut *before }, executed);
+        if PROFILED && block.kernel {
+            self.profile.count_part(&self.blocks, block, executed);
         }
     }
 }

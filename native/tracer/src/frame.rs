@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use crate::decode::Decoder;
+use crate::decode::{Decoder, FRAME_WORDS, Frame};
 use crate::ffi;
 
 /// Access to the stack of the vCPU.
@@ -38,22 +38,32 @@ impl FrameReader {
         })
     }
 
-    /// Where the interrupted code goes on. To be called from a callback of the vCPU, at the entry
-    /// of the handler's first block.
-    pub fn resume_address(&mut self) -> Option<u64> {
+    /// The interrupted program. To be called from a callback of the vCPU, at the entry of the
+    /// handler's first block.
+    pub fn read(&mut self) -> Option<Frame> {
         // SAFETY: handle and buffer are QEMU's and GLib's own.
         let stack_pointer = unsafe {
             ffi::g_byte_array_set_size(self.buffer, 0);
             let bytes = ffi::qemu_plugin_read_register(self.stack_pointer, self.buffer);
             (bytes == 8).then(|| self.word(0))?
         };
+        let bytes = FRAME_WORDS * size_of::<u64>();
         // SAFETY: as above; the read has no side effects on the guest.
-        let read = unsafe { ffi::qemu_plugin_read_memory_vaddr(stack_pointer, self.buffer, 24) };
-        if !read {
-            return None;
+        unsafe { ffi::qemu_plugin_read_memory_vaddr(stack_pointer, self.buffer, bytes) }.then(
+            || {
+                self.decoder
+                    .frame(std::array::from_fn(|number| self.word(number)))
+            },
+        )?
+    }
+
+    /// The byte at `address`. To be called from a callback of the vCPU.
+    pub fn byte(&mut self, address: u64) -> Option<u8> {
+        // SAFETY: as above, and one byte was read when the first is accessed.
+        unsafe {
+            ffi::qemu_plugin_read_memory_vaddr(address, self.buffer, 1)
+                .then(|| *(*self.buffer).data)
         }
-        self.decoder
-            .resume_address([self.word(0), self.word(1), self.word(2)])
     }
 
     fn word(&self, number: usize) -> u64 {

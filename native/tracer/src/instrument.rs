@@ -8,6 +8,7 @@ use crate::block::Instruction;
 use crate::decode::{Decoder, Terminator};
 use crate::engine::Engine;
 use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
+use crate::frame::FrameReader;
 
 /// Operand sizes of string instructions: 1, 2, 4 and 8 bytes.
 const SIZES: usize = 4;
@@ -16,11 +17,13 @@ const SIZES: usize = 4;
 type ByMode = [u64; 2];
 
 /// Written by translated code, so its layout is fixed.
-#[repr(C)]
+// The alignment makes the size a power of two, which makes QEMU's address computation cheap.
+#[repr(C, align(128))]
 #[derive(Debug, Default)]
 struct Written {
-    /// Address of the last instruction of the block before, once it was started; else zero.
-    finished: u64,
+    /// Address of the repeated string instruction that was executed last, if no block was
+    /// entered since; else zero.
+    repeating: u64,
     /// Iterations of string instructions: user and kernel mode, by operand size.
     iterations: [[u64; SIZES]; 2],
     /// Every started instruction, with `exact=on`.
@@ -63,17 +66,16 @@ impl Instrumentation {
         }
     }
 
-    /// Whether the last instruction of the block before was started; forgets it.
+    /// A block is entered, so no string instruction is being repeated.
     #[inline(always)]
-    pub fn take_finished(&mut self) -> bool {
+    pub fn leave_repetition(&self) {
         // SAFETY: `locate` was called before any block ran.
-        let finished = unsafe { &mut (*self.written).finished };
-        std::mem::take(finished) != 0
+        unsafe { (*self.written).repeating = 0 };
     }
 
     /// Sets all counts to zero.
     pub fn begin(&mut self) {
-        // SAFETY: see `take_finished`.
+        // SAFETY: see `leave_repetition`.
         unsafe {
             (*self.written).iterations = Default::default();
             (*self.written).started = Default::default();
@@ -82,7 +84,7 @@ impl Instrumentation {
 
     /// Iterations of string instructions, and the bytes they handled.
     pub fn iterations(&self, mode: usize) -> (u64, u64) {
-        // SAFETY: see `take_finished`.
+        // SAFETY: see `leave_repetition`.
         let by_size = unsafe { (*self.written).iterations[mode] };
         let bytes = by_size
             .iter()
@@ -93,54 +95,70 @@ impl Instrumentation {
 
     /// Instructions started, counted one by one.
     pub fn started(&self, mode: usize) -> u64 {
-        // SAFETY: see `take_finished`.
+        // SAFETY: see `leave_repetition`.
         unsafe { (*self.written).started[mode] }
     }
 
-    /// Adds the callback at the block's entry, and to its last instruction the store that tells
-    /// that it was reached.
+    /// Adds the callback at the block's entry.
     ///
-    /// A block that is one repeated string instruction is executed once an iteration: then only
-    /// the first one calls back, and the others are counted by translated code.
+    /// A repeated string instruction is executed as a block of its own for each iteration: only
+    /// the first one calls back, and all are counted by translated code.
     ///
     /// # Safety
     ///
     /// `tb` is being translated.
-    pub unsafe fn instrument(&self, engine: &mut Engine, tb: *mut Tb, count: usize) {
+    pub unsafe fn instrument(
+        &self,
+        engine: &mut Engine,
+        frames: Option<&mut FrameReader>,
+        tb: *mut Tb,
+        count: usize,
+    ) {
         // SAFETY: promised by the caller.
         let insn = |number| unsafe { ffi::qemu_plugin_tb_get_insn(tb, number) };
         let instructions: Vec<_> = (0..count).map(|n| unsafe { read(insn(n)) }).collect();
-        let record = engine.block(self.decoder, &instructions);
-        // SAFETY: a record, or null.
-        let Some(block) = (unsafe { record.as_ref() }) else {
+        let Some(last) = instructions.last() else {
             return;
         };
-        let finished = self.entry(std::mem::offset_of!(Written, finished));
+        let end = last.address + last.size as u64;
+        let mut next_byte = frames.map(|frames| move || frames.byte(end));
+        let mut next_byte = || next_byte.as_mut()?();
+        let record = engine.block(self.decoder, &instructions, &mut next_byte);
+        // SAFETY: a record, because there are instructions.
+        let block = unsafe { &*record };
+        let repeating = self.entry(std::mem::offset_of!(Written, repeating));
         let (data, mode) = (record.cast(), usize::from(block.kernel));
-        let last = insn(count - 1);
         // SAFETY: promised by the caller.
         unsafe {
             if block.is_repeat() {
-                ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb(
+                let (register, flags) = (
+                    ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb,
+                    ffi::CB_R_REGS,
+                );
+                register(
                     tb,
                     self.on_block,
-                    ffi::CB_R_REGS,
+                    flags,
                     ffi::COND_NE,
-                    finished,
+                    repeating,
                     block.last(),
                     data,
                 );
             } else {
                 ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, self.on_block, ffi::CB_R_REGS, data);
             }
-            let code = &instructions[count - 1];
-            if let Terminator::Repeat { bytes } = self.decoder.terminator(code.address, code.code())
+            if let Terminator::Repeat { bytes } = self.decoder.terminator(last.address, last.code())
             {
                 let place = mode * SIZES + bytes.trailing_zeros() as usize;
                 let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
-                inline(last, ffi::INLINE_ADD_U64, self.entry(offset), 1);
+                inline(insn(count - 1), ffi::INLINE_ADD_U64, self.entry(offset), 1);
+                inline(
+                    insn(count - 1),
+                    ffi::INLINE_STORE_U64,
+                    repeating,
+                    block.last(),
+                );
             }
-            inline(last, ffi::INLINE_STORE_U64, finished, block.last());
             if self.exact {
                 let offset = std::mem::offset_of!(Written, started) + mode * size_of::<u64>();
                 let started = self.entry(offset);

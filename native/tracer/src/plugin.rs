@@ -129,7 +129,7 @@ fn install(id: PluginId, options: Options) -> Result<(), String> {
     let engine = Engine::new(
         &model,
         // SAFETY: called by the engine from a vCPU callback; `frames` is not part of the engine.
-        Box::new(|| unsafe { (*addr_of_mut!((*TRACER).frames)).as_mut()?.resume_address() }),
+        Box::new(|| unsafe { (*addr_of_mut!((*TRACER).frames)).as_mut()?.read() }),
     );
     let on_block = if options.profile.is_some() {
         on_block::<true>
@@ -195,9 +195,10 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
             watch_for_marker(ffi::qemu_plugin_tb_get_insn(tb, number));
         }
         if tracer.phase == Phase::Armed {
+            let frames = tracer.frames.as_mut();
             tracer
                 .instrumentation
-                .instrument(&mut tracer.engine, tb, count);
+                .instrument(&mut tracer.engine, frames, tb, count);
         }
     }
 }
@@ -304,12 +305,10 @@ extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
 }
 
 extern "C" fn on_block<const PROFILED: bool>(_vcpu: c_uint, data: *mut c_void) {
-    // SAFETY: a callback; `data` is a record from `Blocks`, which live for ever.
+    // SAFETY: a callback; `data` is a record of this engine, which lives for ever.
     unsafe {
         let tracer = TRACER;
-        let finished = (*tracer).instrumentation.take_finished();
-        (*tracer)
-            .engine
-            .enter::<PROFILED>(data.cast::<Block>(), finished);
+        (*tracer).instrumentation.leave_repetition();
+        (*tracer).engine.enter::<PROFILED>(data.cast::<Block>());
     }
 }

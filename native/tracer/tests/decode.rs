@@ -2,7 +2,7 @@
 //! The last instruction of a block: known encodings, and random ones against iced-x86.
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
-use kernsmith_tracer::decode::{Decoder, Terminator, X86_64};
+use kernsmith_tracer::decode::{Decoder, Frame, Terminator, X86_64};
 use kernsmith_tracer::marker::Marker;
 
 const PC: u64 = 0xffff_ffff_8100_0000;
@@ -77,24 +77,44 @@ fn repeated_string_instructions_have_sizes() {
 
 #[test]
 fn entry_stubs_are_recognised() {
+    const CLD: u8 = 0xfc;
     let endbr: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
     let clac: &[u8] = &[0x0f, 0x01, 0xca];
+    let nop: &[u8] = &[0x0f, 0x1f, 0x00];
     let push: &[u8] = &[0x6a, 0x21];
-    assert!(X86_64.is_exception_entry(&[clac, &[0xfc]]));
-    assert!(X86_64.is_exception_entry(&[endbr, clac, &[0xfc]]));
-    assert!(X86_64.is_exception_entry(&[&[0x0f, 0x1f, 0x00], &[0xfc]]));
-    assert!(X86_64.is_exception_entry(&[endbr, push, &[0xe9, 0, 0, 0, 0]]));
-    assert!(!X86_64.is_exception_entry(&[endbr, &[0x55], &[0x48, 0x89, 0xe5]]));
-    assert!(!X86_64.is_exception_entry(&[&[0x0f, 0x1f, 0x00], &[0x55]]));
-    assert!(!X86_64.is_exception_entry(&[push, &[0x55]]));
-    assert!(!X86_64.is_exception_entry(&[]));
+    let entry = |first: &[&[u8]], next| X86_64.is_exception_entry(first, &mut || next);
+    assert!(entry(&[clac], Some(CLD)));
+    assert!(entry(&[endbr, clac], Some(CLD)));
+    assert!(entry(&[clac, &[CLD]], None));
+    assert!(entry(&[nop, &[CLD]], None));
+    assert!(entry(&[endbr, push, &[0xe9, 0, 0, 0, 0]], None));
+    // The end of an access to user memory.
+    assert!(!entry(&[clac], Some(0x85)));
+    assert!(!entry(&[clac], None));
+    assert!(!entry(&[endbr, &[0x55], &[0x48, 0x89, 0xe5]], Some(CLD)));
+    assert!(!entry(&[nop, &[0x55]], Some(CLD)));
+    assert!(!entry(&[push, &[0x55]], Some(CLD)));
+    assert!(!entry(&[], Some(CLD)));
 }
 
 #[test]
 fn frames_with_and_without_error_code() {
-    assert_eq!(X86_64.resume_address([PC, 0x10, 0x246]), Some(PC));
-    assert_eq!(X86_64.resume_address([6, 0x40_1000, 0x33]), Some(0x40_1000));
-    assert_eq!(X86_64.resume_address([1, 2, 3]), None);
+    let user = Frame {
+        resume: 0x40_1000,
+        fault: true,
+    };
+    assert_eq!(
+        X86_64.frame([6, 0x40_1000, 0x33, 0x10246, 0x7ffe_0000, 0x2b]),
+        Some(user)
+    );
+    let kernel = Frame {
+        resume: PC,
+        fault: false,
+    };
+    assert_eq!(X86_64.frame([PC, 0x10, 0x246, PC, 0x18, 0]), Some(kernel));
+    // A stack with return addresses and saved registers.
+    assert_eq!(X86_64.frame([PC, 0x10, PC, 1, 0, 0]), None);
+    assert_eq!(X86_64.frame([1, 2, 3, 4, 5, 6]), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use kernsmith_profile::frontend::CpuModel;
 use kernsmith_tracer::block::{Block, Instruction};
-use kernsmith_tracer::decode::X86_64;
+use kernsmith_tracer::decode::{Frame, X86_64};
 use kernsmith_tracer::engine::Engine;
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
@@ -16,12 +16,13 @@ const JE_10: &[u8] = &[0x74, 0x10];
 const RET: &[u8] = &[0xc3];
 const REP_MOVSB: &[u8] = &[0xf3, 0xa4];
 const CLAC: &[u8] = &[0x0f, 0x01, 0xca];
+const CLD: u8 = 0xfc;
 const IRETQ: &[u8] = &[0x48, 0xcf];
 
-/// An engine, and the address that an exception's frame would show.
+/// An engine, and the frame that is on the stack.
 struct Machine {
     engine: Engine,
-    frame: Rc<Cell<Option<u64>>>,
+    frame: Rc<Cell<Option<Frame>>>,
 }
 
 impl Machine {
@@ -46,19 +47,37 @@ impl Machine {
             });
             address += one.len() as u64;
         }
-        self.engine.block(&X86_64, &instructions)
+        self.engine.block(&X86_64, &instructions, &mut || Some(CLD))
     }
 
-    /// Enters `block`, the one before having been left by its last instruction.
     fn enter(&mut self, block: *mut Block) {
         // SAFETY: the record is this engine's.
-        unsafe { self.engine.enter::<true>(block, true) }
+        unsafe { self.engine.enter::<true>(block) }
     }
 
-    /// Enters `block`, the one before having been left in the middle.
-    fn break_into(&mut self, block: *mut Block) {
-        // SAFETY: the record is this engine's.
-        unsafe { self.engine.enter::<true>(block, false) }
+    /// An interrupt comes before the instruction at `resume`.
+    fn interrupt(&mut self, resume: u64) {
+        self.arrive(Frame {
+            resume,
+            fault: false,
+        });
+    }
+
+    /// The instruction at `resume` faults.
+    fn fault(&mut self, resume: u64) {
+        self.arrive(Frame {
+            resume,
+            fault: true,
+        });
+    }
+
+    fn arrive(&mut self, frame: Frame) {
+        let entry = self.block(HANDLER, &[CLAC]);
+        let handler = self.block(HANDLER + 3, &[IRETQ]);
+        self.frame.set(Some(frame));
+        self.enter(entry);
+        self.frame.set(None);
+        self.enter(handler);
     }
 
     fn kernel_instructions(&self) -> u64 {
@@ -132,10 +151,8 @@ fn an_interrupt_is_no_branch_and_hides_none() {
     let mut machine = Machine::new();
     let branch = machine.block(KERNEL, &[NOP, JE_10]);
     let target = machine.block(KERNEL + 0x13, &[RET]);
-    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
     machine.enter(branch);
-    machine.frame.set(Some(KERNEL + 0x13));
-    machine.enter(handler);
+    machine.interrupt(KERNEL + 0x13);
     machine.enter(target);
     assert_eq!(machine.kernel_instructions(), 5);
     assert_eq!(machine.engine.counters()[1].taken_branches, 1);
@@ -151,10 +168,8 @@ fn an_interrupt_is_no_branch_and_hides_none() {
 fn a_return_into_an_interrupt_goes_where_the_frame_says() {
     let mut machine = Machine::new();
     let ret = machine.block(KERNEL, &[NOP, RET]);
-    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
     machine.enter(ret);
-    machine.frame.set(Some(KERNEL + 0x100));
-    machine.enter(handler);
+    machine.interrupt(KERNEL + 0x100);
     assert_eq!(
         lines(&machine).last().map(String::as_str),
         Some("1000001->1000100:1")
@@ -166,10 +181,8 @@ fn a_fault_in_the_middle_takes_back_what_did_not_run() {
     let mut machine = Machine::new();
     let block = machine.block(KERNEL, &[NOP, NOP, NOP, RET]);
     let rest = machine.block(KERNEL + 2, &[NOP, RET]);
-    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
     machine.enter(block);
-    machine.frame.set(Some(KERNEL + 2));
-    machine.break_into(handler);
+    machine.fault(KERNEL + 2);
     machine.enter(rest);
     assert_eq!(machine.kernel_instructions(), 2 + 2 + 2);
     assert_eq!(machine.engine.undone(), [0, 2]);
@@ -178,7 +191,8 @@ fn a_fault_in_the_middle_takes_back_what_did_not_run() {
         [
             "1000000-1000001:1",
             "1000002-1000003:1",
-            "2000000-2000003:1"
+            "2000000-2000000:1",
+            "2000003-2000003:1"
         ]
     );
 }
@@ -188,10 +202,8 @@ fn a_fault_of_the_last_instruction_counts_it_once() {
     let mut machine = Machine::new();
     let block = machine.block(KERNEL, &[NOP, RET]);
     let again = machine.block(KERNEL + 1, &[RET]);
-    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
     machine.enter(block);
-    machine.frame.set(Some(KERNEL + 1));
-    machine.enter(handler);
+    machine.fault(KERNEL + 1);
     machine.enter(again);
     assert_eq!(machine.kernel_instructions(), 1 + 2 + 1);
     assert_eq!(machine.engine.faults(), [0, 1]);
@@ -203,7 +215,7 @@ fn a_block_that_qemu_starts_again_in_its_middle_counts_once() {
     let block = machine.block(KERNEL, &[NOP, NOP, NOP, RET]);
     let rest = machine.block(KERNEL + 3, &[RET]);
     machine.enter(block);
-    machine.break_into(rest);
+    machine.enter(rest);
     assert_eq!(machine.kernel_instructions(), 4);
     assert_eq!(machine.engine.faults(), [0, 0]);
 }
@@ -214,10 +226,8 @@ fn an_interrupted_string_instruction_is_one_instruction() {
     let before = machine.block(KERNEL, &[NOP, REP_MOVSB]);
     let again = machine.block(KERNEL + 1, &[REP_MOVSB]);
     let after = machine.block(KERNEL + 3, &[RET]);
-    let handler = machine.block(HANDLER, &[CLAC, IRETQ]);
     machine.enter(before);
-    machine.frame.set(Some(KERNEL + 1));
-    machine.enter(handler);
+    machine.interrupt(KERNEL + 1);
     machine.enter(again);
     machine.enter(after);
     let counters = machine.engine.counters()[1];
@@ -226,6 +236,47 @@ fn an_interrupted_string_instruction_is_one_instruction() {
         (1 + 2 + 1 + 1, 1)
     );
     assert_eq!(counters.taken_branches, 0);
+}
+
+#[test]
+fn a_string_instruction_that_faults_is_one_instruction_and_no_extra_fault() {
+    let mut machine = Machine::new();
+    let before = machine.block(KERNEL, &[NOP, REP_MOVSB]);
+    let again = machine.block(KERNEL + 1, &[REP_MOVSB]);
+    machine.enter(before);
+    machine.fault(KERNEL + 1);
+    machine.enter(again);
+    let counters = machine.engine.counters()[1];
+    assert_eq!(
+        (counters.instructions, counters.rep_instructions),
+        (1 + 2 + 1, 1)
+    );
+    assert_eq!(machine.engine.faults(), [0, 0]);
+}
+
+#[test]
+fn a_return_to_code_that_looks_like_a_handler_is_a_return() {
+    let mut machine = Machine::new();
+    let ret = machine.block(KERNEL, &[NOP, RET]);
+    let looks_like_a_handler = machine.block(KERNEL + 0x100, &[CLAC]);
+    machine.enter(ret);
+    machine.enter(looks_like_a_handler);
+    assert!(lines(&machine).contains(&"1000001->1000100:1".to_owned()));
+}
+
+#[test]
+fn a_loop_over_its_own_block_interrupted_at_its_head() {
+    let mut machine = Machine::new();
+    let back_to_start: &[u8] = &[0x75, 0xfd];
+    let body = machine.block(KERNEL, &[NOP, back_to_start]);
+    machine.enter(body);
+    machine.interrupt(KERNEL);
+    machine.enter(body);
+    // The second time its first instruction faults.
+    machine.fault(KERNEL);
+    assert_eq!(machine.kernel_instructions(), 2 + 2 + 2);
+    assert_eq!(machine.engine.counters()[1].conditional_branches, 1);
+    assert!(lines(&machine).contains(&"1000001->1000000:1".to_owned()));
 }
 
 #[test]

@@ -49,12 +49,18 @@ impl InstructionCaches {
         }
         while line <= end {
             counters.l1i_accesses += 1;
-            if !self.l1i.access(line) {
-                counters.l1i_misses += 1;
-                counters.l2i_misses += u64::from(!self.l2.access(line));
+            if self.l1i.lookup(line).is_none() {
+                self.miss(line, counters);
             }
             line += 1;
         }
         self.current = end;
+    }
+
+    #[inline(never)]
+    fn miss(&mut self, line: u64, counters: &mut Counters) {
+        self.l1i.insert(line, ());
+        counters.l1i_misses += 1;
+        counters.l2i_misses += u64::from(!self.l2.access(line));
     }
 }

@@ -64,46 +64,39 @@ impl Predictor {
     /// Predicts `branch`, compares, learns, and counts.
     #[inline(always)]
     pub fn resolve(&mut self, branch: Branch, counters: &mut Counters) {
-        match branch {
+        let (pc, target, predicted) = match branch {
             Branch::Conditional { pc, target, taken } => {
-                self.conditional(pc, target, taken, counters);
+                let predicted = self.predict_and_learn(pc, taken);
+                counters.conditional_branches += 1;
+                counters.branch_mispredictions += u64::from(predicted != taken);
+                if !taken {
+                    return;
+                }
+                (pc, target, predicted)
             }
-            Branch::Jump { pc, target } => self.direct(pc, target, counters),
+            Branch::Jump { pc, target } => (pc, target, true),
             Branch::Call { pc, target, next } => {
                 self.returns.push(next);
-                self.direct(pc, target, counters);
-            }
-            Branch::IndirectJump { pc, target } => self.indirect(pc, target, counters),
-            Branch::IndirectCall { pc, target, next } => {
-                self.returns.push(next);
-                self.indirect(pc, target, counters);
+                (pc, target, true)
             }
             Branch::Return { target } => {
                 counters.taken_branches += 1;
-                let predicted = self.returns.pop() == Some(target);
-                counters.indirect_mispredictions += u64::from(!predicted);
+                let known = self.returns.pop() == Some(target);
+                counters.indirect_mispredictions += u64::from(!known);
+                return;
             }
-        }
-    }
-
-    #[inline(always)]
-    fn conditional(&mut self, pc: u64, target: u64, taken: bool, counters: &mut Counters) {
-        counters.conditional_branches += 1;
-        let predicted = self.predict_and_learn(pc, taken);
-        counters.branch_mispredictions += u64::from(predicted != taken);
-        if taken {
-            counters.taken_branches += 1;
-            let known = self.targets.direct(pc, target);
-            counters.btb_misses += u64::from(!known && predicted);
-        }
-    }
-
-    #[inline(always)]
-    fn direct(&mut self, pc: u64, target: u64, counters: &mut Counters) {
+            Branch::IndirectJump { pc, target } => return self.indirect(pc, target, counters),
+            Branch::IndirectCall { pc, target, next } => {
+                self.returns.push(next);
+                return self.indirect(pc, target, counters);
+            }
+        };
         counters.taken_branches += 1;
-        counters.btb_misses += u64::from(!self.targets.direct(pc, target));
+        let known = self.targets.direct(pc, target);
+        counters.btb_misses += u64::from(!known && predicted);
     }
 
+    #[inline(never)]
     fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) {
         counters.taken_branches += 1;
         counters.indirect_mispredictions += u64::from(!self.targets.indirect(pc, target));

@@ -32,20 +32,21 @@ impl InstructionTlbs {
     /// Translates the pages of `start..=last`.
     #[inline(always)]
     pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {
-        let end = last >> self.page_shift;
-        let mut page = start >> self.page_shift;
-        if page == self.current {
-            if page == end {
-                return;
-            }
-            page += 1;
+        let (page, end) = (start >> self.page_shift, last >> self.page_shift);
+        if page != self.current || end != self.current {
+            self.enter(page, end, counters);
         }
-        while page <= end {
+    }
+
+    /// Translates the pages `page..=end`, unless it is the page translated last.
+    #[inline(never)]
+    fn enter(&mut self, page: u64, end: u64, counters: &mut Counters) {
+        let first = if page == self.current { page + 1 } else { page };
+        for page in first..=end {
             if !self.itlb.access(page) {
                 counters.itlb_misses += 1;
                 counters.stlb_misses += u64::from(!self.stlb.access(page));
             }
-            page += 1;
         }
         self.current = end;
     }
