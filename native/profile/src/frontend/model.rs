@@ -186,7 +186,7 @@ fn predictor(parent: &mut Fields) -> Result<PredictorGeometry, ModelError> {
     ];
     let geometry = PredictorGeometry {
         kind: fields.choice("kind", &kinds, false)?,
-        table_bits: fields.integer("table_bits", 1..=24)?,
+        table_bits: fields.integer("table_bits", 2..=24)?,
         history_bits: fields.integer("history_bits", 0..=32)?,
         btb_entries: fields.integer("btb_entries", 1..=1 << 20)?,
         btb_ways: fields.integer("btb_ways", 1..=256)?,

@@ -21,16 +21,23 @@ pub enum Branch {
     Return { target: u64 },
 }
 
-/// Weakly not taken: counters count 0 to 3, from 2 on they say taken.
-const WEAKLY_NOT_TAKEN: u8 = 1;
+/// Two-bit counters count 0 to 3, and say taken from 2 on. They begin weakly not taken: four of
+/// them in a byte.
+const WEAKLY_NOT_TAKEN: u8 = 0b01_01_01_01;
+
+/// For each counter and outcome, the counter's next value: two bits each, `4 × counter` for not
+/// taken and `4 × counter + 2` for taken. Outcomes are unpredictable, so there is no branch.
+const STEP: u16 = 0b11_10_11_01_10_00_01_00;
 
 /// The whole predictor. Tables are shared by kernel and user mode, as in hardware.
 #[derive(Debug, Clone)]
 pub struct Predictor {
     kind: PredictorKind,
+    /// Four counters in each byte.
     by_history: Vec<u8>,
-    /// The direction by address, and whether to believe the one by history instead.
-    by_address: Vec<[u8; 2]>,
+    /// In bits 0 and 1 the direction by address, in bits 2 and 3 whether to believe the one by
+    /// history instead.
+    by_address: Vec<u8>,
     table_mask: u64,
     history_mask: u64,
     history: u64,
@@ -50,8 +57,8 @@ impl Predictor {
         };
         Self {
             kind: geometry.kind,
-            by_history: vec![WEAKLY_NOT_TAKEN; size],
-            by_address: vec![[WEAKLY_NOT_TAKEN; 2]; address_tables],
+            by_history: vec![WEAKLY_NOT_TAKEN; size / 4],
+            by_address: vec![WEAKLY_NOT_TAKEN; address_tables],
             table_mask: size as u64 - 1,
             history_mask: (1 << geometry.history_bits) - 1,
             history: 0,
@@ -106,30 +113,48 @@ impl Predictor {
     #[inline(always)]
     fn predict_and_learn(&mut self, pc: u64, taken: bool) -> bool {
         let address = pc >> self.pc_shift;
-        let by_history = ((address ^ self.history) & self.table_mask) as usize;
-        let with_history = self.by_history[by_history];
-        self.by_history[by_history] = step(with_history, taken);
+        let number = (address ^ self.history) & self.table_mask;
+        let byte = &mut self.by_history[(number / 4) as usize];
+        let shift = number as u32 % 4 * 2;
+        let counter = *byte >> shift & 3;
+        *byte ^= (counter ^ step(counter, taken)) << shift;
         self.history = ((self.history << 1) | u64::from(taken)) & self.history_mask;
-        let global = with_history >= 2;
+        let global = counter >= 2;
         if self.kind == PredictorKind::Gshare {
             return global;
         }
-        let [direction, choice] = &mut self.by_address[(address & self.table_mask) as usize];
-        let local = *direction >= 2;
-        let predicted = if *choice >= 2 { global } else { local };
-        *direction = step(*direction, taken);
-        let learnt = step(*choice, global == taken);
-        *choice = if global == local { *choice } else { learnt };
-        predicted
+        let byte = &mut self.by_address[(address & self.table_mask) as usize];
+        let (direction, choice) = (*byte & 3, *byte >> 2 & 3);
+        let local = direction >= 2;
+        let learnt = if global == local {
+            choice
+        } else {
+            step(choice, global == taken)
+        };
+        *byte = step(direction, taken) | learnt << 2;
+        if choice >= 2 { global } else { local }
     }
 }
 
 /// A two-bit saturating counter, one step towards 3 or 0.
 #[inline(always)]
 fn step(counter: u8, up: bool) -> u8 {
-    if up {
-        (counter + 1).min(3)
-    } else {
-        counter.saturating_sub(1)
+    (STEP >> (4 * counter + 2 * u8::from(up))) as u8 & 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_saturate() {
+        assert_eq!(
+            [0, 1, 2, 3].map(|counter| step(counter, true)),
+            [1, 2, 3, 3]
+        );
+        assert_eq!(
+            [0, 1, 2, 3].map(|counter| step(counter, false)),
+            [0, 0, 1, 2]
+        );
     }
 }
