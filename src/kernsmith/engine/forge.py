@@ -22,13 +22,13 @@ from kernsmith.engine.training import (
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BuildFailed, build_kernel, find_kernel, make_recipe
+from kernsmith.kernel.build import BuildFailed, Recipe, build_kernel, find_kernel, make_recipe
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import layout_name, make_order
-from kernsmith.profile import make_autofdo, usable_profile
+from kernsmith.profile import is_counts, make_autofdo, usable_profile
 from kernsmith.study import Layout, Variant, digest_of
 
 
@@ -96,7 +96,12 @@ class Forge:
         self._find_images(_Orders())
 
     def _cached(self, variant: Variant, profile: Path | None) -> Kernel | None:
-        return find_kernel(make_recipe(variant, self.prepared.source, profile))
+        return find_kernel(self._recipe(variant, profile))
+
+    def _recipe(self, variant: Variant, profile: Path | None) -> Recipe:
+        file = variant.profile.file if variant.profile else ""
+        exact = not file or is_counts(Path(file))
+        return make_recipe(variant, self.prepared.source, profile, exact=exact)
 
     def _check_needs(self, symbols: Mapping[str, str]) -> None:
         for workload in {**dict.fromkeys(self.prepared.workloads), **dict.fromkeys(self._train)}:
@@ -124,7 +129,7 @@ class Forge:
         self.kernels[identity(variant)] = self._make(variant, profile)
 
     def _make(self, variant: Variant, profile: Path | None) -> Kernel:
-        recipe = make_recipe(variant, self.prepared.source, profile)
+        recipe = self._recipe(variant, profile)
         self.events.stage(f"kernel {variant.name}")
         return build_kernel(
             recipe,

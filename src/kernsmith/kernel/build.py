@@ -57,6 +57,7 @@ class Recipe:
     """All inputs of one build, resolved.
 
     profile: an AutoFDO profile for the compiler, or None.
+    exact: the profile was made from exact counts, not from samples.
     """
 
     variant: Variant
@@ -66,6 +67,19 @@ class Recipe:
     complete: bool
     objects: int
     profile: Path | None
+    exact: bool = False
+
+    @property
+    def profile_flags(self) -> tuple[str, ...]:
+        """What the compiler is told beside the profile.
+
+        In an exact profile a function without counts was not executed, which clang must not
+        conclude from samples: such functions are cold, and what was executed lies close together.
+        """
+        if self.profile is None:
+            return ()
+        accurate = ("-fprofile-sample-accurate",) if self.exact else ()
+        return (*accurate, "-mllvm", "-enable-ext-tsp-block-placement=true")
 
     @property
     def key(self) -> str:
@@ -79,7 +93,9 @@ class Recipe:
                 "variant": identity,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.banners,
-                "profile": file_digest(self.profile) if self.profile else None,
+                "profile": [file_digest(self.profile), *self.profile_flags]
+                if self.profile
+                else None,
             }
         )
 
@@ -90,8 +106,12 @@ class Recipe:
         return "" if path.is_relative_to(paths.sources()) else str(path)
 
 
-def make_recipe(variant: Variant, source: Source, profile: Path | None) -> Recipe:
+def make_recipe(
+    variant: Variant, source: Source, profile: Path | None, *, exact: bool = True
+) -> Recipe:
     """Resolve a variant's words: config, compiler, linker.
+
+    profile, exact: an AutoFDO profile, and whether it was made from exact counts.
 
     Raises:
         UserError: unknown config or compiler.
@@ -105,6 +125,7 @@ def make_recipe(variant: Variant, source: Source, profile: Path | None) -> Recip
         complete=fragment.complete,
         objects=fragment.objects,
         profile=profile,
+        exact=profile is not None and exact,
     )
 
 
@@ -160,7 +181,9 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     if shutil.which("ccache"):
         variables["CC"] = f"ccache {variables['CC']}"
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
-    variables["KCFLAGS"] = " ".join([*here, "-ffunction-sections", *recipe.variant.flags])
+    variables["KCFLAGS"] = " ".join(
+        [*here, "-ffunction-sections", *recipe.variant.flags, *recipe.profile_flags]
+    )
     variables["KAFLAGS"] = " ".join(here)
     if recipe.profile:
         variables["CLANG_AUTOFDO_PROFILE"] = str(recipe.profile)

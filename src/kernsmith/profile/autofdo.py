@@ -10,7 +10,7 @@ from kernsmith.errors import ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
-from kernsmith.profile.counts import MAGIC, BranchCounts, body_text, read_counts
+from kernsmith.profile.counts import BranchCounts, body_text, read_counts
 
 PROFGEN_SECONDS = 900.0
 
@@ -62,12 +62,7 @@ def usable_profile(path: Path, kernel: Kernel, toolchain: Toolchain, target: Pat
     Raises:
         UserError: unreadable, corrupt, or counts of another kernel.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(MAGIC))
-    except OSError as error:
-        raise UserError(f"cannot read the profile {path}: {error.strerror}") from None
-    if head == MAGIC.encode():
+    if is_counts(path):
         return make_autofdo(read_counts(path), kernel, toolchain, target)
     show: list[str | Path] = [toolchain.tool("llvm-profdata"), "show", "--sample", path]
     try:

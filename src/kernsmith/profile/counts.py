@@ -111,6 +111,19 @@ def write_counts(counts: BranchCounts, path: Path) -> None:
     temporary.replace(path)
 
 
+def is_counts(path: Path) -> bool:
+    """Whether a file is a counts file, by its first bytes.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC.encode()
+    except OSError as error:
+        raise UserError(f"cannot read the profile {path}: {error.strerror}") from None
+
+
 def read_counts(path: Path) -> BranchCounts:
     """Read a counts file.
 
