@@ -10,7 +10,7 @@ from kernsmith.errors import ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
-from kernsmith.profile.counts import BranchCounts, body_text, read_counts
+from kernsmith.profile.counts import BranchCounts, body_text, is_counts, read_counts
 
 PROFGEN_SECONDS = 900.0
 
