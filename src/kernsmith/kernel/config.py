@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,12 +29,6 @@ class Fragment:
     symbols: Mapping[str, str]
     objects: int
     complete: bool
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over the symbols, whatever their order and comments."""
-        text = "\n".join(f"{name}={value}" for name, value in sorted(self.symbols.items()))
-        return hashlib.sha256(f"{self.complete}\n{text}".encode()).hexdigest()
 
 
 def read_fragment(name: str) -> Fragment:

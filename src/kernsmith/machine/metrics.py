@@ -24,12 +24,12 @@ METRICS: tuple[Metric, ...] = (
         headline=True,
     ),
     Metric("indirect_mispredictions", "branches", "indirect branches and returns, likewise"),
-    Metric("l1i_accesses", "accesses", "cache lines that kernel code asked for", better=0),
-    Metric("user_instructions", "instructions", "executed in user mode", better=0),
-    Metric("rep_iterations", "iterations", "of rep string instructions", better=0),
+    Metric("l1i_accesses", "accesses", "cache lines that kernel code asked for"),
+    Metric("user_instructions", "instructions", "executed in user mode"),
+    Metric("rep_iterations", "iterations", "of rep string instructions"),
     Metric(SECONDS, "s", "time of the region by the guest's monotonic clock"),
     Metric("sys_seconds", "s", "the region's CPU time in kernel mode"),
-    Metric("user_seconds", "s", "the region's CPU time in user mode", better=0),
+    Metric("user_seconds", "s", "the region's CPU time in user mode"),
 )
 
 _BY_NAME = {metric.name: metric for metric in METRICS}

@@ -78,10 +78,9 @@ class Machine(Protocol):
 
 @dataclass(frozen=True)
 class Metric:
-    """A named figure. `better` is -1 when less is better, 1 when more is, 0 when neither."""
+    """A named figure with its unit; headlines are what tables show first."""
 
     name: str
     unit: str
     description: str
-    better: int = -1
     headline: bool = False
