@@ -2,6 +2,7 @@
 //! The files that are written when the region ends.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use kernsmith_profile::frontend::{Counters, CpuModel};
@@ -39,6 +40,29 @@ pub fn counters_json(
         model.name,
         all.cycles(model),
     )
+}
+
+/// Removes what an earlier run wrote, so that it cannot be taken for this one's.
+///
+/// # Errors
+///
+/// One sentence when the folder is missing or the old file cannot be removed.
+pub fn prepare(path: &Path) -> Result<(), String> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(format!(
+            "cannot write {}: its folder does not exist",
+            path.display()
+        ));
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(format!("cannot replace {}: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes the whole file or nothing: under another name first, then renamed.

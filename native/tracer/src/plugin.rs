@@ -6,7 +6,6 @@
 //! translated code away ([`ffi::qemu_plugin_reset`]), and it is translated again as it should be.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::fs;
 use std::ptr::{addr_of_mut, null_mut};
 
 use kernsmith_profile::frontend::{Counters, CpuModel};
@@ -118,13 +117,8 @@ unsafe fn check_machine(info: &Info) -> Result<(), String> {
 
 fn install(id: PluginId, options: Options) -> Result<(), String> {
     let model = CpuModel::load(&options.cpu)?;
-    for stale in std::iter::once(&options.out).chain(&options.profile) {
-        match fs::remove_file(stale) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(format!("cannot replace {}: {error}", stale.display()));
-            }
-            _ => {}
-        }
+    for file in std::iter::once(&options.out).chain(&options.profile) {
+        output::prepare(file)?;
     }
     let engine = Engine::new(
         &model,

@@ -64,7 +64,12 @@ fn counters_are_written_whole() {
     output::write_whole(&path, &json).expect("writable");
     assert_eq!(std::fs::read_to_string(&path).expect("written"), json);
     assert_eq!(std::fs::read_dir(&folder).expect("there").count(), 1);
+    output::prepare(&path).expect("removable");
+    assert!(!path.exists());
+    output::prepare(&path).expect("nothing to remove");
     std::fs::remove_dir_all(&folder).expect("removable");
+    let error = output::prepare(&path).expect_err("the folder is gone");
+    assert!(error.ends_with(": its folder does not exist"), "{error}");
     let error = output::write_whole(&path, &json).expect_err("the folder is gone");
     assert!(error.starts_with("cannot write "), "{error}");
 }
