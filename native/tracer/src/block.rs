@@ -128,7 +128,7 @@ impl Block {
 /// amount of different code, not by the length of the run.
 #[derive(Default)]
 pub struct Blocks {
-    by_code: HashMap<(u64, usize, u64), *mut Block>,
+    by_code: HashMap<(u64, usize, u64), usize>,
     /// The records, in arrays that never move.
     arrays: Vec<Vec<Block>>,
     /// Offsets of each block's instructions from its start.
@@ -155,9 +155,11 @@ impl Blocks {
             instruction.code().hash(&mut hasher);
         }
         let key = (first.address, instructions.len(), hasher.finish());
-        let Entry::Vacant(vacant) = self.by_code.entry(key) else {
-            return self.by_code[&key];
+        let vacant = match self.by_code.entry(key) {
+            Entry::Occupied(known) => return record(&mut self.arrays, *known.get()),
+            Entry::Vacant(vacant) => vacant,
         };
+        let number = *vacant.insert(self.offsets.len());
         let offset = |address: u64| address.wrapping_sub(first.address) as u16;
         let (kind, target) = kind_and_target(decoder.terminator(last.address, last.code()));
         let beginning: Vec<&[u8]> = instructions.iter().take(3).map(Instruction::code).collect();
@@ -174,16 +176,15 @@ impl Blocks {
             relative: target.map_or(0, |target| target.wrapping_sub(end) as i32),
             entered: 0,
             taken: 0,
-            number_and_entry: (self.offsets.len() as u32) << 1 | u32::from(exception_entry),
+            number_and_entry: (number as u32) << 1 | u32::from(exception_entry),
         };
         self.offsets
             .push(instructions.iter().map(|one| offset(one.address)).collect());
-        if self.arrays.last().is_none_or(|array| array.len() == ARRAY) {
+        if number.is_multiple_of(ARRAY) {
             self.arrays.push(Vec::with_capacity(ARRAY));
         }
-        let array = self.arrays.last_mut().expect("one was just pushed");
-        array.push(block);
-        *vacant.insert(array.last_mut().expect("one was just pushed"))
+        self.arrays[number / ARRAY].push(block);
+        record(&mut self.arrays, number)
     }
 
     /// How many instructions of `block` come before `address`; `None` when none begins there.
@@ -208,6 +209,14 @@ impl Blocks {
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Block> {
         self.arrays.iter_mut().flatten()
     }
+}
+
+/// The address of a record. Only its array is borrowed: others may use the record itself.
+fn record(arrays: &mut [Vec<Block>], number: usize) -> *mut Block {
+    // `wrapping_add`, because there is nothing to check: the number is one of a record.
+    arrays[number / ARRAY]
+        .as_mut_ptr()
+        .wrapping_add(number % ARRAY)
 }
 
 fn kind_and_target(terminator: Terminator) -> (Kind, Option<u64>) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From the sequence of entered blocks to counters and profile.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
 
-use crate::block::{Block, Blocks, Instruction, Kind, is_kernel};
-use crate::decode::{Decoder, Frame};
+use crate::block::{Block, Blocks, Kind, is_kernel};
+use crate::decode::Frame;
 use crate::profile::Profile;
-
-/// Tells what was interrupted, when an interrupt or exception handler has just been entered.
-pub type ReadFrame = Box<dyn FnMut() -> Option<Frame>>;
 
 /// Follows the flow of control.
 ///
@@ -20,24 +19,29 @@ pub struct Engine {
     front_end: FrontEnd,
     /// User mode, kernel mode.
     counters: [Counters; 2],
-    blocks: Blocks,
+    blocks: Arc<Mutex<Blocks>>,
     profile: Profile,
     previous: *mut Block,
-    read_frame: ReadFrame,
+    frame: Option<Frame>,
     faults: [u64; 2],
     undone: [u64; 2],
 }
 
+// SAFETY: the pointer is to a record in `blocks`, which the engine owns as well, and of whose
+// records it alone changes what it counts.
+unsafe impl Send for Engine {}
+
 impl Engine {
-    /// Everything empty.
-    pub fn new(model: &CpuModel, read_frame: ReadFrame) -> Self {
+    /// Everything empty. The records of the blocks that will be entered are in `blocks`, where
+    /// others may put in more at any time.
+    pub fn new(model: &CpuModel, blocks: Arc<Mutex<Blocks>>) -> Self {
         Self {
             front_end: FrontEnd::new(model),
             counters: [Counters::default(); 2],
-            blocks: Blocks::default(),
+            blocks,
             profile: Profile::default(),
             previous: std::ptr::null_mut(),
-            read_frame,
+            frame: None,
             faults: [0; 2],
             undone: [0; 2],
         }
@@ -49,20 +53,14 @@ impl Engine {
         self.faults = [0; 2];
         self.undone = [0; 2];
         self.profile = Profile::default();
-        for block in self.blocks.iter_mut() {
+        for block in self.blocks().iter_mut() {
             block.entered = 0;
             block.taken = 0;
         }
     }
 
-    /// The record of a block that is being translated: see [`Blocks::get`].
-    pub fn block(
-        &mut self,
-        decoder: &dyn Decoder,
-        instructions: &[Instruction],
-        next_byte: &mut dyn FnMut() -> Option<u8>,
-    ) -> *mut Block {
-        self.blocks.get(decoder, instructions, next_byte)
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// User mode's counters, kernel mode's counters.
@@ -87,7 +85,7 @@ impl Engine {
     /// The branch profile of the region: see [`Profile::text`].
     #[must_use]
     pub fn profile_text(&self) -> String {
-        self.profile.text(&self.blocks)
+        self.profile.text(&self.blocks())
     }
 
     /// A block is entered. With `PROFILED`, ranges and edges are counted as well.
@@ -97,7 +95,7 @@ impl Engine {
     ///
     /// # Safety
     ///
-    /// `entered` comes from [`Self::block`] of this engine.
+    /// `entered` comes from [`Blocks::get`] of this engine's blocks.
     #[inline(always)]
     pub unsafe fn enter<const PROFILED: bool>(&mut self, entered: *mut Block) {
         let before = std::mem::replace(&mut self.previous, entered);
@@ -119,6 +117,23 @@ impl Engine {
             // SAFETY: promised by the caller; `block` is not used after this.
             self.profile.count_entry(unsafe { &mut *entered });
         }
+    }
+
+    /// The first block of an interrupt or exception handler is entered, with this frame on the
+    /// stack.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::enter`].
+    pub unsafe fn enter_handler<const PROFILED: bool>(
+        &mut self,
+        entered: *mut Block,
+        frame: Frame,
+    ) {
+        self.frame = Some(frame);
+        // SAFETY: promised by the caller.
+        unsafe { self.enter::<PROFILED>(entered) };
+        self.frame = None;
     }
 
     /// Resolves the end of `from`, if `to` is where it can have led, and returns whether it is.
@@ -180,21 +195,16 @@ impl Engine {
     fn interrupted<const PROFILED: bool>(&mut self, before: *mut Block, next: &Block) {
         // SAFETY: see `enter`.
         let previous = unsafe { &*before };
-        if let Some(executed) = self.blocks.instructions_before(previous, next.start) {
+        if let Some(executed) = self.instructions_before(previous, next.start) {
             self.take_back::<PROFILED>(before, executed);
             return;
         }
-        let frame = if next.kernel {
-            (self.read_frame)()
-        } else {
-            None
-        };
-        let Some(frame) = frame else {
+        let Some(frame) = self.frame.take() else {
             // No handler after all, only code that looks like one.
             self.branch::<PROFILED>(before, next.start, false);
             return;
         };
-        match self.blocks.instructions_before(previous, frame.resume) {
+        match self.instructions_before(previous, frame.resume) {
             Some(executed) if frame.fault => {
                 // A string instruction that faults is one of its iterations, and counted there.
                 let last = executed + 1 == usize::from(previous.instructions);
@@ -212,6 +222,10 @@ impl Engine {
         }
     }
 
+    fn instructions_before(&self, block: &Block, address: u64) -> Option<usize> {
+        self.blocks().instructions_before(block, address)
+    }
+
     /// Of `block`, only the first `executed` instructions ran.
     fn take_back<const PROFILED: bool>(&mut self, block: *mut Block, executed: usize) {
         // SAFETY: see `enter`.
@@ -224,7 +238,9 @@ impl Engine {
         counters.rep_instructions = counters.rep_instructions.saturating_sub(repeated);
         self.undone[mode] += lost;
         if PROFILED && block.kernel {
-            self.profile.count_part(&self.blocks, block, executed);
+            let last = executed.checked_sub(1);
+            let last = last.map(|last| self.blocks().address_of(block, last));
+            self.profile.count_part(block, last);
         }
     }
 }

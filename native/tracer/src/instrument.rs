@@ -3,10 +3,10 @@
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::block::Instruction;
+use crate::block::{Blocks, Instruction};
 use crate::decode::{Decoder, Terminator};
-use crate::engine::Engine;
 use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
 use crate::frame::FrameReader;
 
@@ -34,23 +34,39 @@ struct Written {
 pub struct Instrumentation {
     decoder: &'static dyn Decoder,
     on_block: ExecuteCallback,
+    on_handler: ExecuteCallback,
     exact: bool,
+    blocks: Arc<Mutex<Blocks>>,
     scoreboard: *mut ffi::Scoreboard,
     written: *mut Written,
 }
 
 impl Instrumentation {
-    /// `on_block` is called at the entry of each block, with its record.
-    pub fn new(decoder: &'static dyn Decoder, on_block: ExecuteCallback, exact: bool) -> Self {
+    /// `on_block` is called at the entry of each block, with its record; `on_handler` instead
+    /// where interrupts and exceptions may arrive.
+    pub fn new(
+        decoder: &'static dyn Decoder,
+        [on_block, on_handler]: [ExecuteCallback; 2],
+        exact: bool,
+    ) -> Self {
         // SAFETY: allocates.
         let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<Written>()) };
+        let blocks = Arc::default();
+        let written = null_mut();
         Self {
             decoder,
             on_block,
+            on_handler,
             exact,
+            blocks,
             scoreboard,
-            written: null_mut(),
+            written,
         }
+    }
+
+    /// The records of all instrumented blocks.
+    pub fn blocks(&self) -> Arc<Mutex<Blocks>> {
+        Arc::clone(&self.blocks)
     }
 
     /// To be called when the vCPU exists: finds what translated code will write.
@@ -107,13 +123,7 @@ impl Instrumentation {
     /// # Safety
     ///
     /// `tb` is being translated.
-    pub unsafe fn instrument(
-        &self,
-        engine: &mut Engine,
-        frames: Option<&mut FrameReader>,
-        tb: *mut Tb,
-        count: usize,
-    ) {
+    pub unsafe fn instrument(&self, frames: Option<&mut FrameReader>, tb: *mut Tb, count: usize) {
         // SAFETY: promised by the caller.
         let insn = |number| unsafe { ffi::qemu_plugin_tb_get_insn(tb, number) };
         let instructions: Vec<_> = (0..count).map(|n| unsafe { read(insn(n)) }).collect();
@@ -123,21 +133,27 @@ impl Instrumentation {
         let end = last.address + last.size as u64;
         let mut next_byte = frames.map(|frames| move || frames.byte(end));
         let mut next_byte = || next_byte.as_mut()?();
-        let record = engine.block(self.decoder, &instructions, &mut next_byte);
+        let record = self
+            .blocks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(self.decoder, &instructions, &mut next_byte);
         // SAFETY: a record, because there are instructions.
         let block = unsafe { &*record };
         let repeating = self.entry(std::mem::offset_of!(Written, repeating));
         let (data, mode) = (record.cast(), usize::from(block.kernel));
         // SAFETY: promised by the caller.
         unsafe {
+            let (on_block, flags) = if block.is_exception_entry() {
+                (self.on_handler, ffi::CB_R_REGS)
+            } else {
+                (self.on_block, ffi::CB_NO_REGS)
+            };
             if block.is_repeat() {
-                let (register, flags) = (
-                    ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb,
-                    ffi::CB_R_REGS,
-                );
-                register(
+                let unless_repeating = ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb;
+                unless_repeating(
                     tb,
-                    self.on_block,
+                    on_block,
                     flags,
                     ffi::COND_NE,
                     repeating,
@@ -145,7 +161,7 @@ impl Instrumentation {
                     data,
                 );
             } else {
-                ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, self.on_block, ffi::CB_R_REGS, data);
+                ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, flags, data);
             }
             if let Terminator::Repeat { bytes } = self.decoder.terminator(last.address, last.code())
             {

@@ -14,3 +14,4 @@ pub mod options;
 pub mod output;
 mod plugin;
 pub mod profile;
+pub mod stream;

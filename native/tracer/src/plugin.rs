@@ -6,11 +6,10 @@
 //! translated code away ([`ffi::qemu_plugin_reset`]), and it is translated again as it should be.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::ptr::{addr_of_mut, null_mut};
+use std::ptr::null_mut;
 
 use kernsmith_profile::frontend::{Counters, CpuModel};
 
-use crate::block::Block;
 use crate::decode::{Decoder, X86_64};
 use crate::engine::Engine;
 use crate::ffi::{self, Info, Insn, PluginId, Tb};
@@ -19,6 +18,7 @@ use crate::instrument::Instrumentation;
 use crate::marker::{self, Marker};
 use crate::options::Options;
 use crate::output;
+use crate::stream::Stream;
 
 /// The API version QEMU checks.
 #[unsafe(no_mangle)]
@@ -44,7 +44,8 @@ struct Tracer {
     model: CpuModel,
     phase: Phase,
     instrumentation: Instrumentation,
-    engine: Engine,
+    /// While armed.
+    stream: Option<Stream>,
     frames: Option<FrameReader>,
 }
 
@@ -120,23 +121,13 @@ fn install(id: PluginId, options: Options) -> Result<(), String> {
     for file in std::iter::once(&options.out).chain(&options.profile) {
         output::prepare(file)?;
     }
-    let engine = Engine::new(
-        &model,
-        // SAFETY: called by the engine from a vCPU callback; `frames` is not part of the engine.
-        Box::new(|| unsafe { (*addr_of_mut!((*TRACER).frames)).as_mut()?.read() }),
-    );
-    let on_block = if options.profile.is_some() {
-        on_block::<true>
-    } else {
-        on_block::<false>
-    };
     let tracer = Tracer {
         id,
-        instrumentation: Instrumentation::new(DECODER, on_block, options.exact),
+        instrumentation: Instrumentation::new(DECODER, [on_block, on_handler], options.exact),
         options,
         model,
         phase: Phase::Waiting,
-        engine,
+        stream: None,
         frames: None,
     };
     // SAFETY: nothing else runs yet.
@@ -190,9 +181,7 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
         }
         if tracer.phase == Phase::Armed {
             let frames = tracer.frames.as_mut();
-            tracer
-                .instrumentation
-                .instrument(&mut tracer.engine, frames, tb, count);
+            tracer.instrumentation.instrument(frames, tb, count);
         }
     }
 }
@@ -215,49 +204,59 @@ unsafe fn watch_for_marker(insn: *mut Insn) {
 
 impl Tracer {
     fn arm(&mut self) {
-        if self.phase == Phase::Waiting {
-            self.phase = Phase::Armed;
-            // SAFETY: called from a callback.
-            unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
+        if self.phase != Phase::Waiting {
+            return;
         }
+        let engine = Engine::new(&self.model, self.instrumentation.blocks());
+        match Stream::start(engine, self.options.profile.is_some()) {
+            Ok(stream) => self.stream = Some(stream),
+            Err(error) => fail(&format!("cannot start a thread: {error}")),
+        }
+        self.phase = Phase::Armed;
+        // SAFETY: called from a callback.
+        unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
     }
 
     fn begin(&mut self) {
         self.arm();
-        self.engine.begin();
-        self.instrumentation.begin();
+        if let Some(stream) = &mut self.stream {
+            stream.begin();
+            self.instrumentation.begin();
+        }
     }
 
     fn end(&mut self) {
-        if self.phase != Phase::Armed {
+        let Some(stream) = self.stream.take() else {
             return;
-        }
+        };
         self.phase = Phase::Done;
-        if let Err(message) = self.write() {
-            complain(&message);
-            // SAFETY: ends the process.
-            unsafe { ffi::_exit(1) };
+        let written = match stream.finish() {
+            Some(engine) => self.write(&engine),
+            None => Err("the simulation panicked".to_owned()),
+        };
+        if let Err(message) = written {
+            fail(&message);
         }
         // SAFETY: called from a callback.
         unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
     }
 
     /// User mode's and kernel mode's counters.
-    fn counters(&self) -> [Counters; 2] {
-        let mut counters = self.engine.counters();
+    fn counters(&self, engine: &Engine) -> [Counters; 2] {
+        let mut counters = engine.counters();
         for (mode, counters) in counters.iter_mut().enumerate() {
             (counters.rep_iterations, counters.rep_bytes) = self.instrumentation.iterations(mode);
         }
         counters
     }
 
-    fn write(&self) -> Result<(), String> {
-        let [user, kernel] = self.counters();
+    fn write(&self, engine: &Engine) -> Result<(), String> {
+        let [user, kernel] = self.counters(engine);
         if self.options.exact {
-            self.tell_difference();
+            self.tell_difference(engine);
         }
         if let Some(path) = &self.options.profile {
-            output::write_whole(path, &self.engine.profile_text())?;
+            output::write_whole(path, &engine.profile_text())?;
         }
         let counted = if self.options.user {
             user + kernel
@@ -271,11 +270,11 @@ impl Tracer {
 
     /// Compares the counters with those of every single instruction. Beside what completed, these
     /// have the iterations of string instructions, and each instruction that faulted once more.
-    fn tell_difference(&self) {
+    fn tell_difference(&self, engine: &Engine) {
         for (mode, name) in ["user", "kernel"].into_iter().enumerate() {
-            let counters = self.counters()[mode];
+            let counters = self.counters(engine)[mode];
             let repeated = counters.rep_iterations - counters.rep_instructions;
-            let (faults, undone) = (self.engine.faults()[mode], self.engine.undone()[mode]);
+            let (faults, undone) = (engine.faults()[mode], engine.undone()[mode]);
             let started = self.instrumentation.started(mode);
             let expected = counters.instructions + repeated + faults;
             let difference = started as i64 - expected as i64;
@@ -288,6 +287,13 @@ impl Tracer {
     }
 }
 
+/// Ends QEMU: without its figures the run is worth nothing.
+fn fail(message: &str) -> ! {
+    complain(message);
+    // SAFETY: ends the process.
+    unsafe { ffi::_exit(1) }
+}
+
 extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
@@ -298,11 +304,21 @@ extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
     }
 }
 
-extern "C" fn on_block<const PROFILED: bool>(_vcpu: c_uint, data: *mut c_void) {
-    // SAFETY: a callback; `data` is a record of this engine, which lives for ever.
-    unsafe {
-        let tracer = TRACER;
-        (*tracer).instrumentation.leave_repetition();
-        (*tracer).engine.enter::<PROFILED>(data.cast::<Block>());
+extern "C" fn on_block(_vcpu: c_uint, data: *mut c_void) {
+    // SAFETY: a callback.
+    let tracer = unsafe { tracer() };
+    tracer.instrumentation.leave_repetition();
+    if let Some(stream) = &mut tracer.stream {
+        stream.block(data.cast());
     }
+}
+
+extern "C" fn on_handler(vcpu: c_uint, data: *mut c_void) {
+    // SAFETY: a callback.
+    let tracer = unsafe { tracer() };
+    let frame = tracer.frames.as_mut().and_then(FrameReader::read);
+    if let (Some(stream), Some(frame)) = (&mut tracer.stream, frame) {
+        stream.frame(frame);
+    }
+    on_block(vcpu, data);
 }

@@ -64,16 +64,16 @@ impl Profile {
         }
     }
 
-    /// Of a block that was counted as entered, only the first `executed` instructions ran.
-    pub fn count_part(&mut self, blocks: &Blocks, block: &mut Block, executed: usize) {
+    /// A block that was counted as entered ran only up to the instruction at `last`, or not at
+    /// all.
+    pub fn count_part(&mut self, block: &mut Block, last: Option<u64>) {
         match block.entered.checked_sub(1) {
             Some(entered) => block.entered = entered,
             // It was entered before the region began.
             None => return,
         }
-        if executed > 0 {
-            let part = (block.start, blocks.address_of(block, executed - 1));
-            *self.parts.entry(part).or_default() += 1;
+        if let Some(last) = last {
+            *self.parts.entry((block.start, last)).or_default() += 1;
         }
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From entered blocks to counters and profile, without QEMU.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use kernsmith_profile::frontend::CpuModel;
-use kernsmith_tracer::block::{Block, Instruction};
+use kernsmith_tracer::block::{Block, Blocks, Instruction};
 use kernsmith_tracer::decode::{Frame, X86_64};
 use kernsmith_tracer::engine::Engine;
+use kernsmith_tracer::stream::Stream;
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const HANDLER: u64 = 0xffff_ffff_8200_0000;
@@ -19,19 +19,20 @@ const CLAC: &[u8] = &[0x0f, 0x01, 0xca];
 const CLD: u8 = 0xfc;
 const IRETQ: &[u8] = &[0x48, 0xcf];
 
-/// An engine, and the frame that is on the stack.
+/// An engine and its blocks.
 struct Machine {
     engine: Engine,
-    frame: Rc<Cell<Option<Frame>>>,
+    blocks: Arc<Mutex<Blocks>>,
 }
 
 impl Machine {
     fn new() -> Self {
         let model = CpuModel::parse(include_str!("../../../cpus/skylake.toml")).expect("valid");
-        let frame = Rc::new(Cell::new(None));
-        let shown = Rc::clone(&frame);
-        let engine = Engine::new(&model, Box::new(move || shown.get()));
-        Self { engine, frame }
+        let blocks = Arc::<Mutex<Blocks>>::default();
+        Self {
+            engine: Engine::new(&model, Arc::clone(&blocks)),
+            blocks,
+        }
     }
 
     fn block(&mut self, start: u64, code: &[&[u8]]) -> *mut Block {
@@ -47,7 +48,8 @@ impl Machine {
             });
             address += one.len() as u64;
         }
-        self.engine.block(&X86_64, &instructions, &mut || Some(CLD))
+        let mut blocks = self.blocks.lock().expect("no test has panicked");
+        blocks.get(&X86_64, &instructions, &mut || Some(CLD))
     }
 
     fn enter(&mut self, block: *mut Block) {
@@ -74,9 +76,8 @@ impl Machine {
     fn arrive(&mut self, frame: Frame) {
         let entry = self.block(HANDLER, &[CLAC]);
         let handler = self.block(HANDLER + 3, &[IRETQ]);
-        self.frame.set(Some(frame));
-        self.enter(entry);
-        self.frame.set(None);
+        // SAFETY: the record is this engine's.
+        unsafe { self.engine.enter_handler::<true>(entry, frame) };
         self.enter(handler);
     }
 
@@ -315,4 +316,46 @@ fn the_same_code_has_one_record_and_other_code_another() {
     assert_ne!(machine.block(KERNEL, &[NOP, NOP, RET]), first);
     assert_ne!(machine.block(KERNEL, &[CLAC, RET]), first);
     assert!(machine.block(KERNEL, &[]).is_null());
+}
+
+#[test]
+fn a_stream_of_many_buffers_gives_what_direct_calls_give() {
+    const BLOCKS: u64 = 50_000;
+    let mut direct = Machine::new();
+    let streamed = Machine::new();
+    let mut stream_blocks = Machine {
+        engine: Machine::new().engine,
+        blocks: streamed.blocks,
+    };
+    let mut stream = Stream::start(streamed.engine, true).expect("a thread");
+    for number in 0..BLOCKS {
+        if number == BLOCKS / 3 {
+            direct.engine.begin();
+            stream.begin();
+        }
+        let start = KERNEL + number * number % 1009 * 32;
+        let code: &[&[u8]] = if number % 3 == 0 {
+            &[NOP, JE_10]
+        } else {
+            &[NOP, NOP, RET]
+        };
+        let block = direct.block(start, code);
+        if number % 7 == 0 {
+            let frame = Frame {
+                resume: start + 1,
+                fault: number % 14 == 0,
+            };
+            let entry = direct.block(HANDLER, &[CLAC]);
+            // SAFETY: the record is this engine's.
+            unsafe { direct.engine.enter_handler::<true>(entry, frame) };
+            stream.frame(frame);
+            stream.block(stream_blocks.block(HANDLER, &[CLAC]));
+        }
+        direct.enter(block);
+        stream.block(stream_blocks.block(start, code));
+    }
+    let engine = stream.finish().expect("no panic");
+    assert_eq!(engine.counters(), direct.engine.counters());
+    assert_eq!(engine.profile_text(), direct.engine.profile_text());
+    assert!(engine.counters()[1].instructions > BLOCKS);
 }

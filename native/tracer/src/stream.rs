@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Carries what the vCPU executes to the engine, which runs in a thread of its own.
+//!
+//! The vCPU's thread only appends a word for each block to a buffer: simulating in its callbacks
+//! would take as long as the execution itself, and each would push the other's data and code out
+//! of the host's caches. The engine sees the same sequence whenever it comes to it, so the result
+//! does not depend on the threads' timing.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use crate::block::Block;
+use crate::decode::Frame;
+use crate::engine::Engine;
+
+/// Words in a buffer: 128 KiB, what fits in a second-level cache beside other things.
+const WORDS: usize = 16 * 1024;
+
+/// Buffers: when all of them are full, the vCPU waits.
+const BUFFERS: usize = 8;
+
+/// Marks the first word of a frame; addresses of records have their low bits clear.
+const IS_FRAME: u64 = 1;
+
+/// In the first word of a frame: whether it is a fault.
+const IS_FAULT: u64 = 2;
+
+enum Message {
+    /// Addresses of records of entered blocks; before one, two words may describe a frame.
+    Words(Vec<u64>),
+    /// The region begins.
+    Begin,
+}
+
+/// The vCPU's end.
+pub struct Stream {
+    current: Vec<u64>,
+    full: SyncSender<Message>,
+    free: Receiver<Vec<u64>>,
+    simulation: JoinHandle<Engine>,
+}
+
+impl Stream {
+    /// Starts the engine's thread.
+    ///
+    /// # Errors
+    ///
+    /// The system's, when there can be no more threads.
+    pub fn start(engine: Engine, profiled: bool) -> io::Result<Self> {
+        let (full, incoming) = sync_channel(BUFFERS);
+        let (done, free) = channel();
+        for _ in 1..BUFFERS {
+            let _ = done.send(Vec::with_capacity(WORDS));
+        }
+        let simulate = if profiled {
+            simulate::<true>
+        } else {
+            simulate::<false>
+        };
+        let simulation = Builder::new()
+            .name("kernsmith".to_owned())
+            .spawn(move || simulate(engine, &incoming, &done))?;
+        Ok(Self {
+            current: Vec::with_capacity(WORDS),
+            full,
+            free,
+            simulation,
+        })
+    }
+
+    /// A block is entered.
+    #[inline(always)]
+    pub fn block(&mut self, block: *mut Block) {
+        self.word(block as u64);
+    }
+
+    /// The block that is entered next is a handler's first, with this frame on the stack.
+    pub fn frame(&mut self, frame: Frame) {
+        self.word(if frame.fault {
+            IS_FRAME | IS_FAULT
+        } else {
+            IS_FRAME
+        });
+        self.word(frame.resume);
+    }
+
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        if self.current.len() == self.current.capacity() {
+            self.hand_over();
+        }
+        self.current.push(word);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&mut self) {
+        // Neither fails: the engine's thread ends only after this end is gone.
+        let next = self
+            .free
+            .recv()
+            .unwrap_or_else(|_| Vec::with_capacity(WORDS));
+        let words = std::mem::replace(&mut self.current, next);
+        let _ = self.full.send(Message::Words(words));
+    }
+
+    /// The region begins.
+    pub fn begin(&mut self) {
+        self.hand_over();
+        let _ = self.full.send(Message::Begin);
+    }
+
+    /// Waits for the engine to come to the end. `None` when its thread has panicked.
+    #[must_use]
+    pub fn finish(mut self) -> Option<Engine> {
+        self.hand_over();
+        drop(self.full);
+        self.simulation.join().ok()
+    }
+}
+
+fn simulate<const PROFILED: bool>(
+    engine: Engine,
+    incoming: &Receiver<Message>,
+    done: &Sender<Vec<u64>>,
+) -> Engine {
+    let mut follower = Follower {
+        engine,
+        fault: None,
+        frame: None,
+    };
+    for message in incoming {
+        match message {
+            Message::Begin => follower.engine.begin(),
+            Message::Words(mut words) => {
+                // SAFETY: the words come from `Stream`.
+                unsafe { follower.follow::<PROFILED>(&words) };
+                words.clear();
+                // It is of no use any more when the other end is gone.
+                let _ = done.send(words);
+            }
+        }
+    }
+    follower.engine
+}
+
+/// Reads the words, of which a frame and its block may be in two buffers.
+struct Follower {
+    engine: Engine,
+    /// The first word of a frame was read: whether it is a fault.
+    fault: Option<bool>,
+    /// A whole frame was read.
+    frame: Option<Frame>,
+}
+
+impl Follower {
+    /// # Safety
+    ///
+    /// The words are those of [`Stream`], and the records those of the engine.
+    unsafe fn follow<const PROFILED: bool>(&mut self, words: &[u64]) {
+        for word in words {
+            if let Some(fault) = self.fault.take() {
+                self.frame = Some(Frame {
+                    resume: *word,
+                    fault,
+                });
+            } else if word & IS_FRAME != 0 {
+                self.fault = Some(word & IS_FAULT != 0);
+            } else if let Some(frame) = self.frame.take() {
+                // SAFETY: promised by the caller.
+                unsafe {
+                    self.engine
+                        .enter_handler::<PROFILED>(*word as *mut Block, frame)
+                };
+            } else {
+                // SAFETY: promised by the caller.
+                unsafe { self.engine.enter::<PROFILED>(*word as *mut Block) };
+            }
+        }
+    }
+}
