@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kernel
 
 MIX = ("pipe", "file", "fork")
 OPTIMIZE = [
-    "optimize", "--source", "debian:7.3", "--config", "micro", "--layouts", "3",
+    "optimize", "--source", "debian:7.3", "--config", "micro", "--layouts", "6",
     *(word for name in MIX for word in ("--workload", name)), "--train", "pipe", "--train", "file",
 ]  # fmt: skip
 
@@ -55,11 +55,11 @@ def test_the_optimised_kernel_is_proven_faster(optimized: tuple[Path, dict[str, 
     assert overall["ratio"] < 0.93
     assert overall["ci"][0] <= overall["ratio"] <= overall["ci"][1] < 1
     assert overall["p"] < 0.01
-    assert overall["n"] == 3
+    assert overall["n"] == 6
     assert 0 <= overall["layout_share"] <= 1
     assert document["format"] == "kernsmith-study"
     assert not document["failures"]
-    assert len(document["runs"]) == 2 * 4 * len(MIX)
+    assert len(document["runs"]) == 2 * 7 * len(MIX)
     assert all(run["status"] == "ok" for run in document["runs"])
 
 
