@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::block::{Blocks, Instruction};
+use crate::block::{Block, Blocks, Instruction};
 use crate::decode::{Decoder, Terminator};
 use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
 use crate::frame::FrameReader;
@@ -125,60 +125,65 @@ impl Instrumentation {
     /// `tb` is being translated.
     pub unsafe fn instrument(&self, frames: Option<&mut FrameReader>, tb: *mut Tb, count: usize) {
         // SAFETY: promised by the caller.
-        let insn = |number| unsafe { ffi::qemu_plugin_tb_get_insn(tb, number) };
-        let instructions: Vec<_> = (0..count).map(|n| unsafe { read(insn(n)) }).collect();
-        let Some(last) = instructions.last() else {
+        let insns = (0..count).map(|number| unsafe { ffi::qemu_plugin_tb_get_insn(tb, number) });
+        let insns: Vec<_> = insns.collect();
+        // SAFETY: promised by the caller.
+        let instructions: Vec<_> = insns.iter().map(|insn| unsafe { read(*insn) }).collect();
+        let (Some(last), Some(last_insn)) = (instructions.last(), insns.last()) else {
             return;
         };
         let end = last.address + last.size as u64;
         let mut next_byte = frames.map(|frames| move || frames.byte(end));
         let mut next_byte = || next_byte.as_mut()?();
-        let record = self
-            .blocks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(self.decoder, &instructions, &mut next_byte);
-        // SAFETY: a record, because there are instructions.
-        let block = unsafe { &*record };
-        let repeating = self.entry(std::mem::offset_of!(Written, repeating));
-        let (data, mode) = (record.cast(), usize::from(block.kernel));
-        // SAFETY: promised by the caller.
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = blocks.get(self.decoder, &instructions, &mut next_byte);
+        // SAFETY: a record, because there are instructions; and `tb` is being translated.
         unsafe {
-            let (on_block, flags) = if block.is_exception_entry() {
-                (self.on_handler, ffi::CB_R_REGS)
-            } else {
-                (self.on_block, ffi::CB_NO_REGS)
-            };
-            if block.is_repeat() {
-                let unless_repeating = ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb;
-                unless_repeating(
-                    tb,
-                    on_block,
-                    flags,
-                    ffi::COND_NE,
-                    repeating,
-                    block.last(),
-                    data,
-                );
-            } else {
-                ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, flags, data);
-            }
+            let mode = usize::from((*record).kernel);
+            self.call_back(tb, record);
             if let Terminator::Repeat { bytes } = self.decoder.terminator(last.address, last.code())
             {
                 let place = mode * SIZES + bytes.trailing_zeros() as usize;
                 let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
-                inline(insn(count - 1), ffi::INLINE_ADD_U64, self.entry(offset), 1);
+                inline(*last_insn, ffi::INLINE_ADD_U64, self.entry(offset), 1);
                 inline(
-                    insn(count - 1),
+                    *last_insn,
                     ffi::INLINE_STORE_U64,
-                    repeating,
-                    block.last(),
+                    self.repeating(),
+                    last.address,
                 );
             }
             if self.exact {
                 let offset = std::mem::offset_of!(Written, started) + mode * size_of::<u64>();
                 let started = self.entry(offset);
-                (0..count).for_each(|n| inline(insn(n), ffi::INLINE_ADD_U64, started, 1));
+                insns
+                    .iter()
+                    .for_each(|insn| inline(*insn, ffi::INLINE_ADD_U64, started, 1));
+            }
+        }
+    }
+
+    fn repeating(&self) -> Entry {
+        self.entry(std::mem::offset_of!(Written, repeating))
+    }
+
+    /// Has the entry of a block reported.
+    unsafe fn call_back(&self, tb: *mut Tb, record: *mut Block) {
+        // SAFETY: promised by the caller.
+        let block = unsafe { &*record };
+        let (on_block, flags) = if block.is_exception_entry() {
+            (self.on_handler, ffi::CB_R_REGS)
+        } else {
+            (self.on_block, ffi::CB_NO_REGS)
+        };
+        let (data, last, repeating) = (record.cast(), block.last(), self.repeating());
+        // SAFETY: promised by the caller.
+        unsafe {
+            if block.is_repeat() {
+                let unless_repeating = ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb;
+                unless_repeating(tb, on_block, flags, ffi::COND_NE, repeating, last, data);
+            } else {
+                ffi::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, flags, data);
             }
         }
     }
