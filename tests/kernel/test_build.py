@@ -92,7 +92,8 @@ def test_a_kernel_that_does_not_build_shows_command_last_lines_and_log(
         build_kernel(recipe, store=tmp_path)
     message = str(caught.value)
     assert "make -C" in message
-    assert "Error 1" in message
+    assert "error: unknown target CPU 'no-such-cpu'" in message
+    assert "Error 2" in message
     log = tmp_path / recipe.key[:20] / "build.log"
     assert str(log) in message
     assert log.exists()

@@ -131,20 +131,16 @@ def look(prepared: Prepared, measured: Sequence[Measured]) -> dict[str, Decision
             if (workload.name, metric) in old and (workload.name, metric) in new
             if (side := _sides(old[workload.name, metric], new[workload.name, metric]))
         }
+        ratios = _log_ratios(_common(sides))
+        # When all are planned there can be no more, even if runs have failed.
+        all_planned = max(item.trial.layout_number for item in measured) >= design.most_layouts
         decisions[variant.name] = decide(
-            _log_ratios(_common(sides)),
+            ratios,
             width=design.until,
-            most=min(design.most_layouts, _most(prepared, measured)),
+            most=len(ratios) if all_planned else design.most_layouts,
             alpha=design.alpha,
         )
     return decisions
-
-
-def _most(prepared: Prepared, measured: Sequence[Measured]) -> int:
-    """The layouts that there can be: fewer than the limit when runs have failed."""
-    planned = max(item.trial.layout_number for item in measured)
-    limit = prepared.study.design.most_layouts
-    return limit if planned < limit else 0
 
 
 def _log_ratios(sides: Mapping[str, Pairs]) -> list[float]:

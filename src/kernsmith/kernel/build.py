@@ -28,6 +28,9 @@ from kernsmith.study.variant import Variant, digest_of
 RECIPE = 1
 BUILD_SECONDS = 4 * 3600.0
 _COMPILED = re.compile(r"^  (CC|AS)\s")
+# What went wrong, of a parallel build: other jobs go on printing after it.
+_MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
+_MISTAKES_SHOWN = 12
 
 # What makes two builds of one variant equal: nothing of this machine and this moment enters.
 REPRODUCIBLE = {
@@ -277,17 +280,28 @@ def _make(
 ) -> None:
     command = make_command(recipe, folder / "out", *arguments)
     environment = build_environment() | {"KERNSMITH_LINK": str(folder / "link.env")}
+    mistakes: list[str] = []
+
+    def read(line: str) -> None:
+        if _MISTAKE.search(line) and len(mistakes) < _MISTAKES_SHOWN:
+            mistakes.append(line.strip())
+        if on_line:
+            on_line(line)
+
     try:
         process.run(
             command,
             log=folder / log,
             timeout=BUILD_SECONDS,
             env=environment,
-            on_line=on_line,
+            on_line=read,
             capture=False,
         )
     except ProcessFailed as error:
-        raise BuildFailed(f"the kernel {recipe.variant.name!r} does not build: {error}") from error
+        shown = "".join(f"\n    {line}" for line in mistakes)
+        raise BuildFailed(
+            f"the kernel {recipe.variant.name!r} does not build:{shown}\n{error}"
+        ) from error
 
 
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
