@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
+use kernsmith_profile::trace::{self, Kind};
+
 use crate::decode::{Decoder, Terminator};
 
 /// Kernel addresses are in the upper half of the address space.
@@ -12,21 +14,6 @@ use crate::decode::{Decoder, Terminator};
 #[must_use]
 pub fn is_kernel(address: u64) -> bool {
     address >> 63 == 1
-}
-
-/// [`Terminator`] without its target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    None,
-    Conditional,
-    Jump,
-    Call,
-    IndirectJump,
-    IndirectCall,
-    Return,
-    Far,
-    Repeat,
 }
 
 /// One translated block, in half a cache line: reading it is what the tracer waits for most.
@@ -114,6 +101,19 @@ impl Block {
     #[must_use]
     pub fn number(&self) -> usize {
         (self.number_and_entry >> 1) as usize
+    }
+
+    /// What a trace says of it.
+    #[must_use]
+    pub fn described(&self) -> trace::Block {
+        trace::Block {
+            start: self.start,
+            target: self.target(),
+            bytes: self.bytes,
+            last_offset: self.last_offset,
+            kind: self.kind,
+            kernel: self.kernel,
+        }
     }
 
     /// Whether the block is one repeated string instruction and nothing else.
@@ -219,6 +219,7 @@ fn record(arrays: &mut [Vec<Block>], number: usize) -> *mut Block {
         .wrapping_add(number % ARRAY)
 }
 
+/// [`Terminator`] in two parts.
 fn kind_and_target(terminator: Terminator) -> (Kind, Option<u64>) {
     match terminator {
         Terminator::None => (Kind::None, None),

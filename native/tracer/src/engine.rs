@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From the sequence of entered blocks to counters and profile.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_profile::trace::{Facts, Kind, TraceWriter};
 
-use crate::block::{Block, Blocks, Kind, is_kernel};
+use crate::block::{Block, Blocks, is_kernel};
 use crate::decode::Frame;
 use crate::profile::Profile;
 
@@ -21,6 +23,7 @@ pub struct Engine {
     counters: [Counters; 2],
     blocks: Arc<Mutex<Blocks>>,
     profile: Profile,
+    trace: Option<TraceWriter>,
     previous: *mut Block,
     frame: Option<Frame>,
     faults: [u64; 2],
@@ -33,13 +36,14 @@ unsafe impl Send for Engine {}
 
 impl Engine {
     /// Everything empty. The records of the blocks that will be entered are in `blocks`, where
-    /// others may put in more at any time.
-    pub fn new(model: &CpuModel, blocks: Arc<Mutex<Blocks>>) -> Self {
+    /// others may put in more at any time. `trace`: where the sequence goes, if it is wanted.
+    pub fn new(model: &CpuModel, blocks: Arc<Mutex<Blocks>>, trace: Option<TraceWriter>) -> Self {
         Self {
             front_end: FrontEnd::new(model),
             counters: [Counters::default(); 2],
             blocks,
             profile: Profile::default(),
+            trace,
             previous: std::ptr::null_mut(),
             frame: None,
             faults: [0; 2],
@@ -53,6 +57,9 @@ impl Engine {
         self.faults = [0; 2];
         self.undone = [0; 2];
         self.profile = Profile::default();
+        if let Some(trace) = &mut self.trace {
+            trace.begin();
+        }
         for block in self.blocks().iter_mut() {
             block.entered = 0;
             block.taken = 0;
@@ -88,7 +95,20 @@ impl Engine {
         self.profile.text(&self.blocks())
     }
 
-    /// A block is entered. With `PROFILED`, ranges and edges are counted as well.
+    /// Ends the trace, if there is one. `facts` are written with it.
+    ///
+    /// # Errors
+    ///
+    /// The system's, of this or an earlier write.
+    pub fn finish_trace(&mut self, facts: &Facts) -> io::Result<()> {
+        let Some(trace) = self.trace.take() else {
+            return Ok(());
+        };
+        trace.finish(self.blocks().iter().map(Block::described), facts)
+    }
+
+    /// A block is entered. With `PROFILED`, ranges and edges are counted as well; with `TRACED`,
+    /// there is a trace to write.
     ///
     /// Iterations of a repeated string instruction after the first are no entries, although QEMU
     /// executes a block for each: translated code counts them (`instrument.rs`).
@@ -97,15 +117,21 @@ impl Engine {
     ///
     /// `entered` comes from [`Blocks::get`] of this engine's blocks.
     #[inline(always)]
-    pub unsafe fn enter<const PROFILED: bool>(&mut self, entered: *mut Block) {
+    pub unsafe fn enter<const PROFILED: bool, const TRACED: bool>(&mut self, entered: *mut Block) {
         let before = std::mem::replace(&mut self.previous, entered);
         // SAFETY: promised by the caller. `before` may be the same record: only shared
         // references are made where both are needed.
         let block = unsafe { &*entered };
-        if !before.is_null()
-            && !self.branch::<PROFILED>(before, block.start, block.is_exception_entry())
-        {
-            self.interrupted::<PROFILED>(before, block);
+        if before.is_null() {
+            self.trace_interruption(None);
+        } else if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
+            let led_to = self.interrupted::<PROFILED>(before, block);
+            if TRACED {
+                self.trace_interruption(led_to);
+            }
+        }
+        if TRACED && let Some(trace) = &mut self.trace {
+            trace.block(block.number());
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
         counters.instructions += u64::from(block.instructions);
@@ -125,14 +151,14 @@ impl Engine {
     /// # Safety
     ///
     /// As for [`Self::enter`].
-    pub unsafe fn enter_handler<const PROFILED: bool>(
+    pub unsafe fn enter_handler<const PROFILED: bool, const TRACED: bool>(
         &mut self,
         entered: *mut Block,
         frame: Frame,
     ) {
         self.frame = Some(frame);
         // SAFETY: promised by the caller.
-        unsafe { self.enter::<PROFILED>(entered) };
+        unsafe { self.enter::<PROFILED, TRACED>(entered) };
         self.frame = None;
     }
 
@@ -190,35 +216,48 @@ impl Engine {
 
     /// The flow left `before` in another way than its last instruction says: an interrupt or an
     /// exception came in between, or QEMU broke the block off to start again in its middle.
+    /// Returns where the last instruction has led, if it was executed.
     #[cold]
     #[inline(never)]
-    fn interrupted<const PROFILED: bool>(&mut self, before: *mut Block, next: &Block) {
+    fn interrupted<const PROFILED: bool>(
+        &mut self,
+        before: *mut Block,
+        next: &Block,
+    ) -> Option<u64> {
         // SAFETY: see `enter`.
         let previous = unsafe { &*before };
         if let Some(executed) = self.instructions_before(previous, next.start) {
             self.take_back::<PROFILED>(before, executed);
-            return;
+            return None;
         }
         let Some(frame) = self.frame.take() else {
             // No handler after all, only code that looks like one.
-            self.branch::<PROFILED>(before, next.start, false);
-            return;
+            return self
+                .branch::<PROFILED>(before, next.start, false)
+                .then_some(next.start);
         };
-        match self.instructions_before(previous, frame.resume) {
-            Some(executed) if frame.fault => {
-                // A string instruction that faults is one of its iterations, and counted there.
-                let last = executed + 1 == usize::from(previous.instructions);
-                let iteration = last && previous.kind == Kind::Repeat;
-                self.faults[usize::from(previous.kernel)] += u64::from(!iteration);
-                self.take_back::<PROFILED>(before, executed);
-            }
-            Some(executed) if !self.branch::<PROFILED>(before, frame.resume, false) => {
-                self.take_back::<PROFILED>(before, executed);
-            }
-            Some(_) => {}
-            None => {
-                self.branch::<PROFILED>(before, frame.resume, false);
-            }
+        let executed = self.instructions_before(previous, frame.resume);
+        if let (Some(executed), true) = (executed, frame.fault) {
+            // A string instruction that faults is one of its iterations, and counted there.
+            let last = executed + 1 == usize::from(previous.instructions);
+            let iteration = last && previous.kind == Kind::Repeat;
+            self.faults[usize::from(previous.kernel)] += u64::from(!iteration);
+            self.take_back::<PROFILED>(before, executed);
+            return None;
+        }
+        let led = self.branch::<PROFILED>(before, frame.resume, false);
+        if let (Some(executed), false) = (executed, led) {
+            self.take_back::<PROFILED>(before, executed);
+        }
+        led.then_some(frame.resume)
+    }
+
+    #[cold]
+    fn trace_interruption(&mut self, led_to: Option<u64>) {
+        match (&mut self.trace, led_to) {
+            (Some(trace), Some(address)) => trace.led(address),
+            (Some(trace), None) => trace.cut(),
+            (None, _) => {}
         }
     }
 

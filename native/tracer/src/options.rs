@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The plugin's arguments: `cpu=…,out=…[,profile=…][,user=on][,exact=on]`.
+//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,user=on][,exact=on]`.
 
 use std::path::PathBuf;
 
@@ -12,6 +12,10 @@ pub struct Options {
     pub out: PathBuf,
     /// Where the branch profile goes, if one is wanted.
     pub profile: Option<PathBuf>,
+    /// Where the trace goes, if one is wanted.
+    pub trace: Option<PathBuf>,
+    /// What the trace is told to be of.
+    pub tag: String,
     /// Whether user mode is counted as well.
     pub user: bool,
     /// Whether every instruction is counted one by one too, and the difference told.
@@ -34,11 +38,14 @@ impl Options {
                 "cpu" => options.cpu = value.into(),
                 "out" => options.out = value.into(),
                 "profile" => options.profile = Some(value.into()),
+                "trace" => options.trace = Some(value.into()),
+                "tag" => value.clone_into(&mut options.tag),
                 "user" => options.user = switch(key, value)?,
                 "exact" => options.exact = switch(key, value)?,
                 _ => {
                     return Err(format!(
-                        "argument \"{key}\" is not one of cpu, out, profile, user, exact"
+                        "argument \"{key}\" is not one of cpu, out, profile, trace, tag, \
+                         user, exact"
                     ));
                 }
             }

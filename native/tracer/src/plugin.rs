@@ -9,6 +9,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use kernsmith_profile::frontend::{Counters, CpuModel};
+use kernsmith_profile::trace::{Facts, TraceWriter};
 
 use crate::decode::{Decoder, X86_64};
 use crate::engine::Engine;
@@ -118,7 +119,8 @@ unsafe fn check_machine(info: &Info) -> Result<(), String> {
 
 fn install(id: PluginId, options: Options) -> Result<(), String> {
     let model = CpuModel::load(&options.cpu)?;
-    for file in std::iter::once(&options.out).chain(&options.profile) {
+    let files = std::iter::once(&options.out);
+    for file in files.chain(&options.profile).chain(&options.trace) {
         output::prepare(file)?;
     }
     let tracer = Tracer {
@@ -207,8 +209,14 @@ impl Tracer {
         if self.phase != Phase::Waiting {
             return;
         }
-        let engine = Engine::new(&self.model, self.instrumentation.blocks());
-        match Stream::start(engine, self.options.profile.is_some()) {
+        let trace = match self.options.trace.as_deref().map(TraceWriter::create) {
+            Some(Err(error)) => fail(&format!("cannot write the trace: {error}")),
+            Some(Ok(writer)) => Some(writer),
+            None => None,
+        };
+        let (profiled, traced) = (self.options.profile.is_some(), trace.is_some());
+        let engine = Engine::new(&self.model, self.instrumentation.blocks(), trace);
+        match Stream::start(engine, profiled, traced) {
             Ok(stream) => self.stream = Some(stream),
             Err(error) => fail(&format!("cannot start a thread: {error}")),
         }
@@ -231,7 +239,7 @@ impl Tracer {
         };
         self.phase = Phase::Done;
         let written = match stream.finish() {
-            Some(engine) => self.write(&engine),
+            Some(mut engine) => self.write(&mut engine),
             None => Err("the simulation panicked".to_owned()),
         };
         if let Err(message) = written {
@@ -250,14 +258,23 @@ impl Tracer {
         counters
     }
 
-    fn write(&self, engine: &Engine) -> Result<(), String> {
-        let [user, kernel] = self.counters(engine);
+    fn write(&self, engine: &mut Engine) -> Result<(), String> {
+        let counters = self.counters(engine);
+        let [user, kernel] = counters;
         if self.options.exact {
             self.tell_difference(engine);
         }
         if let Some(path) = &self.options.profile {
             output::write_whole(path, &engine.profile_text())?;
         }
+        let facts = Facts {
+            tag: self.options.tag.clone(),
+            cpu: self.model.name.clone(),
+            counters,
+        };
+        engine
+            .finish_trace(&facts)
+            .map_err(|error| format!("cannot write the trace: {error}"))?;
         let counted = if self.options.user {
             user + kernel
         } else {

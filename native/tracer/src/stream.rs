@@ -47,16 +47,17 @@ impl Stream {
     /// # Errors
     ///
     /// The system's, when there can be no more threads.
-    pub fn start(engine: Engine, profiled: bool) -> io::Result<Self> {
+    pub fn start(engine: Engine, profiled: bool, traced: bool) -> io::Result<Self> {
         let (full, incoming) = sync_channel(BUFFERS);
         let (done, free) = channel();
         for _ in 1..BUFFERS {
             let _ = done.send(Vec::with_capacity(WORDS));
         }
-        let simulate = if profiled {
-            simulate::<true>
-        } else {
-            simulate::<false>
+        let simulate = match (profiled, traced) {
+            (false, false) => simulate::<false, false>,
+            (true, false) => simulate::<true, false>,
+            (false, true) => simulate::<false, true>,
+            (true, true) => simulate::<true, true>,
         };
         let simulation = Builder::new()
             .name("kernsmith".to_owned())
@@ -120,7 +121,7 @@ impl Stream {
     }
 }
 
-fn simulate<const PROFILED: bool>(
+fn simulate<const PROFILED: bool, const TRACED: bool>(
     engine: Engine,
     incoming: &Receiver<Message>,
     done: &Sender<Vec<u64>>,
@@ -135,7 +136,7 @@ fn simulate<const PROFILED: bool>(
             Message::Begin => follower.engine.begin(),
             Message::Words(mut words) => {
                 // SAFETY: the words come from `Stream`.
-                unsafe { follower.follow::<PROFILED>(&words) };
+                unsafe { follower.follow::<PROFILED, TRACED>(&words) };
                 words.clear();
                 // It is of no use any more when the other end is gone.
                 let _ = done.send(words);
@@ -158,7 +159,7 @@ impl Follower {
     /// # Safety
     ///
     /// The words are those of [`Stream`], and the records those of the engine.
-    unsafe fn follow<const PROFILED: bool>(&mut self, words: &[u64]) {
+    unsafe fn follow<const PROFILED: bool, const TRACED: bool>(&mut self, words: &[u64]) {
         for word in words {
             if let Some(fault) = self.fault.take() {
                 self.frame = Some(Frame {
@@ -171,11 +172,11 @@ impl Follower {
                 // SAFETY: promised by the caller.
                 unsafe {
                     self.engine
-                        .enter_handler::<PROFILED>(*word as *mut Block, frame)
+                        .enter_handler::<PROFILED, TRACED>(*word as *mut Block, frame)
                 };
             } else {
                 // SAFETY: promised by the caller.
-                unsafe { self.engine.enter::<PROFILED>(*word as *mut Block) };
+                unsafe { self.engine.enter::<PROFILED, TRACED>(*word as *mut Block) };
             }
         }
     }

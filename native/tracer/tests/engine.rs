@@ -30,7 +30,7 @@ impl Machine {
         let model = CpuModel::parse(include_str!("../../../cpus/skylake.toml")).expect("valid");
         let blocks = Arc::<Mutex<Blocks>>::default();
         Self {
-            engine: Engine::new(&model, Arc::clone(&blocks)),
+            engine: Engine::new(&model, Arc::clone(&blocks), None),
             blocks,
         }
     }
@@ -54,7 +54,7 @@ impl Machine {
 
     fn enter(&mut self, block: *mut Block) {
         // SAFETY: the record is this engine's.
-        unsafe { self.engine.enter::<true>(block) }
+        unsafe { self.engine.enter::<true, false>(block) }
     }
 
     /// An interrupt comes before the instruction at `resume`.
@@ -77,7 +77,7 @@ impl Machine {
         let entry = self.block(HANDLER, &[CLAC]);
         let handler = self.block(HANDLER + 3, &[IRETQ]);
         // SAFETY: the record is this engine's.
-        unsafe { self.engine.enter_handler::<true>(entry, frame) };
+        unsafe { self.engine.enter_handler::<true, false>(entry, frame) };
         self.enter(handler);
     }
 
@@ -327,7 +327,7 @@ fn a_stream_of_many_buffers_gives_what_direct_calls_give() {
         engine: Machine::new().engine,
         blocks: streamed.blocks,
     };
-    let mut stream = Stream::start(streamed.engine, true).expect("a thread");
+    let mut stream = Stream::start(streamed.engine, true, false).expect("a thread");
     for number in 0..BLOCKS {
         if number == BLOCKS / 3 {
             direct.engine.begin();
@@ -347,7 +347,7 @@ fn a_stream_of_many_buffers_gives_what_direct_calls_give() {
             };
             let entry = direct.block(HANDLER, &[CLAC]);
             // SAFETY: the record is this engine's.
-            unsafe { direct.engine.enter_handler::<true>(entry, frame) };
+            unsafe { direct.engine.enter_handler::<true, false>(entry, frame) };
             stream.frame(frame);
             stream.block(stream_blocks.block(HANDLER, &[CLAC]));
         }

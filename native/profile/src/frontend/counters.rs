@@ -56,25 +56,77 @@ impl Counters {
     }
 }
 
+impl Counters {
+    /// How many figures there are.
+    pub const FIGURES: usize = 14;
+
+    /// All figures, in the order of the fields.
+    #[must_use]
+    pub fn figures(&self) -> [u64; Self::FIGURES] {
+        [
+            self.instructions,
+            self.taken_branches,
+            self.conditional_branches,
+            self.branch_mispredictions,
+            self.indirect_mispredictions,
+            self.btb_misses,
+            self.l1i_accesses,
+            self.l1i_misses,
+            self.l2i_misses,
+            self.itlb_misses,
+            self.stlb_misses,
+            self.rep_instructions,
+            self.rep_iterations,
+            self.rep_bytes,
+        ]
+    }
+
+    /// The reverse of [`Self::figures`].
+    #[must_use]
+    pub fn from_figures(figures: [u64; Self::FIGURES]) -> Self {
+        let [
+            instructions,
+            taken_branches,
+            conditional_branches,
+            branch_mispredictions,
+            indirect_mispredictions,
+            btb_misses,
+            l1i_accesses,
+            l1i_misses,
+            l2i_misses,
+            itlb_misses,
+            stlb_misses,
+            rep_instructions,
+            rep_iterations,
+            rep_bytes,
+        ] = figures;
+        Self {
+            instructions,
+            taken_branches,
+            conditional_branches,
+            branch_mispredictions,
+            indirect_mispredictions,
+            btb_misses,
+            l1i_accesses,
+            l1i_misses,
+            l2i_misses,
+            itlb_misses,
+            stlb_misses,
+            rep_instructions,
+            rep_iterations,
+            rep_bytes,
+        }
+    }
+}
+
 impl std::ops::Add for Counters {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            instructions: self.instructions + other.instructions,
-            taken_branches: self.taken_branches + other.taken_branches,
-            conditional_branches: self.conditional_branches + other.conditional_branches,
-            branch_mispredictions: self.branch_mispredictions + other.branch_mispredictions,
-            indirect_mispredictions: self.indirect_mispredictions + other.indirect_mispredictions,
-            btb_misses: self.btb_misses + other.btb_misses,
-            l1i_accesses: self.l1i_accesses + other.l1i_accesses,
-            l1i_misses: self.l1i_misses + other.l1i_misses,
-            l2i_misses: self.l2i_misses + other.l2i_misses,
-            itlb_misses: self.itlb_misses + other.itlb_misses,
-            stlb_misses: self.stlb_misses + other.stlb_misses,
-            rep_instructions: self.rep_instructions + other.rep_instructions,
-            rep_iterations: self.rep_iterations + other.rep_iterations,
-            rep_bytes: self.rep_bytes + other.rep_bytes,
+        let mut sum = self.figures();
+        for (figure, more) in sum.iter_mut().zip(other.figures()) {
+            *figure += more;
         }
+        Self::from_figures(sum)
     }
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The kernel's text as the linker lays it out.
+
+/// One input section of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// Address in the layout that the traces were taken in.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// A power of two.
+    pub align: u64,
+}
+
+/// What the linker script says about the text, one thing after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The next address is a multiple of this power of two.
+    Align(u64),
+    /// Sections (by number) that one pattern of the script takes in: an order sorts them among
+    /// themselves.
+    Group(Vec<u32>),
+}
+
+/// All sections and how they follow each other.
+#[derive(Debug, Clone)]
+pub struct Text {
+    start: u64,
+    sections: Vec<Section>,
+    steps: Vec<Step>,
+    /// Numbers of the sections by address.
+    by_address: Vec<u32>,
+}
+
+impl Text {
+    /// Text that begins at `start`.
+    ///
+    /// # Errors
+    ///
+    /// One sentence when a section is in no group, in several, overlaps another, or is aligned
+    /// impossibly.
+    pub fn new(start: u64, sections: Vec<Section>, steps: Vec<Step>) -> Result<Self, String> {
+        let mut seen = vec![false; sections.len()];
+        for step in &steps {
+            match step {
+                Step::Align(align) if !align.is_power_of_two() => {
+                    return Err(format!("an alignment of {align} bytes is impossible"));
+                }
+                Step::Align(_) => {}
+                Step::Group(numbers) => {
+                    for number in numbers {
+                        let seen = seen
+                            .get_mut(*number as usize)
+                            .ok_or_else(|| format!("there is no section {number}"))?;
+                        if std::mem::replace(seen, true) {
+                            return Err(format!("section {number} is in two groups"));
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(lost) = seen.iter().position(|seen| !seen) {
+            return Err(format!("section {lost} is in no group"));
+        }
+        if let Some(section) = sections.iter().find(|one| !one.align.is_power_of_two()) {
+            return Err(format!(
+                "an alignment of {} bytes is impossible",
+                section.align
+            ));
+        }
+        let mut by_address: Vec<u32> = (0..sections.len() as u32).collect();
+        by_address.sort_by_key(|number| {
+            let section = &sections[*number as usize];
+            (section.start, section.size)
+        });
+        for pair in by_address.windows(2) {
+            let [one, next] = [pair[0], pair[1]].map(|number| sections[number as usize]);
+            if one.start + one.size > next.start {
+                return Err(format!(
+                    "sections at {:#x} and {:#x} overlap",
+                    one.start, next.start
+                ));
+            }
+        }
+        Ok(Self {
+            start,
+            sections,
+            steps,
+            by_address,
+        })
+    }
+
+    /// All sections, by number.
+    #[must_use]
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// The section that an address of the traced layout is in.
+    #[must_use]
+    pub fn section_of(&self, address: u64) -> Option<usize> {
+        let after = self
+            .by_address
+            .partition_point(|number| self.sections[*number as usize].start <= address);
+        let number = *self.by_address.get(after.checked_sub(1)?)? as usize;
+        let section = &self.sections[number];
+        (address < section.start + section.size).then_some(number)
+    }
+
+    /// The address of each section when those in `order` come first in their group, in this
+    /// order, as `ld.lld --symbol-ordering-file` has it; the others keep their order behind them.
+    /// A section that `order` names again stays where it was named first.
+    #[must_use]
+    pub fn place(&self, order: &[u32]) -> Vec<u64> {
+        let mut rank = vec![u32::MAX; self.sections.len()];
+        for (place, number) in order.iter().enumerate() {
+            if let Some(rank) = rank.get_mut(*number as usize) {
+                *rank = (*rank).min(place as u32);
+            }
+        }
+        let mut starts = vec![0; self.sections.len()];
+        let mut dot = self.start;
+        let mut sorted = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Align(align) => dot = dot.next_multiple_of(*align),
+                Step::Group(numbers) => {
+                    sorted.clone_from(numbers);
+                    sorted.sort_by_key(|number| rank[*number as usize]);
+                    for number in &sorted {
+                        let section = &self.sections[*number as usize];
+                        dot = dot.next_multiple_of(section.align);
+                        starts[*number as usize] = dot;
+                        dot += section.size;
+                    }
+                }
+            }
+        }
+        starts
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A trace: the sequence of blocks that a workload executed, from which what it costs in any
+//! layout of the same kernel can be computed without executing it again.
+//!
+//! # The file
+//!
+//! Little-endian, version 1: [`MAGIC`]; the words of the sequence, 4 bytes each; a record of 24
+//! bytes for each block (start, target of its direct branch: 8 bytes each; size, offset of the
+//! last instruction: 2 bytes each; [`Kind`], kernel mode, two times 0: 1 byte each); the tag; the
+//! counters of user mode and of kernel mode (14 words of 8 bytes each, in the order of
+//! [`Counters::figures`]); the name of the CPU model with which these were simulated; and the
+//! footer: counts of words and blocks, bytes of tag and name (8 bytes each), [`END`]. The footer
+//! comes last, so a file that was cut off is recognised.
+//!
+//! # The words
+//!
+//! A word below [`ESCAPE`] is the number of the block that is entered, to which the block before
+//! it has led by its last instruction. [`Escape`] words say where that is not so.
+
+mod reader;
+mod writer;
+
+pub use reader::{Trace, TraceError};
+pub use writer::TraceWriter;
+
+use crate::frontend::Counters;
+
+/// The first 8 bytes.
+pub const MAGIC: &[u8; 8] = b"KSTRACE1";
+
+/// The last 8 bytes.
+pub const END: &[u8; 8] = b"KSTREND1";
+
+/// Words from here on are no block numbers.
+pub const ESCAPE: u32 = 1 << 31;
+
+const RECORD: usize = 24;
+const FOOTER: usize = 5 * 8;
+
+/// What is told beside the entered blocks, as the words from [`ESCAPE`] on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Escape {
+    /// The last instruction of the block before was not executed: there was an interrupt or an
+    /// exception in between, or the sequence begins.
+    Cut = ESCAPE,
+    /// An interrupt came after the last instruction of the block before, which has led to the
+    /// address in the next two words (low half first).
+    Led,
+    /// Here the region of interest begins: what comes before only warms caches up.
+    Begin,
+}
+
+/// How a block ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    None,
+    Conditional,
+    Jump,
+    Call,
+    IndirectJump,
+    IndirectCall,
+    Return,
+    Far,
+    Repeat,
+}
+
+impl Kind {
+    const ALL: [Self; 9] = [
+        Self::None,
+        Self::Conditional,
+        Self::Jump,
+        Self::Call,
+        Self::IndirectJump,
+        Self::IndirectCall,
+        Self::Return,
+        Self::Far,
+        Self::Repeat,
+    ];
+}
+
+/// One block: a stretch of code that is executed from its first instruction to its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Where its direct branch goes; of no meaning for the other kinds.
+    pub target: u64,
+    /// Size in bytes, at least 1.
+    pub bytes: u16,
+    /// From the start to the last instruction.
+    pub last_offset: u16,
+    pub kind: Kind,
+    /// Whether it runs in kernel mode.
+    pub kernel: bool,
+}
+
+/// What a trace says beside the sequence itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What the writer was told to write: of which kernel and workload this is a trace.
+    pub tag: String,
+    /// The CPU model with which `counters` were simulated.
+    pub cpu: String,
+    /// Of user and kernel mode. What the layout does not change — instructions, repetitions —
+    /// is taken from here.
+    pub counters: [Counters; 2],
+}

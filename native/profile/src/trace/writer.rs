@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Writes a trace while it happens.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::{Block, END, Escape, Facts, MAGIC};
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 1 << 20;
+
+/// Writes under another name, which [`Self::finish`] changes: a trace that is there is whole.
+#[derive(Debug)]
+pub struct TraceWriter {
+    file: BufWriter<File>,
+    part: PathBuf,
+    path: PathBuf,
+    words: u64,
+    failed: Option<io::Error>,
+}
+
+impl TraceWriter {
+    /// Begins a trace.
+    ///
+    /// # Errors
+    ///
+    /// The system's, when the file cannot be made.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        let part = PathBuf::from(name);
+        let mut file = BufWriter::with_capacity(BUFFER, File::create(&part)?);
+        file.write_all(MAGIC)?;
+        Ok(Self {
+            file,
+            part,
+            path: path.to_owned(),
+            words: 0,
+            failed: None,
+        })
+    }
+
+    /// The block of this number is entered.
+    #[inline(always)]
+    pub fn block(&mut self, number: usize) {
+        self.word(number as u32);
+    }
+
+    /// The last instruction of the block before was not executed.
+    pub fn cut(&mut self) {
+        self.word(Escape::Cut as u32);
+    }
+
+    /// The block before has led to `address`, where the flow was interrupted.
+    pub fn led(&mut self, address: u64) {
+        for word in [Escape::Led as u32, address as u32, (address >> 32) as u32] {
+            self.word(word);
+        }
+    }
+
+    /// The region begins.
+    pub fn begin(&mut self) {
+        self.word(Escape::Begin as u32);
+    }
+
+    /// An error is kept until [`Self::finish`]: the caller has no time for it.
+    #[inline(always)]
+    fn word(&mut self, word: u32) {
+        self.words += 1;
+        if let Err(error) = self.file.write_all(&word.to_le_bytes()) {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Writes the blocks, by number, and everything else.
+    ///
+    /// # Errors
+    ///
+    /// The system's, also of writes before.
+    pub fn finish(mut self, blocks: impl Iterator<Item = Block>, facts: &Facts) -> io::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let file = &mut self.file;
+        let mut count = 0_u64;
+        for block in blocks {
+            count += 1;
+            file.write_all(&block.start.to_le_bytes())?;
+            file.write_all(&block.target.to_le_bytes())?;
+            file.write_all(&block.bytes.to_le_bytes())?;
+            file.write_all(&block.last_offset.to_le_bytes())?;
+            file.write_all(&[block.kind as u8, u8::from(block.kernel), 0, 0])?;
+        }
+        file.write_all(facts.tag.as_bytes())?;
+        for figure in facts.counters.iter().flat_map(|one| one.figures()) {
+            file.write_all(&figure.to_le_bytes())?;
+        }
+        file.write_all(facts.cpu.as_bytes())?;
+        let lengths = [facts.tag.len() as u64, facts.cpu.len() as u64];
+        for number in [self.words, count].into_iter().chain(lengths) {
+            file.write_all(&number.to_le_bytes())?;
+        }
+        file.write_all(END)?;
+        file.flush()?;
+        fs::rename(&self.part, &self.path)
+    }
+}

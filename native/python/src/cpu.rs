@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! CPU models.
+
+use std::path::PathBuf;
+
+use kernsmith_profile::frontend::{CacheGeometry, CpuModel, TlbGeometry};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Reads and checks a CPU model file.
+///
+/// Returns its name, description, line and page size, and the size of each structure. Raises
+/// `ValueError` with one sentence that names the file, the key, and what is allowed.
+#[pyfunction]
+pub fn cpu_model_check<'py>(python: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    let model = CpuModel::load(&path).map_err(PyValueError::new_err)?;
+    let found = PyDict::new(python);
+    found.set_item("name", &model.name)?;
+    found.set_item("description", &model.description)?;
+    found.set_item("line_bytes", model.line_bytes)?;
+    found.set_item("page_bytes", model.page_bytes)?;
+    found.set_item("width", model.width)?;
+    for (name, cache) in [("l1i", &model.l1i), ("l2", &model.l2)] {
+        found.set_item(name, describe_cache(python, cache)?)?;
+    }
+    for (name, tlb) in [("itlb", &model.itlb), ("stlb", &model.stlb)] {
+        found.set_item(name, describe_tlb(python, tlb)?)?;
+    }
+    Ok(found)
+}
+
+fn describe_cache<'py>(python: Python<'py>, cache: &CacheGeometry) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(python);
+    found.set_item("bytes", cache.bytes)?;
+    found.set_item("ways", cache.ways)?;
+    found.set_item("miss_cycles", cache.miss_cycles)?;
+    Ok(found)
+}
+
+fn describe_tlb<'py>(python: Python<'py>, tlb: &TlbGeometry) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(python);
+    found.set_item("entries", tlb.entries)?;
+    found.set_item("ways", tlb.ways)?;
+    found.set_item("miss_cycles", tlb.miss_cycles)?;
+    Ok(found)
+}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The text of a kernel as the linker has laid it out, from the linker's map.
+
+The format is that of `ld.lld -Map` (`lld/ELF/MapFile.cpp`): columns VMA, LMA, size and alignment
+in hexadecimal (the alignment in decimal), then an output section without indentation, an input
+section `FILE:(NAME)` or an assignment of the linker script with 8 spaces of it, a symbol with 16.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernsmith.errors import UserError
+
+_LINE = re.compile(r"^ *([0-9a-f]+) +([0-9a-f]+) +([0-9a-f]+) +(\d+) ( *)(.*)$")
+_INPUT = re.compile(r"^.*:\(([^()]*)\)$")
+_ALIGN = re.compile(r"^\. = ALIGN\((.*)\)$")
+_LARGEST = 1 << 32
+_TEXT = ".text"
+
+# Patterns of the kernel's linker script that follow each other without a symbol between them
+# (`include/asm-generic/vmlinux.lds.h`, TEXT_TEXT): the names that each of them takes in.
+_PATTERNS = (
+    ("noinstr", re.compile(r"^\.noinstr\.text")),
+    ("cpuidle", re.compile(r"^\.cpuidle\.text")),
+    ("ref", re.compile(r"^\.ref\.text")),
+    ("asan", re.compile(r"^\.text\.(asan|tsan)\.")),
+    ("unknown", re.compile(r"^\.text\.unknown(\.|$)")),
+    ("split", re.compile(r"^\.text\.split(\.|$)")),
+    ("unlikely", re.compile(r"^\.text\.unlikely(\.|$)")),
+    ("hot", re.compile(r"^\.text\.hot(\.|$)")),
+    ("main", re.compile(r"^\.text(\.|$)")),
+)
+
+
+@dataclass(frozen=True)
+class InputSection:
+    """One input section: address, size and alignment in bytes, and the symbols in it."""
+
+    name: str
+    start: int
+    size: int
+    align: int
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """The output section `.text`.
+
+    steps: what the linker script says, in its order: an alignment in bytes, or the numbers (of
+        `sections`) of a group, which an order sorts among themselves.
+    """
+
+    start: int
+    sections: tuple[InputSection, ...]
+    steps: tuple[int | tuple[int, ...], ...]
+    _by_symbol: dict[str, tuple[int, ...]] = field(repr=False)
+
+    def numbers(self, order: Iterable[str]) -> list[int]:
+        """The sections that an order of symbols names, in that order; each once.
+
+        As the linker does it: a name that several sections define (static functions of the same
+        name) moves all of them; a section with several named symbols goes by the first.
+        """
+        found: dict[int, None] = {}
+        for symbol in order:
+            for number in self._by_symbol.get(symbol, ()):
+                found.setdefault(number)
+        return list(found)
+
+    def knows(self, symbol: str) -> bool:
+        """Whether a section defines it."""
+        return symbol in self._by_symbol
+
+
+def read_link_map(path: Path) -> Text:
+    """The `.text` of a linker's map.
+
+    Raises:
+        UserError: not such a map, or one without text.
+    """
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            return _Reader().read(lines)
+    except OSError as error:
+        raise UserError(f"cannot read the linker's map {path}: {error.strerror}") from None
+    except _NotAMap as error:
+        raise UserError(f"{path} is no map of ld.lld's: {error}") from None
+
+
+class _NotAMap(Exception):
+    pass
+
+
+class _Reader:
+    """Goes through a map once."""
+
+    def __init__(self) -> None:
+        self.start = -1
+        self.sections: list[InputSection] = []
+        self.steps: list[int | tuple[int, ...]] = []
+        self._group: list[int] = []
+        self._pattern = ""
+        self._open: tuple[str, int, int, int] | None = None
+        self._symbols: list[str] = []
+
+    def read(self, lines: Iterable[str]) -> Text:
+        for address, size, align, indent, what in _text_lines(lines):
+            if indent == 0:
+                self.start = address
+            elif indent == 8 and (section := _INPUT.match(what)):
+                self._section(section[1], address, size, align)
+            elif indent == 8:
+                self._assignment(what)
+            elif what and self._open:
+                self._symbols.append(what)
+        self._end_group()
+        if not self.sections:
+            raise _NotAMap("it shows no .text")
+        return Text(self.start, tuple(self.sections), tuple(self.steps), _index(self.sections))
+
+    def _section(self, name: str, address: int, size: int, align: int) -> None:
+        self._end_section()
+        pattern = next((word for word, names in _PATTERNS if names.match(name)), name)
+        if pattern != self._pattern:
+            self._end_group()
+            self._pattern = pattern
+        self._open = (name, address, size, align)
+
+    def _assignment(self, what: str) -> None:
+        self._end_group()
+        if found := _ALIGN.match(what):
+            self.steps.append(_value(found[1]))
+
+    def _end_section(self) -> None:
+        if self._open is None:
+            return
+        self._group.append(len(self.sections))
+        self.sections.append(InputSection(*self._open, tuple(self._symbols)))
+        self._open = None
+        self._symbols = []
+
+    def _end_group(self) -> None:
+        self._end_section()
+        if self._group:
+            self.steps.append(tuple(self._group))
+        self._group = []
+        self._pattern = ""
+
+
+def _text_lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]]:
+    """(address, size, alignment, indentation, content) of the lines of `.text`."""
+    inside = False
+    for line in lines:
+        found = _LINE.match(line.rstrip("\n"))
+        if found is None:
+            continue
+        indent, what = len(found[5]), found[6]
+        if indent == 0:
+            if inside:
+                return
+            inside = what == _TEXT
+        if inside:
+            yield int(found[1], 16), int(found[3], 16), int(found[4]), indent, what
+
+
+def _value(expression: str) -> int:
+    """Of a constant expression of the linker script: `16`, `((1) << 12)`."""
+    try:
+        value = _computed(ast.parse(expression, mode="eval").body)
+    except SyntaxError:
+        value = 0
+    if value <= 0 or value & (value - 1):
+        raise _NotAMap(f"its alignment {expression!r} is no power of two")
+    return value
+
+
+def _computed(node: ast.expr) -> int:
+    match node:
+        case ast.Constant(value=int(value)) if value < _LARGEST:
+            return value
+        case ast.BinOp(left, ast.LShift(), right) if (by := _computed(right)) < 64:
+            return _computed(left) << by
+        case ast.BinOp(left, ast.Mult(), right):
+            return _computed(left) * _computed(right)
+    return 0
+
+
+def _index(sections: Iterable[InputSection]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for number, section in enumerate(sections):
+        for symbol in section.symbols:
+            found.setdefault(symbol, []).append(number)
+    return {symbol: tuple(numbers) for symbol, numbers in found.items()}
