@@ -1,6 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
 def version() -> str: ...
 def cpu_model_check(path: str | PathLike[str]) -> dict[str, Any]: ...
+
+class LayoutLab:
+    def __init__(
+        self,
+        start: int,
+        sections: list[tuple[int, int, int]],
+        steps: list[int | list[int]],
+    ) -> None: ...
+    def place(self, order: list[int]) -> list[int]: ...
+    def add_trace(self, path: str | PathLike[str]) -> dict[str, Any]: ...
+    def touched(self) -> list[int]: ...
+    def order(
+        self, algorithm: str, movable: list[int], traces: list[int], page_bytes: int
+    ) -> list[int]: ...
+    def calls(self, movable: list[int], traces: list[int]) -> list[tuple[int, int, float]]: ...
+    def search(
+        self,
+        order: list[int],
+        cpu: str | PathLike[str],
+        traces: list[int],
+        *,
+        evaluations: int,
+        seed: int,
+        threads: int,
+        every: int,
+        progress: Callable[[int, float], None],
+    ) -> list[int]: ...
+    def cost(
+        self,
+        orders: list[list[int]],
+        cpu: str | PathLike[str],
+        *,
+        threads: int = 1,
+        every: int = 1,
+    ) -> list[list[dict[str, float]]]: ...

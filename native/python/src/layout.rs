@@ -2,11 +2,12 @@
 //! Traces of one kernel, and what they cost in other layouts.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use kernsmith_profile::frontend::{Counters, CpuModel};
-use kernsmith_profile::layout::{Replay, Section, Step, Text};
+use kernsmith_profile::layout::{
+    Algorithm, Graph, Replay, Search, Section, Step, Text, in_parallel, search,
+};
 use kernsmith_profile::trace::Trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -27,7 +28,7 @@ enum StepArgument {
 #[pyclass(frozen)]
 pub struct LayoutLab {
     text: Text,
-    replays: Mutex<Vec<std::sync::Arc<Replay>>>,
+    replays: Mutex<Vec<Arc<Replay>>>,
 }
 
 #[pymethods]
@@ -73,26 +74,128 @@ impl LayoutLab {
         Ok(facts)
     }
 
+    /// Bytes of kernel code that each trace executes.
+    fn touched(&self) -> Vec<u64> {
+        let replays = lock(&self.replays);
+        replays.iter().map(|replay| replay.touched()).collect()
+    }
+
+    /// The order of the sections in `movable` that an algorithm makes from some traces (by
+    /// number). Sections that were not executed are left out.
+    fn order(
+        &self,
+        python: Python<'_>,
+        algorithm: &str,
+        movable: Vec<u32>,
+        traces: Vec<usize>,
+        page_bytes: u64,
+    ) -> PyResult<Vec<u32>> {
+        let known = Algorithm::ALL.iter().find(|(name, _)| *name == algorithm);
+        let Some((_, algorithm)) = known else {
+            return Err(PyValueError::new_err(format!(
+                "there is no algorithm {algorithm:?}: allowed are {}",
+                Algorithm::ALL.map(|(name, _)| name).join(", ")
+            )));
+        };
+        let replays = self.chosen(&traces)?;
+        Ok(python.detach(|| {
+            let replays: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
+            let graph = Graph::new(&self.text, &replays, &movable);
+            algorithm.order(&graph, page_bytes)
+        }))
+    }
+
+    /// Calls between the sections in `movable` in some traces: (caller, callee, weight), where
+    /// the weights are shares of the executed blocks.
+    fn calls(
+        &self,
+        python: Python<'_>,
+        movable: Vec<u32>,
+        traces: Vec<usize>,
+    ) -> PyResult<Vec<(u32, u32, f64)>> {
+        let replays = self.chosen(&traces)?;
+        Ok(python.detach(|| {
+            let replays: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
+            let graph = Graph::new(&self.text, &replays, &movable);
+            let section = |node: usize| graph.nodes[node].section;
+            let calls = graph.calls.iter();
+            calls
+                .map(|call| (section(call.from), section(call.to), call.weight))
+                .collect()
+        }))
+    }
+
+    /// Improves an order by a local search on some traces (by number): see `Search` in the crate.
+    ///
+    /// progress: called with the orders tried so far and the cost relative to the beginning's.
+    #[pyo3(signature = (order, cpu, traces, *, evaluations, seed, threads, every, progress))]
+    #[allow(clippy::too_many_arguments)]
+    fn search(
+        &self,
+        python: Python<'_>,
+        order: Vec<u32>,
+        cpu: PathBuf,
+        traces: Vec<usize>,
+        evaluations: usize,
+        seed: u64,
+        threads: usize,
+        every: usize,
+        progress: Py<PyAny>,
+    ) -> PyResult<Vec<u32>> {
+        let model = load_model(&cpu)?;
+        let replays = self.chosen(&traces)?;
+        let settings = Search {
+            evaluations,
+            seed,
+            threads,
+            every,
+        };
+        let mut failed = Ok(());
+        let found = python.detach(|| {
+            let mut told = |tried: usize, cost: f64| {
+                failed = Python::attach(|python| {
+                    python.check_signals()?;
+                    progress.call1(python, (tried, cost)).map(drop)
+                });
+                failed.is_ok()
+            };
+            search(&self.text, &replays, &model, order, settings, &mut told)
+        });
+        failed.map(|()| found)
+    }
+
     /// What kernel mode costs in each trace, for each order: a list for each order of one
     /// dictionary for each trace, in the order in which they were added.
     ///
-    /// cpu: the path of a CPU model. threads: how many orders are evaluated at once.
+    /// cpu: the path of a CPU model. threads: how many are used. every: replay only one of so
+    /// many windows of each trace; the counts are those of these windows.
+    #[pyo3(signature = (orders, cpu, *, threads = 1, every = 1))]
     fn cost<'py>(
         &self,
         python: Python<'py>,
         orders: Vec<Vec<u32>>,
         cpu: PathBuf,
         threads: usize,
+        every: usize,
     ) -> PyResult<Vec<Vec<Bound<'py, PyDict>>>> {
         let model = load_model(&cpu)?;
         let replays = lock(&self.replays).clone();
         let costs = python.detach(|| {
-            in_parallel(threads, orders.len(), |number| {
-                let starts = self.text.place(&orders[number]);
-                let cost =
-                    |replay: &std::sync::Arc<Replay>| replay.cost(&self.text, &starts, &model)[1];
-                replays.iter().map(cost).collect::<Vec<_>>()
-            })
+            let layouts: Vec<_> = orders.iter().map(|order| self.text.place(order)).collect();
+            let batches: Vec<_> = layouts.chunks(BATCH).collect();
+            let count = batches.len() * replays.len();
+            let done = in_parallel(threads, count, |number| {
+                let batch = batches[number / replays.len()];
+                replays[number % replays.len()].cost(&self.text, batch, &model, every)
+            });
+            let mut costs = vec![Vec::new(); layouts.len()];
+            for (number, batch) in done.into_iter().enumerate() {
+                let first = number / replays.len() * BATCH;
+                for (place, counters) in batch.into_iter().enumerate() {
+                    costs[first + place].push(counters[1]);
+                }
+            }
+            costs
         });
         let told = |counters: Vec<Counters>| {
             let one = |counters| dictionary(python, counters, Some(&model));
@@ -102,6 +205,19 @@ impl LayoutLab {
     }
 }
 
+impl LayoutLab {
+    fn chosen(&self, traces: &[usize]) -> PyResult<Vec<Arc<Replay>>> {
+        let replays = lock(&self.replays);
+        let chosen = traces.iter().map(|number| replays.get(*number).cloned());
+        chosen
+            .collect::<Option<_>>()
+            .ok_or_else(|| PyValueError::new_err("there is no trace of this number"))
+    }
+}
+
+/// Layouts that are replayed together, so that a trace is decoded once for all of them.
+const BATCH: usize = 8;
+
 fn load_model(path: &Path) -> PyResult<CpuModel> {
     CpuModel::load(path).map_err(PyValueError::new_err)
 }
@@ -110,31 +226,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// `work(0)`, `work(1)` …, each by one of some threads; the results in this order.
-fn in_parallel<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, count.max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(result) = results.get(number) else {
-                        break;
-                    };
-                    *lock(result) = Some(work(number));
-                }
-            });
-        }
-    });
-    let taken = results.into_iter().map(|result| {
-        result
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    });
-    taken.flatten().collect()
 }
 
 fn dictionary<'py>(

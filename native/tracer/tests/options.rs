@@ -36,7 +36,7 @@ fn errors_say_which_argument() {
     );
     assert_eq!(
         error(&["cpus=a"]),
-        "argument \"cpus\" is not one of cpu, out, profile, user, exact"
+        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, user, exact"
     );
 }
 

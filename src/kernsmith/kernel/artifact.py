@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernsmith import paths
+from kernsmith.errors import UserError
+
 PROVENANCE_VERSION = 1
 
 
@@ -71,3 +74,28 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def named_kernel(word: str) -> Kernel:
+    """A built kernel, by its folder, by a file in it (`vmlinux`), or by the beginning of its key.
+
+    Raises:
+        UserError: there is no such kernel, or the beginning fits several.
+    """
+    path = Path(word).expanduser()
+    for folder in (path, path.parent):
+        if path.exists() and (kernel := load_kernel(folder.absolute())):
+            return kernel
+    store = paths.kernels()
+    found = [k for f in sorted(store.glob(f"{word[:20]}*")) if (k := load_kernel(f))]
+    fitting = [kernel for kernel in found if kernel.key.startswith(word)] if word else []
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise UserError(
+            f"{word!r} is the beginning of {len(fitting)} kernels' keys: give more of it"
+        )
+    raise UserError(
+        f"{word!r} is no built kernel: give its vmlinux (kernsmith optimize prints the path), its "
+        "folder, or the beginning of its key"
+    )

@@ -27,6 +27,8 @@ from kernsmith.study.variant import Variant, digest_of
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
 RECIPE = 1
 BUILD_SECONDS = 4 * 3600.0
+# In millionths of all executed blocks.
+HOT_CUTOFF = 900_000
 _COMPILED = re.compile(r"^  (CC|AS)\s")
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
@@ -78,11 +80,19 @@ class Recipe:
 
         In an exact profile a function without counts was not executed, which clang must not
         conclude from samples: such functions are cold, and what was executed lies close together.
+
+        Of what was executed, the functions with the blocks that make up 90 % of the execution go
+        to `.text.hot`; clang's own 99 % takes in nearly all of an exact profile, and then a
+        workload finds its own functions spread over the code of all the others.
         """
         if self.profile is None:
             return ()
         accurate = ("-fprofile-sample-accurate",) if self.exact else ()
-        return (*accurate, "-mllvm", "-enable-ext-tsp-block-placement=true")
+        return (
+            *accurate,
+            *("-mllvm", "-enable-ext-tsp-block-placement=true"),
+            *("-mllvm", f"-profile-summary-cutoff-hot={HOT_CUTOFF}"),
+        )
 
     @property
     def key(self) -> str:
@@ -318,6 +328,13 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     return Kernel(recipe.key, folder, provenance)
 
 
+def read_build_id(readelf: str, image: Path) -> str:
+    """The build id of an ELF image in hexadecimal; empty when it has none."""
+    notes = process.run([readelf, "--notes", image], log=None, timeout=60).output
+    found = re.search(r"Build ID: ([0-9a-f]+)", notes)
+    return found[1] if found else ""
+
+
 def _place(built: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     try:
@@ -328,10 +345,6 @@ def _place(built: Path, target: Path) -> None:
 
 def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
     source, toolchain = recipe.source, recipe.toolchain
-    notes = process.run(
-        [toolchain.tool("llvm-readelf"), "--notes", folder / "vmlinux"], log=None, timeout=60
-    ).output
-    found = re.search(r"Build ID: ([0-9a-f]+)", notes)
     return {
         "version": PROVENANCE_VERSION,
         "kernsmith": __version__,
@@ -345,7 +358,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "config_sha256": file_digest(folder / "config"),
         "profile_sha256": file_digest(recipe.profile) if recipe.profile else None,
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
-        "build_id": found[1] if found else "",
+        "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),
         "objects": sum(map(_compiled_in, folder.glob("build*.log"))),
         "resumed": len(list(folder.glob("build.*.log"))),
         "seconds": round(seconds, 3),

@@ -9,6 +9,7 @@ its own that refers to kbuild's output by symbolic links.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -88,6 +89,62 @@ def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return image
+
+
+def link_map(kernel: Kernel) -> Path:
+    """The linker's map of the default layout; made by linking it once more.
+
+    Raises:
+        LinkFailed: the linker ended with an error.
+        UserError: the same objects do not give the same kernel again.
+    """
+    path = kernel.folder / "link.map"
+    with locked(kernel.folder / ".link.map.lock"):
+        if path.exists():
+            return path
+        work = kernel.folder / ".link.map.work"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        try:
+            _mirror(kernel.output, work)
+            _link(kernel, work, f"-Map={work / 'map'}")
+            if (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
+                raise UserError(f"linking {kernel.folder} again gives another kernel")
+            (work / "map").rename(path)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return path
+
+
+def linkers_own_order(kernel: Kernel, calls: str, algorithm: str) -> Path:
+    """The linker's map of the layout that `ld.lld` makes of a call graph.
+
+    calls: lines of caller, callee and weight, as `--call-graph-ordering-file` takes them.
+    algorithm: of `--call-graph-profile-sort`: `hfsort` or `cdsort`.
+
+    Raises:
+        LinkFailed: the linker ended with an error.
+    """
+    content = hashlib.sha256(f"{algorithm}\n{calls}".encode()).hexdigest()[:12]
+    path = kernel.folder / _LAYOUTS / f"lld-{algorithm}-{content}.map"
+    with locked(path.with_name(f".{path.name}.lock")):
+        if path.exists():
+            return path
+        work = path.with_name(f".{path.name}.work")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        try:
+            _mirror(kernel.output, work)
+            (work / "calls").write_text(calls)
+            flags = [
+                f"--call-graph-ordering-file={work / 'calls'}",
+                f"--call-graph-profile-sort={algorithm}",
+            ]
+            _link(kernel, work, *flags, f"-Map={work / 'map'}")
+            (work / "map").rename(path)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return path
 
 
 def _mirror(output: Path, work: Path) -> None:

@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Make function orders."""
+"""Make, evaluate and optimise function orders."""
 
-from kernsmith.layout.order import layout_name, make_order, random_order
+from kernsmith.layout.evaluate import ALGORITHMS, Costs, Evaluator
+from kernsmith.layout.linkmap import Text, read_link_map
+from kernsmith.layout.order import OrderFile, layout_name, make_order, random_order, read_order
 
-__all__ = ["layout_name", "make_order", "random_order"]
+__all__ = [
+    "ALGORITHMS",
+    "Costs",
+    "Evaluator",
+    "OrderFile",
+    "Text",
+    "layout_name",
+    "make_order",
+    "random_order",
+    "read_link_map",
+    "read_order",
+]

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import UserError
 from kernsmith.study.plan import Layout
+
+_SHOWN = 5
 
 
 def random_order(functions: Iterable[str], seed: str) -> list[str]:
@@ -33,13 +37,64 @@ def make_order(layout: Layout, functions: Iterable[str]) -> list[str]:
     """
     if layout.kind == "random":
         return random_order(functions, layout.argument)
+    return list(read_order(Path(layout.argument), functions).symbols)
+
+
+@dataclass(frozen=True)
+class OrderFile:
+    """What an order file says to one kernel.
+
+    symbols: functions of the kernel, first to last, each once.
+    unknown: names that the kernel has not got. repeated: names that came again.
+    """
+
+    symbols: tuple[str, ...]
+    unknown: tuple[str, ...]
+    repeated: tuple[str, ...]
+
+    @property
+    def remark(self) -> str:
+        """What was ignored, in one sentence; empty when nothing was."""
+        parts = [
+            f"{len(names)} {what} ({', '.join(names[:_SHOWN])}{', …' * (len(names) > _SHOWN)})"
+            for what, names in (("unknown", self.unknown), ("repeated", self.repeated))
+            if names
+        ]
+        return f"ignored in the order: {' and '.join(parts)}" if parts else ""
+
+
+def read_order(path: Path, functions: Iterable[str], *, strict: bool = False) -> OrderFile:
+    """Read an order file: one symbol a line; empty lines and those that begin with # are skipped.
+
+    strict: refuse what would be ignored.
+
+    Raises:
+        UserError: a file that cannot be read, that names no function of the kernel, of which most
+            names are another kernel's, or, when strict, one with unknown or repeated symbols.
+    """
     try:
-        lines = Path(layout.argument).read_text(encoding="utf-8").split()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the order file {layout.argument}: {error}") from None
-    if not set(lines) & set(functions):
-        raise UserError(f"the order file {layout.argument} names no function of this kernel")
-    return lines
+        raise UserError(f"cannot read the order file {path}: {error}") from None
+    names = [name for line in lines if (name := line.strip()) and not name.startswith("#")]
+    known = set(functions)
+    counted = Counter(names)
+    unknown = tuple(name for name in counted if name not in known)
+    order = OrderFile(
+        symbols=tuple(name for name in counted if name in known),
+        unknown=unknown,
+        repeated=tuple(name for name, count in counted.items() if count > 1),
+    )
+    if not order.symbols:
+        raise UserError(f"the order file {path} names no function of this kernel")
+    if len(unknown) > len(order.symbols):
+        raise UserError(
+            f"the order file {path} is for another kernel: {len(unknown)} of its {len(counted)} "
+            f"names are no functions of this one ({', '.join(unknown[:_SHOWN])}, …)"
+        )
+    if strict and order.remark:
+        raise UserError(f"{path}: {order.remark.replace('ignored', 'refused')}")
+    return order
 
 
 def layout_name(layout: Layout, order: list[str]) -> str:

@@ -21,12 +21,15 @@ class Boot:
     """One boot: an image, one workload, and a folder for what comes out.
 
     profile: also write the exact branch counts (only where `Machine.profiles`).
+    trace: also write the sequence of executed blocks, with this word in it that says of what it
+        is; empty writes none (only where `Machine.profiles`).
     """
 
     image: Path
     workload: Workload
     folder: Path
     profile: bool = False
+    trace: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Outcome:
     metrics: the region of interest in figures, each with its unit.
     console: the file with all that the guest printed.
     counts: branch counts, when they were asked for.
+    trace: the executed blocks, when they were asked for.
     """
 
     status: str
@@ -48,6 +52,7 @@ class Outcome:
     wall_seconds: float
     command: tuple[str, ...]
     counts: Path | None = None
+    trace: Path | None = None
 
     @property
     def ok(self) -> bool:
@@ -60,7 +65,7 @@ class Machine(Protocol):
 
     exact: repeated runs give equal metrics, so one replicate says it all and an earlier run of
         the same trial may be taken over from the ledger.
-    profiles: it can write exact branch counts.
+    profiles: it can write exact branch counts and traces.
     """
 
     name: str

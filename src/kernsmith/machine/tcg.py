@@ -54,7 +54,7 @@ class Tcg:
     def fingerprint(self) -> Mapping[str, Any]:
         """CPU model, tracer, guest, QEMU version and command line: metrics depend on all."""
         nowhere = Boot(Path("vmlinux"), Workload("", (), "", 0, 0, ()), Path())
-        command = self.command(nowhere, Path("initramfs"), Path("counters"), None)
+        command = self.command(nowhere, Path("initramfs"), {})
         return {
             "qemu": self._qemu_version,
             "tracer": self._tracer.stem,
@@ -93,10 +93,12 @@ class Tcg:
         initramfs.write_bytes(build_initramfs(guest_program()))
         counters = boot.folder / "counters.json"
         counts = boot.folder / "branches.counts" if boot.profile else None
-        for old in (counters, counts):
-            if old:
-                old.unlink(missing_ok=True)
-        command = self.command(boot, initramfs, counters, counts)
+        trace = boot.folder / "blocks.trace" if boot.trace else None
+        written = {"out": counters, "profile": counts, "trace": trace}
+        files = {option: path for option, path in written.items() if path}
+        for path in files.values():
+            path.unlink(missing_ok=True)
+        command = self.command(boot, initramfs, files)
         console = boot.folder / "console.log"
         hung, seconds, failure = False, self.boot_seconds, ""
         try:
@@ -110,8 +112,8 @@ class Tcg:
         finally:
             initramfs.unlink(missing_ok=True)
         status, reason, metrics = self._judge(boot, console, counters, hung, failure)
-        written = counts if counts and counts.exists() else None
-        return Outcome(status, reason, metrics, console, seconds, tuple(command), written)
+        counts, trace = (path if path and path.exists() else None for path in (counts, trace))
+        return Outcome(status, reason, metrics, console, seconds, tuple(command), counts, trace)
 
     def _judge(
         self, boot: Boot, console: Path, counters: Path, hung: bool, failure: str
@@ -129,11 +131,11 @@ class Tcg:
         figures = counted | said.metrics
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
-    def command(
-        self, boot: Boot, initramfs: Path, counters: Path, counts: Path | None
-    ) -> list[str]:
-        """QEMU's command line for one boot."""
-        options = {"cpu": self.cpu, "out": counters} | ({"profile": counts} if counts else {})
+    def command(self, boot: Boot, initramfs: Path, files: Mapping[str, Path]) -> list[str]:
+        """QEMU's command line for one boot. files: the tracer's options that name its outputs."""
+        options: dict[str, object] = {"cpu": self.cpu, **files}
+        if boot.trace:
+            options["tag"] = boot.trace
         # QEMU takes a comma in a value when it is doubled.
         words = [str(self._tracer), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in words)

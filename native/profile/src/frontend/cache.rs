@@ -49,12 +49,19 @@ impl InstructionCaches {
         }
         while line <= end {
             counters.l1i_accesses += 1;
-            if self.l1i.lookup(line).is_none() {
-                self.miss(line, counters);
-            }
+            self.enter(line, counters);
             line += 1;
         }
         self.current = end;
+    }
+
+    /// Fetches one line, which is not the one fetched last, and counts misses. `line` is an
+    /// address divided by the size of a line.
+    #[inline(always)]
+    pub fn enter(&mut self, line: u64, counters: &mut Counters) {
+        if self.l1i.lookup(line).is_none() {
+            self.miss(line, counters);
+        }
     }
 
     #[inline(never)]

@@ -16,6 +16,7 @@ mod recency;
 mod set_associative;
 mod tlb;
 
+pub use btb::ReturnStack;
 pub use cache::InstructionCaches;
 pub use counters::Counters;
 pub use fields::ModelError;

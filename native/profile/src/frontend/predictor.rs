@@ -58,7 +58,7 @@ impl Predictor {
         Self {
             kind: geometry.kind,
             by_history: vec![WEAKLY_NOT_TAKEN; size / 4],
-            by_address: vec![WEAKLY_NOT_TAKEN; address_tables],
+            by_address: vec![WEAKLY_NOT_TAKEN & 15; address_tables],
             table_mask: size as u64 - 1,
             history_mask: (1 << geometry.history_bits) - 1,
             history: 0,
@@ -71,45 +71,62 @@ impl Predictor {
     /// Predicts `branch`, compares, learns, and counts.
     #[inline(always)]
     pub fn resolve(&mut self, branch: Branch, counters: &mut Counters) {
-        let (pc, target, predicted) = match branch {
+        match branch {
             Branch::Conditional { pc, target, taken } => {
-                let predicted = self.predict_and_learn(pc, taken);
+                let correct = self.direction(pc, taken);
                 counters.conditional_branches += 1;
-                counters.branch_mispredictions += u64::from(predicted != taken);
-                if !taken {
-                    return;
+                counters.branch_mispredictions += u64::from(!correct);
+                if taken {
+                    counters.taken_branches += 1;
+                    let known = self.direct(pc, target);
+                    counters.btb_misses += u64::from(!known && correct);
                 }
-                (pc, target, predicted)
             }
-            Branch::Jump { pc, target } => (pc, target, true),
+            Branch::Jump { pc, target } => {
+                counters.taken_branches += 1;
+                counters.btb_misses += u64::from(!self.direct(pc, target));
+            }
             Branch::Call { pc, target, next } => {
                 self.returns.push(next);
-                (pc, target, true)
+                counters.taken_branches += 1;
+                counters.btb_misses += u64::from(!self.direct(pc, target));
             }
             Branch::Return { target } => {
                 counters.taken_branches += 1;
                 let known = self.returns.pop() == Some(target);
                 counters.indirect_mispredictions += u64::from(!known);
-                return;
             }
-            Branch::IndirectJump { pc, target } => return self.indirect(pc, target, counters),
+            Branch::IndirectJump { pc, target } => {
+                counters.taken_branches += 1;
+                counters.indirect_mispredictions += u64::from(!self.indirect(pc, target));
+            }
             Branch::IndirectCall { pc, target, next } => {
                 self.returns.push(next);
-                return self.indirect(pc, target, counters);
+                counters.taken_branches += 1;
+                counters.indirect_mispredictions += u64::from(!self.indirect(pc, target));
             }
-        };
-        counters.taken_branches += 1;
-        let known = self.targets.direct(pc, target);
-        counters.btb_misses += u64::from(!known && predicted);
+        }
     }
 
+    /// A conditional branch; returns whether its direction was predicted.
+    #[inline(always)]
+    pub fn direction(&mut self, pc: u64, taken: bool) -> bool {
+        self.predict_and_learn(pc, taken)
+    }
+
+    /// A direct branch that is taken; returns whether the branch target buffer knew it.
+    #[inline(always)]
+    pub fn direct(&mut self, pc: u64, target: u64) -> bool {
+        self.targets.direct(pc, target)
+    }
+
+    /// An indirect jump or call; returns whether its target was predicted.
     #[inline(never)]
-    fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) {
-        counters.taken_branches += 1;
-        counters.indirect_mispredictions += u64::from(!self.targets.indirect(pc, target));
+    pub fn indirect(&mut self, pc: u64, target: u64) -> bool {
+        self.targets.indirect(pc, target)
     }
 
-    /// The predicted direction; the tables and the history learn the real one.
+    /// Whether the direction was predicted; the tables and the history learn the real one.
     #[inline(always)]
     fn predict_and_learn(&mut self, pc: u64, taken: bool) -> bool {
         let address = pc >> self.pc_shift;
@@ -119,27 +136,45 @@ impl Predictor {
         let counter = *byte >> shift & 3;
         *byte ^= (counter ^ step(counter, taken)) << shift;
         self.history = ((self.history << 1) | u64::from(taken)) & self.history_mask;
-        let global = counter >= 2;
+        let global = counter >> 1;
         if self.kind == PredictorKind::Gshare {
-            return global;
+            return global == u8::from(taken);
         }
         let byte = &mut self.by_address[(address & self.table_mask) as usize];
-        let (direction, choice) = (*byte & 3, *byte >> 2 & 3);
+        let learnt = LEARNT[usize::from(*byte << 2 | global << 1 | u8::from(taken))];
+        *byte = learnt & 15;
+        learnt >> 4 == 1
+    }
+}
+
+/// For each byte of `by_address`, direction by history and outcome — bits 2 to 5, 1 and 0 of the
+/// index — the byte's next value, and in bit 4 whether the outcome was predicted. Outcomes are
+/// unpredictable, so there is no branch.
+static LEARNT: [u8; 64] = learnt();
+
+const fn learnt() -> [u8; 64] {
+    let mut table = [0; 64];
+    let mut index = 0;
+    while index < 64 {
+        let (direction, choice) = (index as u8 >> 2 & 3, index as u8 >> 4 & 3);
+        let (global, taken) = (index & 2 != 0, index & 1 != 0);
         let local = direction >= 2;
-        let learnt = if global == local {
+        let next = if global == local {
             choice
         } else {
             step(choice, global == taken)
         };
-        *byte = step(direction, taken) | learnt << 2;
-        if choice >= 2 { global } else { local }
+        let predicted = if choice >= 2 { global } else { local };
+        table[index] = step(direction, taken) | next << 2 | ((predicted == taken) as u8) << 4;
+        index += 1;
     }
+    table
 }
 
 /// A two-bit saturating counter, one step towards 3 or 0.
 #[inline(always)]
-fn step(counter: u8, up: bool) -> u8 {
-    (STEP >> (4 * counter + 2 * u8::from(up))) as u8 & 3
+const fn step(counter: u8, up: bool) -> u8 {
+    (STEP >> (4 * counter + 2 * up as u8)) as u8 & 3
 }
 
 #[cfg(test)]

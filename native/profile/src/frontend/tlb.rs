@@ -34,20 +34,27 @@ impl InstructionTlbs {
     pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {
         let (page, end) = (start >> self.page_shift, last >> self.page_shift);
         if page != self.current || end != self.current {
-            self.enter(page, end, counters);
+            self.enter_all(page, end, counters);
         }
     }
 
     /// Translates the pages `page..=end`, unless it is the page translated last.
     #[inline(never)]
-    fn enter(&mut self, page: u64, end: u64, counters: &mut Counters) {
+    fn enter_all(&mut self, page: u64, end: u64, counters: &mut Counters) {
         let first = if page == self.current { page + 1 } else { page };
         for page in first..=end {
-            if !self.itlb.access(page) {
-                counters.itlb_misses += 1;
-                counters.stlb_misses += u64::from(!self.stlb.access(page));
-            }
+            self.enter(page, counters);
         }
         self.current = end;
+    }
+
+    /// Translates one page, which is not the one translated last. `page` is an address divided by
+    /// the size of a page.
+    #[inline(always)]
+    pub fn enter(&mut self, page: u64, counters: &mut Counters) {
+        if !self.itlb.access(page) {
+            counters.itlb_misses += 1;
+            counters.stlb_misses += u64::from(!self.stlb.access(page));
+        }
     }
 }

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Orders of functions: where the linker puts them ([`Text`]) and what a trace costs there
-//! ([`Replay`]).
+//! Orders of functions: where the linker puts them ([`Text`]), what a trace costs there
+//! ([`Replay`]), and which order is a good one ([`Algorithm`], [`search`]).
 
+mod chains;
+mod decode;
+mod graph;
+mod orders;
+mod parallel;
 mod replay;
+mod search;
 mod text;
 
+pub use graph::Graph;
+pub use orders::Algorithm;
+pub use parallel::in_parallel;
 pub use replay::Replay;
+pub use search::{Search, search};
 pub use text::{Section, Step, Text};

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Cuts a trace into chunks, and each chunk into what the parts of a front end see of it.
+//!
+//! Caches, TLBs, the direction predictor, the branch target buffer and the return stack do not
+//! know of each other, so each may go through a chunk alone: short loops over short records
+//! instead of one long loop with a branch for every kind of block, which the host would
+//! mispredict. Decoding does not depend on the layout, so it is done once for many layouts.
+
+use crate::frontend::{Counters, ReturnStack};
+use crate::trace::{Block, ESCAPE, Escape, Kind, Trace};
+
+/// Words that are decoded at a time: what comes out stays in the host's second-level cache.
+const CHUNK: usize = 16 * 1024;
+
+/// Words in a window of a sample. The first quarter only brings the state up to date.
+const WINDOW: usize = 4 * CHUNK;
+
+/// Stands for a direction that is known, in the place of a conditional branch of the chunk.
+pub const NO_CONDITION: u32 = CHUNK as u32;
+
+/// Blocks cut so that none touches more than two lines.
+#[derive(Debug)]
+pub struct Pieces {
+    /// (block, offset in it, bytes); the first ones are those of all blocks, by number.
+    pub all: Vec<(u32, u16, u16)>,
+    /// By block: its further pieces.
+    more: Vec<std::ops::Range<u32>>,
+}
+
+impl Pieces {
+    /// For lines of `line_bytes`.
+    #[must_use]
+    pub fn new(blocks: &[Block], line_bytes: usize) -> Self {
+        // A stretch of n bytes touches at most (n - 1) / line_bytes + 2 lines, rounded down.
+        let most = u16::try_from(line_bytes).unwrap_or(u16::MAX);
+        let first = |(number, block): (usize, &Block)| (number as u32, 0, block.bytes.min(most));
+        let mut all: Vec<_> = blocks.iter().enumerate().map(first).collect();
+        let mut more = Vec::with_capacity(blocks.len());
+        for (number, block) in blocks.iter().enumerate() {
+            let begin = all.len() as u32;
+            let mut offset = block.bytes.min(most);
+            while offset < block.bytes {
+                let bytes = (block.bytes - offset).min(most);
+                all.push((number as u32, offset, bytes));
+                offset += bytes;
+            }
+            more.push(begin..all.len() as u32);
+        }
+        Self { all, more }
+    }
+}
+
+/// What is left of a block when only the flow of control matters.
+#[derive(Debug, Clone, Copy)]
+struct Flow {
+    start: u32,
+    target: u32,
+    next: u32,
+    kind: Kind,
+    kernel: bool,
+    conditional: bool,
+    direct: bool,
+    long: bool,
+}
+
+/// Where a taken branch leads.
+#[derive(Debug, Clone, Copy)]
+pub enum Leads {
+    /// A direct one, and its place among the conditional branches, or [`NO_CONDITION`].
+    Direct(u32),
+    /// An indirect one, to the start of this block.
+    ToBlock(u32),
+    /// An indirect one, after which there was an interrupt: to this address.
+    ToAddress(u64),
+}
+
+/// One chunk.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// The region of interest begins with this chunk.
+    pub begins: bool,
+    /// It only brings the state up to date: its costs do not count.
+    pub warms: bool,
+    /// Pieces, in the order in which they are fetched.
+    pub fetched: Vec<u32>,
+    /// Conditional branches: 2 × block, plus 1 when it was taken.
+    pub conditions: Vec<u32>,
+    /// Taken branches but returns: the block they end.
+    pub taken: Vec<(u32, Leads)>,
+    /// Of user and kernel mode: what no layout changes: numbers of branches, and what returns cost.
+    pub fixed: [Counters; 2],
+}
+
+/// Goes through a trace.
+pub struct Decoder<'a> {
+    trace: &'a Trace,
+    flows: Vec<Flow>,
+    pieces: &'a Pieces,
+    returns: ReturnStack,
+    windows: Vec<std::ops::Range<usize>>,
+    position: usize,
+    previous: Option<u32>,
+    sampled: bool,
+    left_to_warm: usize,
+}
+
+impl<'a> Decoder<'a> {
+    /// Decodes one of `every` windows; 1 is the whole trace.
+    #[must_use]
+    pub fn new(
+        trace: &'a Trace,
+        windows: &Windows,
+        pieces: &'a Pieces,
+        return_stack: usize,
+        every: usize,
+    ) -> Self {
+        let flow = |(block, more): (&Block, &std::ops::Range<u32>)| Flow {
+            start: block.start as u32,
+            target: block.target as u32,
+            next: (block.start + u64::from(block.bytes)) as u32,
+            kind: block.kind,
+            kernel: block.kernel,
+            conditional: block.kind == Kind::Conditional,
+            direct: matches!(block.kind, Kind::Jump | Kind::Call),
+            long: !more.is_empty(),
+        };
+        let mut windows = windows.sample(every);
+        windows.reverse();
+        let mut decoder = Self {
+            flows: trace.blocks.iter().zip(&pieces.more).map(flow).collect(),
+            trace,
+            pieces,
+            returns: ReturnStack::new(return_stack),
+            windows,
+            position: 0,
+            previous: None,
+            sampled: every > 1,
+            left_to_warm: 0,
+        };
+        decoder.enter_window();
+        decoder
+    }
+
+    fn enter_window(&mut self) {
+        if let Some(window) = self.windows.last() {
+            self.position = window.start;
+            if self.sampled {
+                self.previous = None;
+                self.left_to_warm = WINDOW / 4;
+            }
+        }
+    }
+
+    /// Decodes the next chunk; false at the end.
+    #[inline(never)]
+    pub fn next(&mut self, chunk: &mut Chunk) -> bool {
+        chunk.fetched.clear();
+        chunk.conditions.clear();
+        chunk.taken.clear();
+        chunk.fixed = Default::default();
+        chunk.begins = false;
+        let Some(window) = self.windows.last().cloned() else {
+            return false;
+        };
+        chunk.warms = self.left_to_warm > 0;
+        let end = window.end.min(self.position + CHUNK);
+        let begun = self.position;
+        while self.position < end {
+            let word = self.trace.words[self.position];
+            if word < ESCAPE {
+                self.position += 1;
+                self.enter(word, chunk);
+            } else if word == Escape::Begin as u32 && !chunk.fetched.is_empty() {
+                break; // with the next chunk
+            } else {
+                self.escape(word, chunk);
+            }
+        }
+        self.left_to_warm = self.left_to_warm.saturating_sub(self.position - begun);
+        if self.position >= window.end {
+            self.windows.pop();
+            self.enter_window();
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, number: u32, chunk: &mut Chunk) {
+        let flow = self.flows[number as usize];
+        if let Some(before) = self.previous {
+            self.led(before, flow.start, Leads::ToBlock(number), chunk);
+        }
+        chunk.fetched.push(number);
+        if flow.long {
+            let more = self.pieces.more[number as usize].clone();
+            chunk.fetched.extend(more);
+        }
+        self.previous = Some(number);
+    }
+
+    /// Block `before` has led to the traced address `to` (low half).
+    #[inline(always)]
+    fn led(&mut self, before: u32, to: u32, leads: Leads, chunk: &mut Chunk) {
+        let flow = self.flows[before as usize];
+        let fixed = &mut chunk.fixed[usize::from(flow.kernel)];
+        if flow.conditional {
+            let taken = to == flow.target;
+            fixed.conditional_branches += 1;
+            fixed.taken_branches += u64::from(taken);
+            if taken {
+                let place = Leads::Direct(chunk.conditions.len() as u32);
+                chunk.taken.push((before, place));
+            }
+            chunk.conditions.push(before << 1 | u32::from(taken));
+        } else if flow.direct {
+            fixed.taken_branches += 1;
+            chunk.taken.push((before, Leads::Direct(NO_CONDITION)));
+            if flow.kind == Kind::Call {
+                self.returns.push(u64::from(flow.next));
+            }
+        } else {
+            match flow.kind {
+                Kind::Return => {
+                    let known = self.returns.pop() == Some(u64::from(to));
+                    fixed.taken_branches += 1;
+                    fixed.indirect_mispredictions += u64::from(!known);
+                }
+                Kind::IndirectCall => {
+                    fixed.taken_branches += 1;
+                    self.returns.push(u64::from(flow.next));
+                    chunk.taken.push((before, leads));
+                }
+                Kind::IndirectJump => {
+                    fixed.taken_branches += 1;
+                    chunk.taken.push((before, leads));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[cold]
+    fn escape(&mut self, word: u32, chunk: &mut Chunk) {
+        self.position += 1;
+        if word == Escape::Begin as u32 {
+            chunk.begins = true;
+        } else if word == Escape::Cut as u32 {
+            self.previous = None;
+        } else {
+            let half = |at: usize| u64::from(self.trace.words.get(at).copied().unwrap_or(0));
+            let address = half(self.position) | half(self.position + 1) << 32;
+            self.position += 2;
+            if let Some(before) = self.previous.take() {
+                self.led(before, address as u32, Leads::ToAddress(address), chunk);
+            }
+        }
+    }
+}
+
+/// Where a trace may be cut into windows, and in which window the region begins.
+#[derive(Debug)]
+pub struct Windows {
+    bounds: Vec<usize>,
+    begin: usize,
+}
+
+impl Windows {
+    /// None begins or ends inside an escape: an address's halves may look like anything, so
+    /// bounds are found from the front.
+    #[must_use]
+    pub fn new(words: &[u32]) -> Self {
+        let mut bounds = vec![0];
+        let (mut at, mut begin) = (0, 0);
+        while at < words.len() {
+            let word = words[at];
+            if word == Escape::Begin as u32 {
+                begin = at;
+            }
+            at += if word == Escape::Led as u32 { 3 } else { 1 };
+            if at >= bounds.len() * WINDOW {
+                bounds.push(at);
+            }
+        }
+        bounds.push(at);
+        Self { bounds, begin }
+    }
+
+    /// One of `every` windows.
+    fn sample(&self, every: usize) -> Vec<std::ops::Range<usize>> {
+        let windows = self.bounds.windows(2).map(|pair| pair[0]..pair[1]);
+        if every <= 1 {
+            let end = self.bounds.last().copied().unwrap_or(0);
+            return std::iter::once(0..end).collect();
+        }
+        windows
+            .enumerate()
+            // The window in which the region begins is always there.
+            .filter(|(number, window)| number % every == every - 1 || window.contains(&self.begin))
+            .map(|(_, window)| window)
+            .collect()
+    }
+}

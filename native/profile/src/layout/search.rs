@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A local search for a better order, driven by the replay itself.
+
+use std::sync::Arc;
+
+use crate::frontend::CpuModel;
+
+use super::parallel::in_parallel;
+use super::{Replay, Text};
+
+/// Orders that are tried at once: a trace is decoded once for all of them.
+const TRIED_AT_ONCE: usize = 8;
+
+/// A move takes up to this many functions that follow each other.
+const LONGEST_RUN: u64 = 24;
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Search {
+    /// Orders to try.
+    pub evaluations: usize,
+    pub seed: u64,
+    pub threads: usize,
+    /// One of so many windows of each trace is replayed.
+    pub every: usize,
+}
+
+/// Changes `order` as long as the traces get cheaper, and returns the best one.
+///
+/// The cost is the geometric mean of the traces' kernel-mode cycles. Each step tries some random
+/// moves of runs of functions, and keeps the cheapest if it is cheaper than before. The same seed
+/// gives the same result, whatever the number of threads. `progress` is called with the orders
+/// tried so far and the cost relative to the beginning's; it may end the search by `false`.
+pub fn search(
+    text: &Text,
+    replays: &[Arc<Replay>],
+    model: &CpuModel,
+    order: Vec<u32>,
+    settings: Search,
+    progress: &mut dyn FnMut(usize, f64) -> bool,
+) -> Vec<u32> {
+    let mut random = SplitMix(settings.seed);
+    let mut best = order;
+    let costs = |orders: &[Vec<u32>]| {
+        let layouts: Vec<_> = orders.iter().map(|order| text.place(order)).collect();
+        let by_trace = in_parallel(settings.threads, replays.len(), |number| {
+            replays[number].cost(text, &layouts, model, settings.every)
+        });
+        let mean = |place: usize| {
+            let logs = by_trace
+                .iter()
+                .map(|costs| costs[place][1].cycles(model).max(1.0).ln());
+            logs.sum::<f64>() / by_trace.len().max(1) as f64
+        };
+        (0..orders.len()).map(mean).collect::<Vec<f64>>()
+    };
+    let mut lowest = costs(std::slice::from_ref(&best))[0];
+    let first = lowest;
+    let mut tried = 1;
+    while tried < settings.evaluations && best.len() > 1 {
+        let moved: Vec<_> = (0..TRIED_AT_ONCE).map(|_| random.moved(&best)).collect();
+        tried += moved.len();
+        let found = costs(&moved).into_iter().zip(moved);
+        if let Some((cost, order)) = found.min_by(|a, b| a.0.total_cmp(&b.0))
+            && cost < lowest
+        {
+            lowest = cost;
+            best = order;
+        }
+        if !progress(tried, (lowest - first).exp()) {
+            break;
+        }
+    }
+    best
+}
+
+/// Sebastiano Vigna's splitmix64: small, fast, and good enough for choosing moves.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    /// A run of functions goes elsewhere, turned round or not: short ones more often than long
+    /// ones.
+    fn moved(&mut self, order: &[u32]) -> Vec<u32> {
+        let longest = self.next() % LONGEST_RUN + 1;
+        let length = ((self.next() % longest + 1) as usize).min(order.len() - 1);
+        let from = self.below(order.len() - length + 1);
+        let mut rest = order.to_vec();
+        let mut run: Vec<u32> = rest.drain(from..from + length).collect();
+        if self.next().is_multiple_of(4) {
+            run.reverse();
+        }
+        let to = self.below(rest.len() + 1);
+        rest.splice(to..to, run);
+        rest
+    }
+}

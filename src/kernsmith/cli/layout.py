@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith layout`: measure, predict and choose the order of a kernel's functions."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from rich.console import Console
+
+from kernsmith.errors import UserError
+
+Names = Annotated[tuple[str, ...], Parameter(negative=())]
+Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+
+layout = App(
+    name="layout",
+    help="""Measure, predict and choose the order of a kernel's functions.
+
+    One boot of each workload writes a trace; what it costs in any order of the functions is then
+    computed from the trace, without linking or booting. KERNEL is the vmlinux or the folder of a
+    kernel that kernsmith built, or the beginning of its key.""",
+)
+
+_FORMAT = {"format": "kernsmith-layouts", "version": 1}
+
+
+@layout.command
+def sample(
+    kernel: str,
+    /,
+    *,
+    workload: Names = ("lab",),
+    count: int = 1000,
+    cpu: str = "skylake",
+    seed: int = 1,
+    every: int = 16,
+    output: Output = None,
+    json: bool = False,
+) -> int:
+    """The distribution of what random layouts cost.
+
+    Example:
+
+        kernsmith layout sample ~/.cache/kernsmith/kernels/1395ba40 --workload pipe --count 1000
+
+    Parameters
+    ----------
+    kernel
+        A kernel that kernsmith built.
+    workload
+        Workloads or sets of them; may be given several times.
+    count
+        Random layouts.
+    cpu
+        CPU model: a shipped one or a TOML file.
+    seed
+        Of the layouts.
+    every
+        Replay one of so many windows of each trace; 1 replays the whole traces.
+    output
+        A file for every figure of every layout, as JSON.
+    json
+        Print the result as JSON.
+    """
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.layout import random_order
+    from kernsmith.report.layout_tables import distribution, print_distribution
+
+    if count < 1:
+        raise UserError(f"--count must be at least 1, it is {count}")
+    with ProgressDisplay() as display:
+        lab = _open(kernel, workload, cpu, every, display)
+        evaluator = lab.evaluator
+        display.stage(f"evaluate {count} layouts")
+        orders = [random_order(evaluator.movable, f"{seed}/{n}") for n in range(count)]
+        began = time.monotonic()
+        default, *costs = evaluator.costs([[], *orders], _progress(display))
+        seconds = time.monotonic() - began
+    relative = [_relative(one, default, evaluator.workloads) for one in costs]
+    document = _FORMAT | {
+        **_facts(lab, every),
+        "count": count,
+        "seed": seed,
+        "seconds": seconds,
+        "summary": {
+            name: {m: distribution([r[name][m] for r in relative]) for m in relative[0][name]}
+            for name in relative[0]
+        },
+        "layouts": [{"layout": f"random:{seed}/{n}", "costs": c} for n, c in enumerate(costs)],
+        "default": default,
+    }
+    return _show(document, output, json, print_distribution)
+
+
+@layout.command
+def evaluate(
+    kernel: str,
+    /,
+    *,
+    order: Annotated[tuple[Path, ...], Parameter(negative=())],
+    workload: Names = ("lab",),
+    cpu: str = "skylake",
+    every: int = 1,
+    strict: bool = False,
+    output: Output = None,
+    json: bool = False,
+) -> int:
+    """What given orders cost, beside the default layout.
+
+    Example:
+
+        kernsmith layout evaluate vmlinux --workload lab --order a.order --order b.order
+
+    Parameters
+    ----------
+    kernel
+        A kernel that kernsmith built.
+    order
+        Files with one function a line; may be given several times.
+    workload
+        Workloads or sets of them; may be given several times.
+    cpu
+        CPU model: a shipped one or a TOML file.
+    every
+        Replay one of so many windows of each trace; 1 replays the whole traces.
+    strict
+        Refuse orders with unknown or repeated functions instead of ignoring these.
+    output
+        A file for the result as JSON.
+    json
+        Print the result as JSON.
+    """
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.report.layout_tables import print_orders
+
+    with ProgressDisplay() as display:
+        orders = _read_orders(kernel, order, strict, display)
+        lab = _open(kernel, workload, cpu, every, display)
+        display.stage(f"evaluate {len(orders)} orders")
+        default, *found = lab.evaluator.costs([[], *orders.values()], _progress(display))
+    costs = {"default": default} | dict(zip(orders, found, strict=True))
+    names = lab.evaluator.workloads
+    document = _FORMAT | {
+        **_facts(lab, every),
+        "ratios": {"all workloads": _ratios(costs, default, names)},
+        "costs": costs,
+    }
+    return _show(document, output, json, print_orders)
+
+
+@layout.command
+def optimize(
+    kernel: str,
+    /,
+    *,
+    train: Names = ("lab",),
+    test: Names = (),
+    cpu: str = "skylake",
+    count: int = 1000,
+    evaluations: int = 4000,
+    every: int = 16,
+    search_every: int = 64,
+    seed: int = 1,
+    confirm: bool = True,
+    output: Output = None,
+    json: bool = False,
+) -> int:
+    """Find the best order, and compare it with random ones and with every known algorithm.
+
+    Hot-first, density, Pettis-Hansen, C3, CDSort and the linker's own sorting (hfsort, cdsort)
+    make orders from the training workloads; a local search improves the best of them with the
+    geometry of the CPU model. The result is linked and booted, and what it costs is shown beside
+    what was predicted.
+
+    Examples:
+
+        kernsmith layout optimize vmlinux --train lab -o best.order
+
+        kernsmith layout optimize vmlinux --train pipe --train file --test fork --cpu cortex-a9
+
+    Parameters
+    ----------
+    kernel
+        A kernel that kernsmith built.
+    train
+        Workloads or sets of them that the order is made for.
+    test
+        Workloads that the order is not made for, shown apart.
+    cpu
+        CPU model: a shipped one or a TOML file.
+    count
+        Random layouts to compare with.
+    evaluations
+        Orders that the local search tries.
+    every
+        Replay one of so many windows of each trace for the random layouts.
+    search_every
+        The same for the local search.
+    seed
+        Of the random layouts and the search.
+    confirm
+        Link and boot the result, and measure it.
+    output
+        The file for the best order; default: best.order.
+    json
+        Print the result as JSON.
+    """
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.layouts import best_order
+    from kernsmith.report.layout_tables import print_orders
+
+    path = output or Path("best.order")
+    with ProgressDisplay() as display:
+        lab = _open(kernel, (*train, *test), cpu, every, display)
+        chosen = best_order(
+            lab,
+            train=_names(train),
+            test=_names(test) if test else (),
+            count=count,
+            evaluations=evaluations,
+            search_every=search_every,
+            seed=seed,
+            confirm=confirm,
+            events=display,
+        )
+        path.write_text("\n".join(chosen.order) + "\n", encoding="utf-8")
+    document = _FORMAT | {**_facts(lab, every), **chosen.document, "order": str(path.absolute())}
+    code = _show(document, None, json, print_orders)
+    if not json:
+        print(f"best order: {chosen.name}, in {path.absolute()}")
+        print(f"link it: kernsmith layout apply {lab.kernel.folder} --order {path}")
+    return code
+
+
+@layout.command
+def apply(
+    kernel: str,
+    /,
+    *,
+    order: Path,
+    strict: bool = False,
+    json: bool = False,
+) -> int:
+    """Link a kernel in another order: a kernel like any other comes out.
+
+    Example:
+
+        kernsmith layout apply vmlinux --order best.order
+
+    Parameters
+    ----------
+    kernel
+        A kernel that kernsmith built.
+    order
+        A file with one function a line.
+    strict
+        Refuse an order with unknown or repeated functions instead of ignoring these.
+    json
+        Print the result as JSON.
+    """
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.reordered import reordered
+
+    with ProgressDisplay() as display:
+        (symbols,) = _read_orders(kernel, (order,), strict, display).values()
+        display.stage("link")
+        made = reordered(named_kernel(kernel), symbols)
+    if json:
+        document = {"kernel": made.key, "vmlinux": str(made.vmlinux), "folder": str(made.folder)}
+        sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
+    else:
+        print(f"kernel:  {made.key}\nvmlinux: {made.vmlinux}")
+    return 0
+
+
+def _names(words: Sequence[str]) -> tuple[str, ...]:
+    from kernsmith.guest.workloads import load_catalogue
+
+    return tuple(work.name for work in load_catalogue().select(words))
+
+
+def _open(kernel: str, workloads: Sequence[str], cpu: str, every: int, display: Any) -> Any:
+    from kernsmith.engine.lab import open_lab
+    from kernsmith.guest.workloads import load_catalogue
+    from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.machine.tcg import open_machine
+
+    if every < 1:
+        raise UserError(f"--every must be at least 1, it is {every}")
+    machine = open_machine(cpu)
+    chosen = load_catalogue().select(workloads)
+    return open_lab(named_kernel(kernel), chosen, machine, display, every=every)
+
+
+def _read_orders(
+    kernel: str, files: Sequence[Path], strict: bool, display: Any
+) -> dict[str, list[str]]:
+    from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.symbols import movable_functions, read_system_map
+    from kernsmith.layout import read_order
+
+    functions = movable_functions(read_system_map(named_kernel(kernel).system_map))
+    orders = {}
+    for path in files:
+        read = read_order(path, functions, strict=strict)
+        if read.remark:
+            display.note(f"{path}: {read.remark}")
+        orders[str(path)] = list(read.symbols)
+    return orders
+
+
+def _facts(lab: Any, every: int) -> dict[str, Any]:
+    return {
+        "kernel": {"key": lab.kernel.key, "vmlinux": str(lab.kernel.vmlinux)},
+        "cpu": lab.machine.cpu.stem,
+        "workloads": list(lab.evaluator.workloads),
+        "blocks": lab.evaluator.blocks,
+        "every": every,
+    }
+
+
+def _progress(display: Any) -> Callable[[int, int], None]:
+    return lambda done, of: display.progress("layouts", done, of)
+
+
+def _relative(costs: Any, default: Any, workloads: Sequence[str]) -> dict[str, dict[str, float]]:
+    """By workload, and for all together, each figure over the default layout's."""
+    from kernsmith.layout.evaluate import mean_ratio
+
+    metrics = costs[workloads[0]]
+    found = {w: {m: mean_ratio(costs, default, m, [w]) for m in metrics} for w in workloads}
+    if len(workloads) > 1:
+        found["overall"] = {m: mean_ratio(costs, default, m, workloads) for m in metrics}
+    return found
+
+
+def _ratios(
+    costs: Mapping[str, Any], default: Any, workloads: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    from kernsmith.layout.evaluate import mean_ratio
+
+    metrics = default[workloads[0]]
+    return {
+        name: {m: mean_ratio(one, default, m, workloads) for m in metrics}
+        for name, one in costs.items()
+    }
+
+
+def _show(
+    document: Mapping[str, Any],
+    output: Path | None,
+    as_json: bool,
+    print_it: Callable[[Mapping[str, Any], Console], None],
+) -> int:
+    text = json_text.dumps(document, indent=1)
+    if output:
+        output.write_text(text + "\n", encoding="utf-8")
+    if as_json:
+        sys.stdout.write(text + "\n")
+        return 0
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 120
+    print_it(document, console)
+    return 0

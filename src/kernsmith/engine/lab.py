@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The layout lab: a kernel, its linker map, and a trace of each workload, made when missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from pathlib import Path
+
+from kernsmith.engine.events import Events
+from kernsmith.errors import KernsmithError
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.link import link_map, linkers_own_order, relink
+from kernsmith.kernel.lock import locked
+from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.layout import Costs, Evaluator, layout_name, read_link_map
+from kernsmith.machine import Boot
+from kernsmith.machine.tcg import Tcg
+from kernsmith.study import Layout, digest_of
+
+# Sorting functions that lld has itself.
+LINKERS = ("hfsort", "cdsort")
+
+
+class TraceFailed(KernsmithError):
+    """A workload that did not run to its end, so there is no trace of it."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Everything that orders of one kernel are judged with.
+
+    traced: what the tracer counted in the default layout while it wrote the traces.
+    """
+
+    kernel: Kernel
+    machine: Tcg
+    workloads: tuple[Workload, ...]
+    evaluator: Evaluator
+    traced: Costs
+
+    def linkers_order(self, algorithm: str, train: Sequence[str]) -> list[str]:
+        """The order that the linker makes of the call graph of some workloads.
+
+        algorithm: one of `LINKERS`.
+        """
+        path = linkers_own_order(self.kernel, self.evaluator.calls(train), algorithm)
+        sections = sorted(read_link_map(path).sections, key=lambda section: section.start)
+        movable = set(self.evaluator.movable)
+        return [name for one in sections for name in one.symbols if name in movable]
+
+    def image(self, order: Sequence[str]) -> Path:
+        """The kernel linked in an order."""
+        if not order:
+            return self.kernel.vmlinux
+        name = layout_name(Layout("profile", "order"), list(order))
+        return relink(self.kernel, name, list(order))
+
+    def measured(self, order: Sequence[str], events: Events) -> Costs:
+        """What the workloads cost on the kernel that is linked in this order, by booting it."""
+        image = self.image(order)
+        events.stage("boot the relinked kernel")
+        folder = image.parent / "lab"
+        outcomes = _in_parallel(
+            [Boot(image, work, folder / work.name) for work in self.workloads], self.machine, events
+        )
+        return {
+            boot.workload.name: {name: value for name, (value, _) in metrics.items()}
+            for boot, metrics, _ in outcomes
+        }
+
+
+def open_lab(
+    kernel: Kernel, workloads: Sequence[Workload], machine: Tcg, events: Events, *, every: int = 1
+) -> Lab:
+    """Link, boot and read what is missing.
+
+    Traces are kept beside the kernel; one serves all CPU models.
+
+    Raises:
+        TraceFailed: a workload did not end well.
+        UserError: a kernel whose functions cannot be moved.
+    """
+    events.stage("read the linker's map")
+    text = read_link_map(link_map(kernel))
+    movable = movable_functions(read_system_map(kernel.system_map))
+    evaluator = Evaluator(text, movable, machine.cpu, every=every)
+    paths = _traces(kernel, workloads, machine, events)
+    events.stage("read traces")
+    traced = {}
+    for done, workload in enumerate(workloads, 1):
+        tag = _tag(kernel, workload)
+        traced[workload.name] = evaluator.add(workload.name, paths[workload.name], tag)
+        events.progress("traces", done, len(workloads))
+    return Lab(kernel, machine, tuple(workloads), evaluator, traced)
+
+
+def _tag(kernel: Kernel, workload: Workload) -> str:
+    return f"{kernel.build_id}/{workload.name}-{workload.rounds}-{workload.warmup}"
+
+
+def _traces(
+    kernel: Kernel, workloads: Sequence[Workload], machine: Tcg, events: Events
+) -> dict[str, Path]:
+    """The trace of each workload, taken now where there is none."""
+    conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
+    folder = kernel.folder / "traces" / digest_of(conditions)[:12]
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {w.name: folder / f"{w.name}-{w.rounds}-{w.warmup}.trace" for w in workloads}
+    with locked(folder / "lock"):
+        missing = [w for w in workloads if not paths[w.name].exists()]
+        if missing:
+            events.stage(f"trace {len(missing)} workloads")
+        boots = [
+            Boot(kernel.vmlinux, w, folder / f"{w.name}.boot", trace=_tag(kernel, w))
+            for w in missing
+        ]
+        for boot, _, trace in _in_parallel(boots, machine, events):
+            assert trace is not None
+            trace.replace(paths[boot.workload.name])
+    return paths
+
+
+def _in_parallel(
+    boots: Sequence[Boot], machine: Tcg, events: Events
+) -> list[tuple[Boot, Mapping[str, tuple[float, str]], Path | None]]:
+    found = []
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        try:
+            outcomes = pool.map(machine.run, boots)
+            for done, (boot, outcome) in enumerate(zip(boots, outcomes, strict=True), 1):
+                if not outcome.ok or (boot.trace and outcome.trace is None):
+                    raise TraceFailed(
+                        f"{boot.workload.name} failed ({outcome.status}): "
+                        f"{outcome.reason or 'no trace came out'}; console: {outcome.console}"
+                    )
+                events.progress("workloads", done, len(boots))
+                found.append((boot, outcome.metrics, outcome.trace))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return found

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What workloads cost in any order of a kernel's functions, from one trace of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import exp, log
+from pathlib import Path
+
+from kernsmith._native import LayoutLab, cpu_model_check
+from kernsmith.errors import UserError
+from kernsmith.layout.linkmap import Text
+from kernsmith.layout.order import random_order
+
+# Of all orders that are not a user's; see `Algorithm` in native/profile.
+ALGORITHMS = ("hot-first", "density", "pettis-hansen", "c3", "cdsort")
+
+# Orders in which the whole traces are replayed too, to know what a sample of them stands for.
+_REFERENCES = 3
+
+# {workload: {metric: value}} of one order.
+Costs = Mapping[str, Mapping[str, float]]
+
+
+class Evaluator:
+    """Traces of one kernel in its default layout, replayed through a CPU model.
+
+    text: the default layout. movable: functions that an order may name.
+    cpu: the path of the CPU model. every: replay only one of so many windows of each trace, and
+        scale what is counted by what the whole traces cost in a few reference orders.
+    """
+
+    def __init__(
+        self, text: Text, movable: Iterable[str], cpu: Path, *, every: int = 1, threads: int = 0
+    ) -> None:
+        self.text = text
+        self.movable = tuple(name for name in movable if text.knows(name))
+        self.cpu = cpu
+        self.every = every
+        self.threads = threads or os.cpu_count() or 1
+        self.blocks = 0
+        self._sections = text.numbers(self.movable)
+        self._names = {n: text.sections[n].symbols[0] for n in self._sections}
+        self._lab = LayoutLab(
+            text.start,
+            [(s.start, s.size, s.align) for s in text.sections],
+            [step if isinstance(step, int) else list(step) for step in text.steps],
+        )
+        self._workloads: list[str] = []
+        self._scales: list[dict[str, float]] = []
+        if len(self._sections) * 2 < len(self.movable):
+            raise UserError(
+                "this kernel was built without function sections (-ffunction-sections): its "
+                "functions cannot be moved one by one"
+            )
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """Names of the workloads whose traces were added."""
+        return tuple(self._workloads)
+
+    def add(self, workload: str, trace: Path, tag: str) -> Mapping[str, float]:
+        """Add a workload's trace; returns what the tracer counted while it was written.
+
+        tag: what the trace must say that it is of.
+
+        Raises:
+            UserError: no trace, a truncated one, or one of another kernel.
+        """
+        try:
+            facts = self._lab.add_trace(trace)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        if facts["tag"] != tag:
+            raise UserError(
+                f"trace {trace} is of another kernel or workload: {facts['tag']!r}, not {tag!r}"
+            )
+        self._workloads.append(workload)
+        self.blocks += facts["words"]
+        counters: Mapping[str, float] = facts["counters"]
+        return counters
+
+    def costs(
+        self,
+        orders: Sequence[Iterable[str]],
+        on_progress: Callable[[int, int], None] = lambda done, of: None,
+        *,
+        every: int = 0,
+    ) -> list[Costs]:
+        """Kernel-mode figures of each workload in each order; an empty order is the default.
+
+        every: 1 for the whole traces whatever the evaluator's own setting; 0 for that one.
+        """
+        every = every or self.every
+        numbers = [self.text.numbers(order) for order in orders]
+        if every > 1 and not self._scales:
+            self._scales = self._calibrated()
+        scales = self._scales if every > 1 else []
+        found: list[Costs] = []
+        step = 8 * self.threads
+        for begin in range(0, len(numbers), step):
+            found += self._replayed(numbers[begin : begin + step], every, scales)
+            on_progress(len(found), len(numbers))
+        return found
+
+    def _calibrated(self) -> list[dict[str, float]]:
+        """By workload and metric: the whole traces' figures over the samples', in some orders."""
+        orders = [random_order(self.movable, f"reference {n}") for n in range(_REFERENCES)]
+        numbers = [self.text.numbers(order) for order in orders]
+        whole = self._replayed(numbers, 1, [])
+        sampled = self._replayed(numbers, self.every, [])
+        scales = []
+        for workload in self._workloads:
+            scale = {}
+            for metric in whole[0][workload]:
+                counted = sum(costs[workload][metric] for costs in sampled)
+                real = sum(costs[workload][metric] for costs in whole)
+                scale[metric] = real / counted if counted else 1.0
+            scales.append(scale)
+        return scales
+
+    def _replayed(
+        self, numbers: Sequence[list[int]], every: int, scales: Sequence[Mapping[str, float]]
+    ) -> list[Costs]:
+        replayed = self._lab.cost(list(numbers), self.cpu, threads=self.threads, every=every)
+        if scales:
+            replayed = [
+                [
+                    {metric: value * scale[metric] for metric, value in one.items()}
+                    for one, scale in zip(costs, scales, strict=True)
+                ]
+                for costs in replayed
+            ]
+        return [dict(zip(self._workloads, costs, strict=True)) for costs in replayed]
+
+    def order(self, algorithm: str, train: Sequence[str]) -> list[str]:
+        """The order that an algorithm (of `ALGORITHMS`) makes from some workloads."""
+        page = int(cpu_model_check(self.cpu)["page_bytes"])
+        found = self._lab.order(algorithm, self._sections, self._traces(train), page)
+        return self._symbols(found)
+
+    def calls(self, train: Sequence[str]) -> str:
+        """The call graph of some workloads, as `ld.lld --call-graph-ordering-file` takes it."""
+        calls = self._lab.calls(self._sections, self._traces(train))
+        # The linker takes whole numbers; a weight is a share of all executed blocks.
+        lines = [
+            f"{self._names[a]} {self._names[b]} {round(weight * 1e9)}"
+            for a, b, weight in calls
+            if round(weight * 1e9) > 0
+        ]
+        return "\n".join(lines) + "\n"
+
+    def search(
+        self,
+        order: Sequence[str],
+        train: Sequence[str],
+        *,
+        evaluations: int,
+        every: int,
+        seed: int = 1,
+        on_progress: Callable[[int, float], None] = lambda tried, cost: None,
+    ) -> list[str]:
+        """Improve an order by a local search: see `native/profile/src/layout/search.rs`."""
+        found = self._lab.search(
+            self.text.numbers(order),
+            self.cpu,
+            self._traces(train),
+            evaluations=evaluations,
+            seed=seed,
+            threads=self.threads,
+            every=every,
+            progress=on_progress,
+        )
+        return self._symbols(found)
+
+    def touched(self) -> dict[str, tuple[int, int]]:
+        """By workload: bytes of kernel code that it executes, and the least L1i misses that they
+        cost: each line fetched once, all of them packed."""
+        line = int(cpu_model_check(self.cpu)["line_bytes"])
+        executed = zip(self._workloads, self._lab.touched(), strict=True)
+        return {workload: (size, -(-size // line)) for workload, size in executed}
+
+    def _traces(self, workloads: Sequence[str]) -> list[int]:
+        return [self._workloads.index(name) for name in workloads]
+
+    def _symbols(self, sections: Iterable[int]) -> list[str]:
+        return [self._names[number] for number in sections]
+
+
+def mean_ratio(costs: Costs, base: Costs, metric: str, workloads: Iterable[str]) -> float:
+    """Geometric mean over workloads of a metric relative to another order's.
+
+    0.5 is added to both figures of a workload in which one is zero.
+    """
+    logs = []
+    for workload in workloads:
+        a, b = costs[workload][metric], base[workload][metric]
+        half = 0.0 if a > 0 and b > 0 else 0.5
+        logs.append(log(a + half) - log(b + half))
+    return exp(sum(logs) / len(logs))
