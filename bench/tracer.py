@@ -24,15 +24,19 @@ from kernsmith.study import Study, plan_variants
 WORKLOADS = ("pipe", "file", "fork")
 LONGER = 40
 TURNS = 3
-MODES = ("plain", "model", "profile")
+MODES = ("plain", "model", "profile", "trace")
 
 
 def seconds(machine: Tcg, image: Path, work: Workload, folder: Path, mode: str) -> float:
-    """Wall time of one boot, in seconds. mode: `plain`, `model`, or `profile`."""
+    """Wall time of one boot, in seconds. mode: one of `MODES`."""
     initramfs = folder / "initramfs.cpio"
     initramfs.write_bytes(build_initramfs(guest_program()))
-    counts = folder / "counts" if mode == "profile" else None
-    command = machine.command(Boot(image, work, folder), initramfs, folder / "counters", counts)
+    files = {"out": folder / "counters"}
+    if mode == "profile":
+        files["profile"] = folder / "counts"
+    if mode == "trace":
+        files["trace"] = folder / "trace"
+    command = machine.command(Boot(image, work, folder), initramfs, files)
     if mode == "plain":
         command = command[: command.index("-plugin")]
     return process.run(command, log=folder / "console", timeout=600).seconds
@@ -49,7 +53,7 @@ def main() -> None:
     study = Study(source="debian:7.3", config="micro", factors=(("profile", ("none",)),))
     image = build_kernel(make_recipe(plan_variants(study, ())[0], source, None)).vmlinux
     machine = open_machine("skylake")
-    print(f"{'workload':12} {'plain s':>8} {'model':>7} {'+profile':>9}")
+    print(f"{'workload':12} {'plain s':>8}", *(f"{mode:>9}" for mode in MODES[1:]))
     with tempfile.TemporaryDirectory() as name:
         for work in load_catalogue().select(WORKLOADS):
             taken = [
@@ -58,8 +62,8 @@ def main() -> None:
             ]
             best = {mode: min(turn[mode] for turn in taken) for mode in MODES}
             plain = best["plain"]
-            model, profile = best["model"] / plain, best["profile"] / plain
-            print(f"{work.name:12} {plain:8.2f} {model:6.2f}x {profile:8.2f}x")
+            ratios = [best[mode] / plain for mode in MODES[1:]]
+            print(f"{work.name:12} {plain:8.2f}", *(f"{ratio:8.2f}x" for ratio in ratios))
 
 
 if __name__ == "__main__":

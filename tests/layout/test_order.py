@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.errors import UserError
-from kernsmith.layout import layout_name, make_order, random_order
+from kernsmith.layout import layout_name, make_order, random_order, read_order
 from kernsmith.study import Layout
 
 FUNCTIONS = [f"function_{i}" for i in range(500)]
@@ -46,3 +46,22 @@ def test_an_order_file_must_fit_the_kernel(tmp_path: Path) -> None:
 def test_names_tell_orders_apart() -> None:
     layout = Layout("random", "1")
     assert layout_name(layout, ["a", "b"]) != layout_name(layout, ["b", "a"])
+
+
+def test_what_an_order_file_says_too_much_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "order"
+    path.write_text("# best\nfunction_3\n\nfunction_1\nfunction_3\nnowhere\n")
+    order = read_order(path, FUNCTIONS)
+    assert order.symbols == ("function_3", "function_1")
+    assert order.remark == "ignored in the order: 1 unknown (nowhere) and 1 repeated (function_3)"
+    with pytest.raises(UserError, match="refused in the order: 1 unknown"):
+        read_order(path, FUNCTIONS, strict=True)
+
+
+def test_an_order_for_another_kernel_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "order"
+    path.write_text("\n".join(["function_3", *(f"other_{i}" for i in range(9))]))
+    with pytest.raises(UserError, match="is for another kernel: 9 of its 10 names"):
+        read_order(path, FUNCTIONS)
+    with pytest.raises(UserError, match="cannot read the order file"):
+        read_order(tmp_path / "missing", FUNCTIONS)

@@ -50,7 +50,8 @@ class Lab:
         path = linkers_own_order(self.kernel, self.evaluator.calls(train), algorithm)
         sections = sorted(read_link_map(path).sections, key=lambda section: section.start)
         movable = set(self.evaluator.movable)
-        return [name for one in sections for name in one.symbols if name in movable]
+        named = (name for one in sections for name in one.symbols if name in movable)
+        return list(dict.fromkeys(named))
 
     def image(self, order: Sequence[str]) -> Path:
         """The kernel linked in an order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kernsmith import paths
 from kernsmith.errors import UserError
 
 PROVENANCE_VERSION = 1
+_KEY = re.compile("[0-9a-f]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class Kernel:
     def system_map(self) -> Path:
         """`System.map` of the default layout."""
         return self.folder / "System.map"
+
+    @property
+    def order(self) -> list[str]:
+        """Functions in the order that the kernel was linked in; empty for the objects' own."""
+        path = self.folder / "order"
+        return path.read_text(encoding="utf-8").split() if path.exists() else []
 
     @property
     def output(self) -> Path:
@@ -87,8 +95,9 @@ def named_kernel(word: str) -> Kernel:
         if path.exists() and (kernel := load_kernel(folder.absolute())):
             return kernel
     store = paths.kernels()
-    found = [k for f in sorted(store.glob(f"{word[:20]}*")) if (k := load_kernel(f))]
-    fitting = [kernel for kernel in found if kernel.key.startswith(word)] if word else []
+    folders = sorted(store.glob(f"{word[:20]}*")) if _KEY.fullmatch(word) else []
+    found = [kernel for folder in folders if (kernel := load_kernel(folder))]
+    fitting = [kernel for kernel in found if kernel.key.startswith(word)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:

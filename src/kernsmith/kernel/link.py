@@ -82,9 +82,8 @@ def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         _mirror(kernel.output, work)
-        (work / "order").write_text("\n".join(order) + "\n")
         try:
-            _link(kernel, work, f"--symbol-ordering-file={work / 'order'}")
+            _link(kernel, work, *_ordered(kernel, work, order))
             _keep(work, image.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -107,7 +106,7 @@ def link_map(kernel: Kernel) -> Path:
         work.mkdir()
         try:
             _mirror(kernel.output, work)
-            _link(kernel, work, f"-Map={work / 'map'}")
+            _link(kernel, work, *_ordered(kernel, work, []), f"-Map={work / 'map'}")
             if (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
                 raise UserError(f"linking {kernel.folder} again gives another kernel")
             (work / "map").rename(path)
@@ -153,6 +152,13 @@ def _mirror(output: Path, work: Path) -> None:
     for entry in output.iterdir():
         if not entry.name.startswith(written) or entry.name in ("vmlinux.a", "vmlinux.o"):
             (work / entry.name).symlink_to(entry)
+
+
+def _ordered(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
+    """Flags that apply an order; behind it, the kernel's own, if it was linked in one."""
+    whole = [*order, *kernel.order]
+    (work / "order").write_text("".join(f"{name}\n" for name in dict.fromkeys(whole)))
+    return [f"--symbol-ordering-file={work / 'order'}"] if whole else []
 
 
 def _link(kernel: Kernel, work: Path, *flags: str) -> None:

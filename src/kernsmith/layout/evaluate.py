@@ -134,6 +134,10 @@ class Evaluator:
             ]
         return [dict(zip(self._workloads, costs, strict=True)) for costs in replayed]
 
+    def place(self, order: Iterable[str]) -> list[int]:
+        """The address of each section of the text in an order."""
+        return list(self._lab.place(self.text.numbers(order)))
+
     def order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """The order that an algorithm (of `ALGORITHMS`) makes from some workloads."""
         page = int(cpu_model_check(self.cpu)["page_bytes"])
@@ -185,7 +189,8 @@ class Evaluator:
         return [self._workloads.index(name) for name in workloads]
 
     def _symbols(self, sections: Iterable[int]) -> list[str]:
-        return [self._names[number] for number in sections]
+        # Static functions may share a name; the linker moves all of them together.
+        return list(dict.fromkeys(self._names[number] for number in sections))
 
 
 def mean_ratio(costs: Costs, base: Costs, metric: str, workloads: Iterable[str]) -> float:

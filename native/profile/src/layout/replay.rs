@@ -130,14 +130,21 @@ impl Replay {
             .collect()
     }
 
-    /// Counters with what the layout does not change.
+    /// Counters with what the layout does not change; of a sample, as large a part of it as of
+    /// the conditional branches.
     fn whole(&self, mode: usize, counted: Counters) -> Counters {
         let traced = &self.trace.facts.counters[mode];
+        let (part, all) = (counted.conditional_branches, traced.conditional_branches);
+        let share = |figure: u64| match all {
+            _ if part == all => figure,
+            0 => 0,
+            _ => (u128::from(figure) * u128::from(part) / u128::from(all)) as u64,
+        };
         Counters {
-            instructions: traced.instructions,
-            rep_instructions: traced.rep_instructions,
-            rep_iterations: traced.rep_iterations,
-            rep_bytes: traced.rep_bytes,
+            instructions: share(traced.instructions),
+            rep_instructions: share(traced.rep_instructions),
+            rep_iterations: share(traced.rep_iterations),
+            rep_bytes: share(traced.rep_bytes),
             ..counted
         }
     }

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Placement and replay: a replayed layout costs what executing it there would cost.
+
+mod random;
+
+use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_profile::layout::{Algorithm, Graph, Replay, Search, Section, Step, Text, search};
+use kernsmith_profile::trace::{Block, Facts, Kind, Trace};
+use random::Random;
+
+const START: u64 = 0xffff_ffff_8100_0000;
+const MODELS: [&str; 3] = [
+    include_str!("../../../cpus/skylake.toml"),
+    include_str!("../../../cpus/zen3.toml"),
+    include_str!("../../../cpus/cortex-a9.toml"),
+];
+
+/// Sections of 32 to 700 bytes in two groups with an alignment between them.
+fn text(random: &mut Random, count: u32) -> Text {
+    let (mut dot, mut sections) = (START, Vec::new());
+    for number in 0..count {
+        if number == count / 2 {
+            dot = dot.next_multiple_of(4096);
+        }
+        let align = random.pick(&[16, 16, 32, 64]);
+        dot = dot.next_multiple_of(align);
+        let size = 32 + random.below(669);
+        sections.push(Section {
+            start: dot,
+            size,
+            align,
+        });
+        dot += size;
+    }
+    let steps = vec![
+        Step::Group((0..count / 2).collect()),
+        Step::Align(4096),
+        Step::Group((count / 2..count).collect()),
+    ];
+    Text::new(START, sections, steps).expect("it is consistent")
+}
+
+#[test]
+fn without_an_order_everything_stays_where_it_is() {
+    let text = text(&mut Random::new(1), 300);
+    let starts: Vec<_> = text.sections().iter().map(|one| one.start).collect();
+    assert_eq!(text.place(&[]), starts);
+}
+
+#[test]
+fn an_order_sorts_each_group_and_the_rest_follows() {
+    let section = |start, size| Section {
+        start,
+        size,
+        align: 16,
+    };
+    let sections = vec![
+        section(START, 20),
+        section(START + 32, 20),
+        section(START + 64, 7),
+        section(START + 4096, 5),
+        section(START + 4112, 6),
+    ];
+    let steps = vec![
+        Step::Group(vec![0, 1, 2]),
+        Step::Align(4096),
+        Step::Group(vec![3, 4]),
+    ];
+    let text = Text::new(START, sections, steps).expect("it is consistent");
+    let placed = text.place(&[4, 2, 1, 2]);
+    let offsets: Vec<_> = placed.iter().map(|start| start - START).collect();
+    assert_eq!(offsets, [48, 16, 0, 4112, 4096]);
+}
+
+#[test]
+fn impossible_texts_are_refused() {
+    let section = |start, align| Section {
+        start,
+        size: 32,
+        align,
+    };
+    let refused = |sections: &[Section], steps: Vec<Step>| {
+        Text::new(START, sections.to_vec(), steps).expect_err("it is impossible")
+    };
+    let one = [section(START, 16)];
+    assert!(refused(&one, vec![]).contains("in no group"));
+    assert!(refused(&one, vec![Step::Group(vec![0, 0])]).contains("in two groups"));
+    assert!(refused(&one, vec![Step::Group(vec![0, 7])]).contains("no section 7"));
+    assert!(refused(&one, vec![Step::Align(24), Step::Group(vec![0])]).contains("24"));
+    let odd = [section(START, 24)];
+    assert!(refused(&odd, vec![Step::Group(vec![0])]).contains("24"));
+    let both = [section(START, 16), section(START + 16, 16)];
+    assert!(refused(&both, vec![Step::Group(vec![0, 1])]).contains("overlap"));
+}
+
+/// A walk over random blocks, half of them in the text; every kind of end, interrupts as well.
+fn trace(random: &mut Random, text: &Text, words: usize) -> Trace {
+    let kinds = [
+        Kind::None,
+        Kind::Conditional,
+        Kind::Conditional,
+        Kind::Jump,
+        Kind::Call,
+        Kind::Return,
+        Kind::IndirectJump,
+        Kind::IndirectCall,
+        Kind::Far,
+        Kind::Repeat,
+    ];
+    let mut blocks: Vec<Block> = (0..400)
+        .map(|number| {
+            let sections = text.sections();
+            let section = sections[random.below(sections.len() as u64) as usize];
+            let kernel = number % 4 != 0;
+            let bytes = 1 + random.below(section.size.min(200)) as u16;
+            let place = random.below(section.size - u64::from(bytes) + 1);
+            Block {
+                start: if kernel {
+                    section.start + place
+                } else {
+                    0x40_0000 + random.below(1 << 18)
+                },
+                target: 0,
+                bytes,
+                last_offset: random.below(u64::from(bytes)) as u16,
+                kind: random.pick(&kinds),
+                kernel,
+            }
+        })
+        .collect();
+    for number in 0..blocks.len() {
+        blocks[number].target = blocks[random.below(400) as usize].start;
+    }
+    let mut sequence = vec![1 << 31];
+    let (mut now, mut begun) = (0, false);
+    while sequence.len() < words {
+        if sequence.len() > words / 8 && !begun {
+            begun = true;
+            sequence.push((1 << 31) + 2);
+        }
+        sequence.push(now);
+        let block = blocks[now as usize];
+        let to = |address| blocks.iter().position(|one| one.start == address);
+        let target = to(block.target).unwrap_or(0) as u32;
+        let elsewhere = random.below(400) as u32;
+        now = match block.kind {
+            Kind::Jump | Kind::Call => target,
+            Kind::Conditional if random.once_in(2) => target,
+            _ => elsewhere,
+        };
+        if random.once_in(50) {
+            sequence.push(1 << 31);
+        } else if random.once_in(50) {
+            let resume = blocks[random.below(400) as usize].start;
+            sequence.extend([(1 << 31) + 1, resume as u32, (resume >> 32) as u32]);
+            now = elsewhere;
+        }
+    }
+    Trace {
+        words: sequence,
+        blocks,
+        facts: Facts::default(),
+    }
+}
+
+/// The same walk with every address moved, through the front end as the tracer uses it.
+fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Counters; 2] {
+    let moved = |address: u64| match text.section_of(address) {
+        Some(number) => address - text.sections()[number].start + starts[number],
+        None => address,
+    };
+    let mut front_end = FrontEnd::new(model);
+    let mut counters = [Counters::default(); 2];
+    let mut before: Option<Block> = None;
+    let mut words = trace.words.iter().copied();
+    let resolve = |front_end: &mut FrontEnd, block: Block, to: u64, counters: &mut Counters| {
+        let pc = moved(block.start) + u64::from(block.last_offset);
+        let next = moved(block.start) + u64::from(block.bytes);
+        let target = moved(to);
+        let branch = match block.kind {
+            Kind::Conditional => Branch::Conditional {
+                pc,
+                target,
+                taken: to == block.target,
+            },
+            Kind::Jump => Branch::Jump { pc, target },
+            Kind::Call => Branch::Call { pc, target, next },
+            Kind::Return => Branch::Return { target },
+            Kind::IndirectJump => Branch::IndirectJump { pc, target },
+            Kind::IndirectCall => Branch::IndirectCall { pc, target, next },
+            Kind::None | Kind::Far | Kind::Repeat => return,
+        };
+        front_end.branch(branch, counters);
+    };
+    while let Some(word) = words.next() {
+        match word {
+            0x8000_0000 => before = None,
+            0x8000_0002 => counters = Default::default(),
+            0x8000_0001 => {
+                let low = words.next().expect("an address");
+                let high = words.next().expect("an address");
+                if let Some(block) = before.take() {
+                    let to = u64::from(low) | u64::from(high) << 32;
+                    let counters = &mut counters[usize::from(block.kernel)];
+                    resolve(&mut front_end, block, to, counters);
+                }
+            }
+            number => {
+                let block = trace.blocks[number as usize];
+                if let Some(before) = before {
+                    let counters = &mut counters[usize::from(before.kernel)];
+                    resolve(&mut front_end, before, block.start, counters);
+                }
+                let start = moved(block.start);
+                let last = start + u64::from(block.bytes) - 1;
+                let counters = &mut counters[usize::from(block.kernel)];
+                front_end.fetch(start, last, counters);
+                before = Some(block);
+            }
+        }
+    }
+    counters
+}
+
+fn shuffled(random: &mut Random, count: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).collect();
+    for place in (1..order.len()).rev() {
+        order.swap(place, random.below(place as u64 + 1) as usize);
+    }
+    order
+}
+
+/// Return addresses may coincide with other code's in such walks, and the replay tells returns by
+/// the traced addresses: this figure is compared on real kernels only.
+fn without_returns(mut counters: [Counters; 2]) -> [Counters; 2] {
+    for counters in &mut counters {
+        counters.indirect_mispredictions = 0;
+    }
+    counters
+}
+
+#[test]
+fn a_replayed_layout_costs_what_executing_it_costs() {
+    let mut random = Random::new(5);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 120_000);
+    let replay = Replay::new(trace.clone(), &text);
+    let mut layouts = vec![text.place(&[])];
+    for _ in 0..9 {
+        layouts.push(text.place(&shuffled(&mut random, 60)));
+    }
+    for model in MODELS {
+        let model = CpuModel::parse(model).expect("a shipped model");
+        let replayed = replay.cost(&text, &layouts, &model, 1);
+        for (starts, replayed) in layouts.iter().zip(replayed) {
+            let executed = executed(&trace, &text, starts, &model);
+            assert_eq!(without_returns(replayed), without_returns(executed));
+        }
+        let identity = replay.cost(&text, &layouts[..1], &model, 1);
+        assert_eq!(identity[0], executed(&trace, &text, &layouts[0], &model));
+    }
+}
+
+#[test]
+fn a_sample_is_a_part_of_the_whole() {
+    let mut random = Random::new(6);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 1_000_000);
+    let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
+    let replay = Replay::new(trace, &text);
+    let layouts = [text.place(&[])];
+    let whole = replay.cost(&text, &layouts, &model, 1)[0][1];
+    let part = replay.cost(&text, &layouts, &model, 4)[0][1];
+    let share = part.l1i_accesses as f64 / whole.l1i_accesses as f64;
+    assert!((0.15..0.35).contains(&share), "{share}");
+    let rate = |counters: Counters| counters.l1i_misses as f64 / counters.l1i_accesses as f64;
+    assert!((rate(part) / rate(whole) - 1.0).abs() < 0.05);
+}
+
+/// Eight functions of which the even ones call each other in a ring, the odd ones never run.
+fn ring() -> (Text, Trace) {
+    let section = |number: u64| Section {
+        start: START + number * 4096,
+        size: 64,
+        align: 4096,
+    };
+    let text = Text::new(
+        START,
+        (0..8).map(section).collect(),
+        vec![Step::Group((0..8).collect())],
+    )
+    .expect("it is consistent");
+    let block = |number: u64| Block {
+        start: START + number * 2 * 4096,
+        target: START + (number + 1) % 4 * 2 * 4096,
+        bytes: 60,
+        last_offset: 55,
+        kind: Kind::Call,
+        kernel: true,
+    };
+    let words = (0..4000).map(|step| step % 4).collect();
+    let trace = Trace {
+        words,
+        blocks: (0..4).map(block).collect(),
+        facts: Facts::default(),
+    };
+    (text, trace)
+}
+
+#[test]
+fn every_algorithm_puts_each_executed_function_once() {
+    let mut random = Random::new(7);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 50_000);
+    let replay = Replay::new(trace, &text);
+    let movable: Vec<u32> = (0..60).collect();
+    let graph = Graph::new(&text, &[&replay], &movable);
+    for (name, algorithm) in Algorithm::ALL {
+        let mut order = algorithm.order(&graph, 4096);
+        assert!(!order.is_empty(), "{name}");
+        order.sort_unstable();
+        let found = order.len();
+        order.dedup();
+        assert_eq!(order.len(), found, "{name}");
+        let executed = graph.nodes.iter().filter(|node| node.weight > 0.0).count();
+        assert_eq!(found, executed, "{name}");
+    }
+}
+
+#[test]
+fn callees_follow_their_callers() {
+    let (text, trace) = ring();
+    let replay = Replay::new(trace, &text);
+    let movable: Vec<u32> = (0..8).collect();
+    let graph = Graph::new(&text, &[&replay], &movable);
+    assert_eq!(graph.calls.len(), 4);
+    for (name, algorithm) in Algorithm::ALL {
+        let order = algorithm.order(&graph, 1 << 20);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 2, 4, 6], "{name}");
+    }
+    // A ring is cut open at one place: three of four calls lead to what lies next.
+    let order = Algorithm::C3.order(&graph, 1 << 20);
+    let followed = order.windows(2).filter(|pair| pair[1] == (pair[0] + 2) % 8);
+    assert_eq!(followed.count(), 3, "{order:?}");
+}
+
+#[test]
+fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
+    let mut random = Random::new(8);
+    let text = text(&mut random, 400);
+    let traces = [1, 2].map(|_| trace(&mut random, &text, 30_000));
+    let replays = traces.map(|trace| Replay::new(trace, &text).into());
+    let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
+    let start = shuffled(&mut random, 400);
+    let cycles = |order: &[u32]| -> f64 {
+        let layout = [text.place(order)];
+        let cost = |replay: &std::sync::Arc<Replay>| replay.cost(&text, &layout, &model, 1)[0][1];
+        replays
+            .iter()
+            .map(|one| cost(one).cycles(&model).ln())
+            .sum()
+    };
+    let found = [1, 3].map(|threads| {
+        let settings = Search {
+            evaluations: 200,
+            seed: 3,
+            threads,
+            every: 1,
+        };
+        let mut told = Vec::new();
+        let mut listen = |tried, cost| {
+            told.push((tried, cost));
+            true
+        };
+        let order = search(
+            &text,
+            &replays,
+            &model,
+            start.clone(),
+            settings,
+            &mut listen,
+        );
+        assert!(told.windows(2).all(|pair| pair[1].1 <= pair[0].1));
+        order
+    });
+    assert_eq!(found[0], found[1]);
+    assert!(cycles(&found[0]) < cycles(&start));
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Traces on disk: what is written is read, and nothing else is.
+
+mod random;
+
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use kernsmith_profile::frontend::Counters;
+use kernsmith_profile::trace::{Block, Facts, Kind, Trace, TraceWriter};
+use random::Random;
+
+const BLOCK: Block = Block {
+    start: 0xffff_ffff_8100_0000,
+    target: 0xffff_ffff_8100_0040,
+    bytes: 9,
+    last_offset: 7,
+    kind: Kind::Conditional,
+    kernel: true,
+};
+
+fn facts() -> Facts {
+    let figures = std::array::from_fn(|number| number as u64 * 1_000_000_007);
+    Facts {
+        tag: "3f/pipe".to_owned(),
+        cpu: "skylake".to_owned(),
+        counters: [Counters::default(), Counters::from_figures(figures)],
+    }
+}
+
+/// A file of its own for each test.
+fn path(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("kernsmith-{name}-{}", std::process::id()))
+}
+
+fn written(name: &str) -> Vec<u8> {
+    let path = path(name);
+    let mut writer = TraceWriter::create(&path).expect("a temporary file");
+    writer.cut();
+    writer.block(1);
+    writer.begin();
+    writer.block(0);
+    writer.led(0xffff_ffff_8100_1234);
+    writer.block(1);
+    assert!(
+        !path.exists(),
+        "a trace that is not finished must not be there"
+    );
+    let blocks = [
+        BLOCK,
+        Block {
+            kernel: false,
+            ..BLOCK
+        },
+    ];
+    writer
+        .finish(blocks.into_iter(), &facts())
+        .expect("it is written");
+    let bytes = std::fs::read(&path).expect("it is there");
+    std::fs::remove_file(path).expect("it can be removed");
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Result<Trace, String> {
+    Trace::read(&mut Cursor::new(bytes), bytes.len() as u64)
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let trace = read(&written("round-trip")).expect("a whole trace");
+    let cut = 1 << 31;
+    let words = [cut, 1, cut + 2, 0, cut + 1, 0x8100_1234, 0xffff_ffff, 1];
+    assert_eq!(trace.words, words);
+    assert_eq!(
+        trace.blocks,
+        [
+            BLOCK,
+            Block {
+                kernel: false,
+                ..BLOCK
+            }
+        ]
+    );
+    assert_eq!(trace.facts, facts());
+}
+
+#[test]
+fn a_trace_that_was_cut_off_anywhere_is_refused() {
+    let whole = written("cut-off");
+    for length in 0..whole.len() {
+        let reason = read(&whole[..length]).expect_err("it is not whole");
+        assert!(!reason.is_empty());
+    }
+}
+
+#[test]
+fn damaged_traces_are_refused_or_harmless() {
+    let whole = written("damaged");
+    let mut random = Random::new(11);
+    for _ in 0..20_000 {
+        let mut bytes = whole.clone();
+        for _ in 0..=random.below(3) {
+            let place = random.below(bytes.len() as u64) as usize;
+            bytes[place] = random.next() as u8;
+        }
+        if let Ok(trace) = read(&bytes) {
+            // Whatever was read can be relied on.
+            let numbers = trace.words.iter().filter(|word| **word < 1 << 31);
+            assert!(numbers.count() <= trace.words.len());
+            assert!(
+                trace
+                    .blocks
+                    .iter()
+                    .all(|block| block.last_offset < block.bytes)
+            );
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = Trace::load(&path("nowhere")).expect_err("there is none");
+    assert!(error.to_string().contains("kernsmith-nowhere"), "{error}");
+}

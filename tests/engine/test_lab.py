@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The layout lab on a real kernel: what is predicted is what the relinked kernel does."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import spearmanr
+
+from kernsmith.engine.events import Silent
+from kernsmith.engine.lab import LINKERS, Lab, open_lab
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel, load_kernel, named_kernel
+from kernsmith.kernel.symbols import read_system_map
+from kernsmith.layout import ALGORITHMS, Costs, random_order
+from kernsmith.machine.tcg import open_machine
+
+pytestmark = pytest.mark.kernel
+
+TRACED = ("file", "signal")
+LAYOUTS = 4
+
+
+@pytest.fixture(scope="module")
+def lab(micro_kernel: Kernel) -> Lab:
+    workloads = load_catalogue().select(TRACED)
+    return open_lab(micro_kernel, workloads, open_machine("skylake"), Silent())
+
+
+@pytest.fixture(scope="module")
+def orders(lab: Lab) -> list[list[str]]:
+    return [random_order(lab.evaluator.movable, f"lab {n}") for n in range(LAYOUTS)]
+
+
+@pytest.fixture(scope="module")
+def predicted(lab: Lab, orders: list[list[str]]) -> list[Costs]:
+    return lab.evaluator.costs(orders)
+
+
+@pytest.fixture(scope="module")
+def measured(lab: Lab, orders: list[list[str]]) -> list[Costs]:
+    return [lab.measured(order, Silent()) for order in orders]
+
+
+def test_in_the_default_layout_replay_and_tracer_agree_exactly(lab: Lab) -> None:
+    (replayed,) = lab.evaluator.costs([[]])
+    for workload in TRACED:
+        told = {name: replayed[workload][name] for name in lab.traced[workload]}
+        assert told == dict(lab.traced[workload])
+
+
+def test_every_function_is_where_it_was_predicted_to_be(
+    lab: Lab, orders: list[list[str]], measured: list[Costs]
+) -> None:
+    text = lab.evaluator.text
+    starts = lab.evaluator.place(orders[0])
+    there: dict[str, set[int]] = {}
+    for symbol in read_system_map(lab.image(orders[0]).with_name("System.map")):
+        there.setdefault(symbol.name, set()).add(symbol.address)
+    first = {section.symbols[0]: start for section, start in zip(text.sections, starts, strict=True)
+             if section.symbols}  # fmt: skip
+    wrong = [name for name, start in first.items() if name in there and start not in there[name]]
+    # The linker's order of static functions that share a name is its own affair.
+    assert len(wrong) < len(first) / 500
+
+
+def test_predicted_costs_are_those_of_the_relinked_kernel(
+    predicted: list[Costs], measured: list[Costs]
+) -> None:
+    for before, after in zip(predicted, measured, strict=True):
+        for workload in TRACED:
+            for metric, most in (("l1i_misses", 0.005), ("itlb_misses", 0.02)):
+                error = before[workload][metric] / after[workload][metric] - 1
+                assert abs(error) < most, (workload, metric)
+    for workload in TRACED:
+        ranks = [
+            [costs[workload]["model_cycles"] for costs in side] for side in (predicted, measured)
+        ]
+        assert spearmanr(*ranks).statistic >= 0.8
+
+
+def test_a_sample_of_the_traces_tells_the_same(
+    lab: Lab, orders: list[list[str]], predicted: list[Costs]
+) -> None:
+    sampled = open_lab(lab.kernel, lab.workloads, lab.machine, Silent(), every=8)
+    for costs, whole in zip(sampled.evaluator.costs(orders), predicted, strict=True):
+        for workload in TRACED:
+            error = costs[workload]["model_cycles"] / whole[workload]["model_cycles"] - 1
+            assert abs(error) < 0.01
+
+
+def test_orders_of_known_algorithms_beat_random_ones(lab: Lab, predicted: list[Costs]) -> None:
+    known = [lab.evaluator.order(name, TRACED) for name in ALGORITHMS]
+    known += [lab.linkers_order(name, TRACED) for name in LINKERS]
+    for order in known:
+        assert len(set(order)) == len(order) > 100
+    for costs in lab.evaluator.costs(known):
+        for workload in TRACED:
+            worst = max(one[workload]["itlb_misses"] for one in predicted)
+            assert costs[workload]["itlb_misses"] < worst / 2
+
+
+def test_traces_of_another_kernel_are_refused(lab: Lab, tmp_path: Path) -> None:
+    (trace, *_) = lab.kernel.folder.glob("traces/*/signal-*.trace")
+    with pytest.raises(UserError, match="is of another kernel or workload"):
+        lab.evaluator.add("signal", trace, "another")
+    cut = tmp_path / "cut.trace"
+    cut.write_bytes(trace.read_bytes()[:100_000])
+    with pytest.raises(UserError, match="is cut off"):
+        lab.evaluator.add("signal", cut, "another")
+
+
+def kernsmith(*words: str, folder: Path, expect: int = 0) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "kernsmith", "layout", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == expect, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def optimized(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("order")
+    words = [
+        "optimize", str(lab.kernel.vmlinux), "--train", "signal", "--test", "file",
+        "--count", "16", "--evaluations", "200", "--search-every", "8", "--json",
+    ]  # fmt: skip
+    return folder, json.loads(kernsmith(*words, folder=folder).stdout)
+
+
+def test_the_best_order_is_better_than_all_others(
+    optimized: tuple[Path, dict[str, Any]],
+) -> None:
+    _, document = optimized
+    trained = document["ratios"]["trained workloads"]
+    confirmed = trained.pop("best, linked and booted")["model_cycles"]
+    best = trained[document["best"]]["model_cycles"]
+    assert best == min(one["model_cycles"] for one in trained.values())
+    assert document["best"].startswith("search")
+    assert confirmed == pytest.approx(best, rel=0.005)
+    assert document["floor"]["signal"]["cold_l1i_misses"] > 100
+    assert set(document["ratios"]["held-out workloads"]) >= {"default", "c3", "lld cdsort"}
+
+
+def test_an_applied_order_is_a_kernel_like_any_other(
+    lab: Lab, optimized: tuple[Path, dict[str, Any]]
+) -> None:
+    folder, document = optimized
+    told = kernsmith(
+        "apply", str(lab.kernel.vmlinux), "--order", document["order"], "--json", folder=folder
+    )
+    made = json.loads(told.stdout)
+    applied = load_kernel(Path(made["folder"]))
+    assert applied is not None
+    assert applied.key == made["kernel"] != lab.kernel.key
+    assert applied.build_id != lab.kernel.build_id
+    assert named_kernel(applied.key[:12]).folder == applied.folder
+    again = kernsmith(
+        "evaluate", made["vmlinux"], "--workload", "signal", "--order", document["order"],
+        "--json", folder=folder,
+    )  # fmt: skip
+    ratios = json.loads(again.stdout)["ratios"]["all workloads"]
+    assert ratios[document["order"]]["l1i_misses"] == pytest.approx(1, rel=0.01)
+
+
+def test_bad_words_are_told(lab: Lab, tmp_path: Path) -> None:
+    order = tmp_path / "an.order"
+    order.write_text("no_such_function\n")
+    vmlinux = str(lab.kernel.vmlinux)
+    for words, told in (
+        (["evaluate", vmlinux, "--order", str(order)], "names no function of this kernel"),
+        (["apply", str(tmp_path), "--order", str(order)], "is no built kernel"),
+        (["sample", vmlinux, "--count", "0"], "--count must be at least 1"),
+        (["sample", vmlinux, "--workload", "nothing"], "there is no workload 'nothing'"),
+    ):
+        assert told in kernsmith(*words, folder=tmp_path, expect=2).stderr

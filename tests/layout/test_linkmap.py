@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The linker's map: sections, groups and alignments; and nothing that is no map."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernsmith.errors import UserError
+from kernsmith.layout import read_link_map
+
+MAP = """\
+             VMA              LMA     Size Align Out     In      Symbol
+               0                0        0     1 jiffies = jiffies_64
+ffffffff81000000          1000000     2060    64 .text
+ffffffff81000000          1000000        0     1         _stext = .
+ffffffff81000000          1000000       40    64         vmlinux.a(entry.o):(.entry.text)
+ffffffff81000000          1000000       20     1                 entry_one
+ffffffff81000020          1000020       20     1                 entry_two
+ffffffff81000040          1000040        0     1         . = ALIGN(16)
+ffffffff81000040          1000040        0     1         __unlikely_text_start = .
+ffffffff81000040          1000040       30    16         vmlinux.a(main.o):(.text.unlikely.cold_one)
+ffffffff81000040          1000040       30     1                 cold_one
+ffffffff81000070          1000070      f90     1         . = ALIGN((1 << 12))
+ffffffff81001000          1001000        0     1         __hot_text_start = .
+ffffffff81001000          1001000       30    16         vmlinux.a(main.o):(.text.hot.warm)
+ffffffff81001000          1001000       30     1                 warm
+ffffffff81001030          1001030       10    16         vmlinux.a(main.o):(.text)
+ffffffff81001040          1001040       10    16         vmlinux.a(a.o):(.text.twin)
+ffffffff81001040          1001040       10     1                 twin
+ffffffff81001050          1001050       10    16         vmlinux.a(b.o):(.text.twin)
+ffffffff81001050          1001050       10     1                 twin
+ffffffff81001050          1001050        0     1                 alias
+ffffffff81001060          1001060        0     1         _etext = .
+ffffffff81002000          1002000      123  4096 .rodata
+ffffffff81002000          1002000      123    16         vmlinux.a(main.o):(.rodata)
+"""
+
+
+@pytest.fixture
+def link_map(tmp_path: Path) -> Path:
+    path = tmp_path / "map"
+    path.write_text(MAP)
+    return path
+
+
+def test_the_groups_are_the_linker_scripts(link_map: Path) -> None:
+    text = read_link_map(link_map)
+    assert text.start == 0xFFFFFFFF81000000
+    assert [section.name for section in text.sections] == [
+        ".entry.text", ".text.unlikely.cold_one", ".text.hot.warm", ".text", ".text.twin",
+        ".text.twin",
+    ]  # fmt: skip
+    assert text.steps == ((0,), 16, (1,), 4096, (2,), (3, 4, 5))
+    assert text.sections[0].symbols == ("entry_one", "entry_two")
+    assert (text.sections[2].size, text.sections[2].align) == (0x30, 16)
+
+
+def test_names_are_found_as_the_linker_finds_them(link_map: Path) -> None:
+    text = read_link_map(link_map)
+    assert text.numbers(["alias", "warm", "twin", "unknown", "warm"]) == [5, 2, 4]
+    assert text.knows("alias")
+    assert not text.knows("unknown")
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("", "it shows no .text"),
+        ("VMA LMA\nnonsense\n", "it shows no .text"),
+        (MAP.replace("ALIGN(16)", "ALIGN(24)"), "is no power of two"),
+        (MAP.replace("ALIGN(16)", "ALIGN(__import__('os'))"), "is no power of two"),
+    ],
+)
+def test_what_is_no_map_is_told(tmp_path: Path, broken: str, told: str) -> None:
+    path = tmp_path / "map"
+    path.write_text(broken)
+    with pytest.raises(UserError, match=told):
+        read_link_map(path)
+    with pytest.raises(UserError, match="cannot read the linker's map"):
+        read_link_map(tmp_path / "missing")
+
+
+@given(st.data())
+def test_damaged_maps_raise_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    text = bytearray(MAP.encode())
+    for _ in range(data.draw(st.integers(1, 6))):
+        text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("damaged") / "map"
+    path.write_bytes(text)
+    try:
+        read_link_map(path)
+    except UserError as error:
+        assert str(path) in str(error)
