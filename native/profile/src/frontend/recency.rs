@@ -58,6 +58,7 @@ impl Recency {
     }
 
     /// The way of `set` to be replaced, which thereby is the latest used.
+    #[inline(always)]
     pub fn replace(&mut self, set: usize) -> usize {
         match self {
             Self::Order { sets, last_digit } => {

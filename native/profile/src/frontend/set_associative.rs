@@ -79,7 +79,14 @@ impl<V: Copy + Default> SetAssociative<V> {
     #[inline(never)]
     fn search(&mut self, key: u64, first: usize) -> Option<usize> {
         let set = &self.keys[first..first + self.ways];
-        let way = set.iter().position(|present| *present == key)?;
+        // Where a key is, and whether it is there at all, is unpredictable: for the usual numbers
+        // of ways, all are compared without a branch.
+        let way = match self.ways {
+            4 => way_of::<4>(set, key),
+            8 => way_of::<8>(set, key),
+            16 => way_of::<16>(set, key),
+            _ => set.iter().position(|present| *present == key),
+        }?;
         self.guesses[(key & self.guess_mask) as usize] = way as u8;
         Some(way)
     }
@@ -93,6 +100,15 @@ impl<V: Copy + Default> SetAssociative<V> {
         self.keys[set * self.ways + way] = key;
         self.values[set * self.ways + way] = value;
     }
+}
+
+#[inline(always)]
+fn way_of<const WAYS: usize>(set: &[u64], key: u64) -> Option<usize> {
+    let set: &[u64; WAYS] = set.first_chunk()?;
+    let found = set.iter().enumerate().fold(0_u32, |found, (way, present)| {
+        found | u32::from(*present == key) << way
+    });
+    (found != 0).then_some(found.trailing_zeros() as usize)
 }
 
 impl SetAssociative<()> {
