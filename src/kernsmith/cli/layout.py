@@ -163,7 +163,7 @@ def optimize(
     test: Names = (),
     cpu: str = "skylake",
     count: int = 1000,
-    evaluations: int = 4000,
+    evaluations: int = 8000,
     every: int = 16,
     search_every: int = 64,
     seed: int = 1,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::frontend::CpuModel;
 
 use super::parallel::in_parallel;
-use super::{Replay, Text};
+use super::{Graph, Replay, Text};
 
 /// Orders that are tried at once: a trace is decoded once for all of them.
 const TRIED_AT_ONCE: usize = 8;
@@ -40,6 +40,7 @@ pub fn search(
     progress: &mut dyn FnMut(usize, f64) -> bool,
 ) -> Vec<u32> {
     let mut random = SplitMix(settings.seed);
+    let executed = executed(text, replays, &order);
     let mut best = order;
     let costs = |orders: &[Vec<u32>]| {
         let layouts: Vec<_> = orders.iter().map(|order| text.place(order)).collect();
@@ -47,9 +48,8 @@ pub fn search(
             replays[number].cost(text, &layouts, model, settings.every)
         });
         let mean = |place: usize| {
-            let logs = by_trace
-                .iter()
-                .map(|costs| costs[place][1].cycles(model).max(1.0).ln());
+            let costs = by_trace.iter().map(|costs| costs[place][1]);
+            let logs = costs.map(|cost| cost.cycles(model).max(1.0).ln());
             logs.sum::<f64>() / by_trace.len().max(1) as f64
         };
         (0..orders.len()).map(mean).collect::<Vec<f64>>()
@@ -57,8 +57,9 @@ pub fn search(
     let mut lowest = costs(std::slice::from_ref(&best))[0];
     let first = lowest;
     let mut tried = 1;
-    while tried < settings.evaluations && best.len() > 1 {
-        let moved: Vec<_> = (0..TRIED_AT_ONCE).map(|_| random.moved(&best)).collect();
+    while tried < settings.evaluations && executed.len() > 1 {
+        let moved = (0..TRIED_AT_ONCE).map(|_| random.moved(&best, &executed));
+        let moved: Vec<_> = moved.collect();
         tried += moved.len();
         let found = costs(&moved).into_iter().zip(moved);
         if let Some((cost, order)) = found.min_by(|a, b| a.0.total_cmp(&b.0))
@@ -90,19 +91,29 @@ impl SplitMix {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// A run of functions goes elsewhere, turned round or not: short ones more often than long
-    /// ones.
-    fn moved(&mut self, order: &[u32]) -> Vec<u32> {
+    /// A run of functions, the first of them an executed one, goes to another executed one, turned
+    /// round or not: short runs more often than long ones.
+    fn moved(&mut self, order: &[u32], executed: &[u32]) -> Vec<u32> {
+        let [first, neighbour] = [(); 2].map(|()| executed[self.below(executed.len())]);
         let longest = self.next() % LONGEST_RUN + 1;
-        let length = ((self.next() % longest + 1) as usize).min(order.len() - 1);
-        let from = self.below(order.len() - length + 1);
+        let length = (self.next() % longest + 1) as usize;
+        let place = |order: &[u32], section| order.iter().position(|one| *one == section);
+        let from = place(order, first).unwrap_or(0);
         let mut rest = order.to_vec();
-        let mut run: Vec<u32> = rest.drain(from..from + length).collect();
+        let mut run: Vec<u32> = rest.drain(from..order.len().min(from + length)).collect();
         if self.next().is_multiple_of(4) {
             run.reverse();
         }
-        let to = self.below(rest.len() + 1);
+        let behind = self.below(2);
+        let to = place(&rest, neighbour).map_or(from, |place| place + behind);
         rest.splice(to..to, run);
         rest
     }
+}
+
+/// The sections of `order` that the traces execute.
+fn executed(text: &Text, replays: &[Arc<Replay>], order: &[u32]) -> Vec<u32> {
+    let replays: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
+    let graph = Graph::new(text, &replays, order);
+    graph.sections(&(0..graph.nodes.len()).collect::<Vec<_>>())
 }
