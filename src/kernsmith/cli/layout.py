@@ -137,6 +137,7 @@ def evaluate(
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.layout.evaluate import ratios
     from kernsmith.report.layout_tables import print_orders
 
     with ProgressDisplay() as display:
@@ -148,7 +149,7 @@ def evaluate(
     names = lab.evaluator.workloads
     document = _FORMAT | {
         **_facts(lab, every),
-        "ratios": {"all workloads": _ratios(costs, default, names)},
+        "ratios": {"all workloads": {n: ratios(one, default, names) for n, one in costs.items()}},
         "costs": costs,
     }
     return _show(document, output, json, print_orders)
@@ -332,25 +333,12 @@ def _progress(display: Any) -> Callable[[int, int], None]:
 
 def _relative(costs: Any, default: Any, workloads: Sequence[str]) -> dict[str, dict[str, float]]:
     """By workload, and for all together, each figure over the default layout's."""
-    from kernsmith.layout.evaluate import mean_ratio
+    from kernsmith.layout.evaluate import ratios
 
-    metrics = costs[workloads[0]]
-    found = {w: {m: mean_ratio(costs, default, m, [w]) for m in metrics} for w in workloads}
+    found = {workload: ratios(costs, default, [workload]) for workload in workloads}
     if len(workloads) > 1:
-        found["overall"] = {m: mean_ratio(costs, default, m, workloads) for m in metrics}
+        found["overall"] = ratios(costs, default, workloads)
     return found
-
-
-def _ratios(
-    costs: Mapping[str, Any], default: Any, workloads: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    from kernsmith.layout.evaluate import mean_ratio
-
-    metrics = default[workloads[0]]
-    return {
-        name: {m: mean_ratio(one, default, m, workloads) for m in metrics}
-        for name, one in costs.items()
-    }
 
 
 def _show(

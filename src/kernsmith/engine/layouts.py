@@ -10,7 +10,7 @@ from typing import Any
 from kernsmith.engine.events import Events
 from kernsmith.engine.lab import LINKERS, Lab
 from kernsmith.layout import ALGORITHMS, Costs, random_order
-from kernsmith.layout.evaluate import mean_ratio
+from kernsmith.layout.evaluate import mean_ratio, ratios
 
 # What the order is chosen by.
 METRIC = "model_cycles"
@@ -71,7 +71,7 @@ def best_order(
         "train": list(train),
         "test": list(test),
         "ratios": {
-            part: {name: _ratios(one, costs["default"], names) for name, one in costs.items()}
+            part: {name: ratios(one, costs["default"], names) for name, one in costs.items()}
             for part, names in parts.items()
         },
         "costs": costs,
@@ -83,7 +83,7 @@ def best_order(
     if confirm:
         document["measured"] = lab.measured(orders[best], events)
         for part, names in parts.items():
-            confirmed = _ratios(document["measured"], costs["default"], names)
+            confirmed = ratios(document["measured"], costs["default"], names)
             document["ratios"][part]["best, linked and booted"] = confirmed
     return Chosen(orders[best], best, document)
 
@@ -127,10 +127,3 @@ def _whole(lab: Lab, orders: Mapping[str, Sequence[str]], events: Events) -> dic
 
 def _cost(costs: Costs, default: Costs, workloads: Sequence[str]) -> float:
     return mean_ratio(costs, default, METRIC, workloads)
-
-
-def _ratios(costs: Costs, default: Costs, workloads: Sequence[str]) -> dict[str, float]:
-    metrics = default[workloads[0]]
-    return {
-        m: mean_ratio(costs, default, m, workloads) for m in metrics if m in costs[workloads[0]]
-    }

@@ -193,6 +193,12 @@ class Evaluator:
         return list(dict.fromkeys(self._names[number] for number in sections))
 
 
+def ratios(costs: Costs, base: Costs, workloads: Sequence[str]) -> dict[str, float]:
+    """Each metric relative to another order's: geometric means over workloads."""
+    metrics = [m for m in base[workloads[0]] if m in costs[workloads[0]]]
+    return {metric: mean_ratio(costs, base, metric, workloads) for metric in metrics}
+
+
 def mean_ratio(costs: Costs, base: Costs, metric: str, workloads: Iterable[str]) -> float:
     """Geometric mean over workloads of a metric relative to another order's.
 
