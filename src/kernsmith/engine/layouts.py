@@ -46,8 +46,9 @@ def best_order(
     orders = _known_orders(lab, train, events)
     orders |= _best_random(lab, train, count, seed, events)
     costs = _whole(lab, orders, events)
-    start = min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
-    if evaluations > 0 and orders[start]:
+    made = [name for name in costs if orders[name]]
+    start = min(made, key=lambda name: _cost(costs[name], costs["default"], train))
+    if evaluations > 0:
         events.stage(f"search from {start}")
 
         def told(tried: int, cost: float) -> None:
