@@ -10,6 +10,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel, make_recipe
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.study import Study, Variant, plan_variants
+from kernsmith.study.file import read_study
 
 SOURCE = "debian:7.3"
 
@@ -31,3 +32,10 @@ def micro_variant() -> Variant:
 def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
     """The kernel of `micro_variant`."""
     return build_kernel(make_recipe(micro_variant, source, None))
+
+
+@pytest.fixture(scope="session")
+def nat_kernel(source: Source) -> Kernel:
+    """The baseline of the study `router`: the micro config and what NAT needs."""
+    variant = plan_variants(read_study(paths.shipped("studies", "router.toml")), ())[0]
+    return build_kernel(make_recipe(variant, source, None))
