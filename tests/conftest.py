@@ -10,9 +10,21 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel, make_recipe
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.study import Study, Variant, plan_variants
-from kernsmith.study.file import read_study
 
 SOURCE = "debian:7.3"
+NAT_OPTIONS = tuple(
+    (symbol, "y")
+    for symbol in (
+        "NETDEVICES",
+        "NETFILTER",
+        "NFT_MASQ",
+        "NFT_NAT",
+        "NF_CONNTRACK",
+        "NF_TABLES",
+        "NF_TABLES_IPV4",
+        "VETH",
+    )
+)
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +48,8 @@ def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
 
 @pytest.fixture(scope="session")
 def nat_kernel(source: Source) -> Kernel:
-    """The baseline of the study `router`: the micro config and what NAT needs."""
-    variant = plan_variants(read_study(paths.shipped("studies", "router.toml")), ())[0]
-    return build_kernel(make_recipe(variant, source, None))
+    """The micro config and the least that the workloads of the set `nat` need besides."""
+    study = Study(
+        source=SOURCE, config="micro", options=NAT_OPTIONS, factors=(("profile", ("none",)),)
+    )
+    return build_kernel(make_recipe(plan_variants(study, ())[0], source, None))

@@ -39,9 +39,10 @@ def test_configs_have_what_nat_needs_or_lack_it_by_name() -> None:
 @pytest.mark.parametrize("name", ["router", "router-driver"])
 def test_the_studies_of_the_router_have_what_nat_needs(name: str) -> None:
     study = read_study(shipped("studies", f"{name}.toml"))
-    options = {f"CONFIG_{symbol}" for symbol, value in study.options if value == "y"}
-    assert options >= NEEDED_OVER_MICRO
+    symbols = dict(read_fragment(study.config).symbols) | dict(study.options)
     assert study.workloads == ("nat",)
+    for work in load_catalogue().select(study.workloads):
+        assert work.missing(symbols) == ()
 
 
 def boot(kernel: Kernel, name: str, folder: Path) -> Outcome:
