@@ -12,6 +12,19 @@ from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.study import Study, Variant, plan_variants
 
 SOURCE = "debian:7.3"
+NAT_OPTIONS = tuple(
+    (symbol, "y")
+    for symbol in (
+        "NETDEVICES",
+        "NETFILTER",
+        "NFT_MASQ",
+        "NFT_NAT",
+        "NF_CONNTRACK",
+        "NF_TABLES",
+        "NF_TABLES_IPV4",
+        "VETH",
+    )
+)
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +44,12 @@ def micro_variant() -> Variant:
 def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
     """The kernel of `micro_variant`."""
     return build_kernel(make_recipe(micro_variant, source, None))
+
+
+@pytest.fixture(scope="session")
+def nat_kernel(source: Source) -> Kernel:
+    """The micro config and the least that the workloads of the set `nat` need besides."""
+    study = Study(
+        source=SOURCE, config="micro", options=NAT_OPTIONS, factors=(("profile", ("none",)),)
+    )
+    return build_kernel(make_recipe(plan_variants(study, ())[0], source, None))

@@ -3,6 +3,8 @@
 
 import errno
 import re
+import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +17,12 @@ from kernsmith.process import Completed
 
 # One file, one workload: unix_socket.c is unix-socket.
 NAMES = sorted(path.stem.replace("_", "-") for path in (shipped("guest") / "workloads").glob("*.c"))
-# What a container or another kernel may lack, by the workloads that need it.
+ETHERNET_HEADER = 14
+# What a container or another kernel may lack, by the workloads that need it. Only root may make
+# network namespaces.
+NAT_MAY_LACK = {errno.EPERM, errno.ENOENT, errno.EOPNOTSUPP, errno.EPROTONOSUPPORT}
 MAY_BE_ABSENT = {
+    **{name: NAT_MAY_LACK for name in NAMES if name.startswith("nat-")},
     "afalg-cipher": {errno.EAFNOSUPPORT, errno.ENOENT},
     "afalg-hash": {errno.EAFNOSUPPORT, errno.ENOENT},
 }
@@ -35,19 +41,63 @@ def test_every_file_is_a_workload(program: Path) -> None:
     assert sorted(load_catalogue(program).names) == NAMES
 
 
+def ended(done: Completed, name: str) -> int:
+    """The status that a workload ended with; skips when it needs what this machine lacks."""
+    end = re.fullmatch(
+        rf"kernsmith: end {name} status=(\d+)(?: (.+))?", done.output.splitlines()[-1]
+    )
+    assert end, done.output
+    status = int(end[1])
+    if status in MAY_BE_ABSENT.get(name, set()):
+        pytest.skip(f"this machine's kernel does not have what {name} needs: {end[2]}")
+    return status
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workload_runs_and_reports(program: Path, name: str) -> None:
     done = guest(program, "--run", name, "--rounds", "40", "--warmup", "2")
     first, *between, last = done.output.splitlines()
     assert first == f"kernsmith: begin {name}"
-    end = re.fullmatch(rf"kernsmith: end {name} status=(\d+)(?: (.+))?", last)
-    assert end, last
-    status = int(end[1])
-    if status in MAY_BE_ABSENT.get(name, set()):
-        pytest.skip(f"this machine's kernel does not have what {name} needs: {end[2]}")
-    assert (status, done.returncode) == (0, 0), last
+    assert (ended(done, name), done.returncode) == (0, 0), last
     assert set(metrics(between)) == {"seconds", "user_seconds", "sys_seconds"}
     assert metrics(between)["seconds"] > 0
+
+
+def router_received(pid: int) -> tuple[int, int]:
+    """Bytes and packets that came to the router's device `lan`; zeros when there is none yet."""
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            is_network = str(fd.readlink()).startswith("net:")
+        except FileNotFoundError:  # closed in the meantime
+            continue
+        if not is_network:
+            continue
+        command = ["nsenter", f"--net={fd}", "cat", "/proc/net/dev"]
+        devices = process.run(command, log=None, timeout=10, check=False).output
+        if lan := re.search(r"^ *lan: +(\d+) +(\d+)", devices, re.MULTILINE):
+            return int(lan[1]), int(lan[2])
+    return 0, 0
+
+
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+@pytest.mark.parametrize("size", [64, 1500])
+def test_packets_through_the_router_have_the_size_of_the_name(
+    program: Path, protocol: str, size: int
+) -> None:
+    name = f"nat-{protocol}-{size}"
+    assert ended(guest(program, "--run", name, "--rounds", "1"), name) == 0
+    total, packets = 0, 0
+    deadline = time.monotonic() + 30
+    command = [program, "--run", name, "--rounds", "100000000"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
+        while packets < 2_000 and time.monotonic() < deadline:
+            time.sleep(0.1)
+            total, packets = router_received(running.pid)
+        running.kill()
+    # The device counts the Ethernet header. All packets but the first few are alike:
+    # acknowledgements ride on those with data.
+    assert packets >= 2_000
+    assert total / packets == pytest.approx(size + ETHERNET_HEADER, rel=0.01)
 
 
 def test_more_rounds_are_more_work(program: Path) -> None:

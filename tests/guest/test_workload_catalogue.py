@@ -25,6 +25,7 @@ LAB = {
     "tcp-stream",
     "unix-socket",
 }
+NAT = {"nat-tcp-1500", "nat-tcp-64", "nat-udp-1500", "nat-udp-64"}
 
 
 def entry(name: str, *sets: str) -> dict[str, Any]:
@@ -106,6 +107,7 @@ def test_a_program_that_was_not_built_is_named(tmp_path: Path) -> None:
 def test_the_shipped_catalogue(program: Path) -> None:
     shipped = load_catalogue(program)
     assert {workload.name for workload in shipped.select(["lab"])} == LAB
+    assert {workload.name for workload in shipped.select(["nat"])} == NAT
     for workload in shipped:
         assert workload.rounds >= 10 * workload.warmup > 0
         assert all(need.startswith("CONFIG_") for need in workload.needs)
