@@ -12,7 +12,7 @@ from math import exp, isfinite
 from typing import Any
 
 from kernsmith import __version__
-from kernsmith.engine.verdicts import Measured, StudyResult, Verdict
+from kernsmith.engine.verdicts import Measured, StudyResult, Verdict, primary_metric
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine.metrics import METRICS, metric
 from kernsmith.stats.effect import sentence
@@ -35,6 +35,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
             "name": study.name,
             "digest": study.digest,
             "alpha": study.design.alpha,
+            "metric": primary_metric(study.design, {v.metric for v in result.verdicts}),
             "text": write_study(study),
         },
         "source": {

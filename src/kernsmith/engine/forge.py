@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from os import cpu_count
 from pathlib import Path
 
@@ -25,7 +26,13 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, Recipe, build_kernel, find_kernel, make_recipe
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
-from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.kernel.symbols import (
+    Symbol,
+    equally_long,
+    function_lengths,
+    movable_functions,
+    read_system_map,
+)
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import layout_name, make_order
 from kernsmith.profile import is_counts, make_autofdo, usable_profile
@@ -93,7 +100,7 @@ class Forge:
             kernel = self._cached(variant, profile)
             if kernel is not None:
                 self.kernels[identity(variant)] = kernel
-        self._find_images(_Orders())
+        self._find_images(self._orders())
 
     def _cached(self, variant: Variant, profile: Path | None) -> Kernel | None:
         return find_kernel(self._recipe(variant, profile))
@@ -101,14 +108,15 @@ class Forge:
     def _recipe(self, variant: Variant, profile: Path | None) -> Recipe:
         file = variant.profile.file if variant.profile else ""
         exact = not file or is_counts(Path(file))
-        return make_recipe(variant, self.prepared.source, profile, exact=exact)
+        source = self.prepared.source_of(variant)
+        return make_recipe(variant, source, profile, exact=exact)
 
-    def _check_needs(self, symbols: Mapping[str, str]) -> None:
+    def _check_needs(self, config: str, symbols: Mapping[str, str]) -> None:
         for workload in {**dict.fromkeys(self.prepared.workloads), **dict.fromkeys(self._train)}:
             if missing := workload.missing(symbols):
                 raise UserError(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
-                    f"{self.prepared.study.config!r} does not set"
+                    f"{config!r} does not set"
                 )
 
     @property
@@ -134,7 +142,7 @@ class Forge:
         return build_kernel(
             recipe,
             on_progress=lambda done, of: self.events.progress("objects", done, of),
-            check=self._check_needs,
+            check=partial(self._check_needs, variant.config),
         )
 
     def _profile(self, variant: Variant, seen: Seen) -> Path:
@@ -160,7 +168,7 @@ class Forge:
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""
-        orders = _Orders()
+        orders = self._orders()
         todo = self._find_images(orders)
         if todo:
             self.events.stage(f"link {len(todo)} layouts")
@@ -173,6 +181,14 @@ class Forge:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+    def _orders(self) -> _Orders:
+        """Layouts for the kernels that there are; paired by place if the study says so."""
+        orders = _Orders()
+        if self.prepared.study.design.pairing == "place":
+            made = {k.key: k for v in self.prepared.variants if (k := self.kernel(v))}
+            orders.first = equally_long([orders.lengths(kernel) for kernel in made.values()])
+        return orders
 
     def _find_images(self, orders: _Orders) -> list[tuple[tuple[str, str], Kernel, Layout]]:
         """Take the images that are there; returns (key, kernel, layout) of those that are not."""
@@ -198,10 +214,23 @@ class Forge:
 
 
 class _Orders:
-    """Function orders of kernels; each kernel's functions are read once."""
+    """Function orders of kernels; each kernel's functions are read once.
+
+    first: functions that random layouts place before all others.
+    """
 
     def __init__(self) -> None:
+        self._symbols: dict[str, list[Symbol]] = {}
         self._functions: dict[str, Sequence[str]] = {}
+        self.first: frozenset[str] = frozenset()
+
+    def lengths(self, kernel: Kernel) -> dict[str, tuple[int, ...]]:
+        return function_lengths(self._symbols_of(kernel))
+
+    def _symbols_of(self, kernel: Kernel) -> list[Symbol]:
+        if kernel.key not in self._symbols:
+            self._symbols[kernel.key] = read_system_map(kernel.system_map)
+        return self._symbols[kernel.key]
 
     def image(self, kernel: Kernel, layout: Layout) -> Path:
         if layout.kind == "default":
@@ -216,9 +245,9 @@ class _Orders:
     def _order(self, kernel: Kernel, layout: Layout) -> list[str]:
         functions = self._functions.get(kernel.key)
         if functions is None:
-            functions = movable_functions(read_system_map(kernel.system_map))
+            functions = movable_functions(self._symbols_of(kernel))
             self._functions[kernel.key] = functions
-        return make_order(layout, functions)
+        return make_order(layout, functions, self.first)
 
 
 def identity(variant: Variant) -> str:

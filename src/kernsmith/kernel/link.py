@@ -15,6 +15,7 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.compiler import without_cache
 from kernsmith.kernel.lock import locked
 
 LINK_SECONDS = 1800.0
@@ -106,7 +107,7 @@ def _link(kernel: Kernel, work: Path, *flags: str) -> None:
     noted["srctree"] = str(script.parent.parent)
     ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), "--strip-debug", *flags])
     # The compiler that the script calls only assembles kallsyms: nothing to cache.
-    noted["CC"] = noted["CC"].removeprefix("ccache ")
+    noted["CC"] = without_cache(noted["CC"])
     noted["MAKE"] = "true"
     command: list[str | Path] = [
         "sh", script, noted["LD"], noted.get("KBUILD_LDFLAGS", ""),
