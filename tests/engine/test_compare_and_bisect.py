@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import series as series_module
-from series import make_series, write_config
 from sqlalchemy import create_engine, text
 
+import series as series_module
 from kernsmith import paths
 from kernsmith.kernel.lock import locked
+from series import make_series, write_config
 
 pytestmark = pytest.mark.kernel
 

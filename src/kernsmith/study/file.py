@@ -160,7 +160,8 @@ def located(study: Study, folder: Path) -> Study:
         prefix, rest = ("git:", text[4:]) if text.startswith("git:") else ("", text)
         path, at, revision = rest.partition("@") if prefix else (rest, "", "")
         there = folder / Path(path).expanduser()
-        found = there.is_file() or (there / "Kconfig").exists() or (there / ".git").exists()
+        marks = ("Kconfig", ".git", "objects")
+        found = there.is_file() or any((there / mark).exists() for mark in marks)
         return f"{prefix}{there.resolve()}{at}{revision}" if path and found else text
 
     def level_of(factor: str, level: str) -> str:
