@@ -26,7 +26,7 @@ def bisect(
     cpu: str = "skylake",
     layouts: str = "8..64",
     until: str = "0.5%",
-    metric: str = "model_cycles",
+    metric: str = "",
     threshold: str | None = None,
     seed: int = 1,
     compiler: str = "clang-22",
@@ -72,7 +72,7 @@ def bisect(
     until
         How narrow the interval of the bad revision's change must be to say that there is none.
     metric
-        What gets worse.
+        What gets worse; default: model_cycles, or seconds on a machine without a model.
     threshold
         Change against the good revision, in per cent, from which a commit is bad; default: half
         of the bad revision's change.

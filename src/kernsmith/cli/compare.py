@@ -29,7 +29,7 @@ def compare(
     cpu: str = "skylake",
     layouts: str = "8..64",
     until: str | None = None,
-    metric: str = "model_cycles",
+    metric: str = "",
     fail_above: str | None = None,
     seed: int = 1,
     compiler: str = "clang-22",
@@ -54,7 +54,7 @@ def compare(
 
         kernsmith compare --source ~/linux v7.2 v7.3
 
-        kernsmith compare --source ~/linux HEAD . --workload pipe --fail-above 0.5%
+        kernsmith compare --source . HEAD . --workload pipe --fail-above 0.5%
 
         kernsmith compare --source debian:7.3 default CONFIG_PSI=n
 
@@ -86,7 +86,8 @@ def compare(
         Go on with more layouts until the overall interval is narrower than this; default 0.5%
         with a range of layouts.
     metric
-        What the verdict is about. Kernel instructions are shown beside it in any case.
+        What the verdict is about; default: model_cycles, or seconds on a machine without a model.
+        Kernel instructions are shown beside it.
     fail_above
         Exit code 3 when B is significantly worse than A and the change is above this many per
         cent: 0% fails on any regression.

@@ -22,7 +22,7 @@ from typing import Any
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import prepare
 from kernsmith.engine.run import run_study
-from kernsmith.engine.verdicts import OVERALL, StudyResult, log_ratios
+from kernsmith.engine.verdicts import OVERALL, StudyResult, log_ratios, primary_metric
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
 from kernsmith.ledger import Ledger
@@ -41,7 +41,7 @@ class Step:
     change, low, high: per cent of the good one, with its always-valid interval; None when nothing
         could be measured (the bounds also when there are too few layouts for any).
     default_change: from default layout to default layout: what one binary of each says.
-    instructions_change: of the kernel instructions.
+    instructions_change: of the kernel instructions. metric: what the other figures are of.
     """
 
     commit: str
@@ -54,6 +54,7 @@ class Step:
     layouts: int = 0
     default_change: float | None = None
     instructions_change: float | None = None
+    metric: str = ""
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class Bisect:
         return Found(
             self.good,
             self.bad,
-            self.study.design.metric,
+            whole.metric,
             threshold,
             whole,
             steps,
@@ -281,7 +282,8 @@ def _named(commit: str, subject: str) -> str:
 
 def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyResult) -> Step:
     name = result.prepared.variants[1].name
-    metric = result.prepared.study.design.metric
+    measured = {verdict.metric for verdict in result.verdicts}
+    metric = primary_metric(result.prepared.study.design, measured)
     primary = result.verdict(name, OVERALL, metric)
     instructions = result.verdict(name, OVERALL, INSTRUCTIONS)
     default = primary.default_ratio if primary else None
@@ -297,6 +299,7 @@ def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyRes
         layouts=look.n,
         default_change=None if default is None else 100 * (default - 1),
         instructions_change=100 * (instructions.effect.ratio - 1) if instructions else None,
+        metric=metric,
     )
 
 
