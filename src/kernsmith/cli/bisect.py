@@ -89,9 +89,7 @@ def bisect(
     """
     limit = None if threshold is None else read_percent("--threshold", threshold)
     design = Design(seed=seed, metric=metric, pairing="place")
-    design = with_layouts(design, layouts)
-    if ".." not in layouts:
-        design = with_layouts(design, f"{layouts}..{layouts}")
+    design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from dataclasses import replace
 
     from kernsmith.cli.outcome import result_console, write_report

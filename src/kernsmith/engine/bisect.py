@@ -25,6 +25,7 @@ from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import OVERALL, StudyResult, log_ratios, primary_metric
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
+from kernsmith.kernel.lock import locked
 from kernsmith.ledger import Ledger
 from kernsmith.stats.sequential import Look, look_at
 from kernsmith.study import Study, digest_of
@@ -106,7 +107,11 @@ class Bisect:
             KernsmithError: git cannot go on (the good revision is no ancestor of the bad one, and
                 what both come from is bad).
         """
-        kept = _Kept(self.folder / "steps.jsonl")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / "lock"):
+            return self._run(_Kept(self.folder / "steps.jsonl"))
+
+    def _run(self, kept: _Kept) -> Found:
         whole = kept.of(self.bad.id) or kept.add(self._whole())
         threshold = self._threshold(whole)
         if whole.decision != BAD:
@@ -253,7 +258,6 @@ class _Kept:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._steps: dict[str, Step] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
         whole = ""
         if path.exists():
             text = path.read_text(encoding="utf-8")

@@ -122,6 +122,8 @@ def look(prepared: Prepared, measured: Sequence[Measured]) -> dict[str, Decision
     decisions = {}
     for variant in prepared.variants[1:]:
         ratios = log_ratios(prepared, measured, variant)
+        if not ratios:
+            continue  # it could not be built or booted: more layouts are of no use
         # When all are planned there can be no more, even if runs have failed.
         all_planned = max(item.trial.layout_number for item in measured) >= design.most_layouts
         decisions[variant.name] = decide(

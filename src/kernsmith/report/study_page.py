@@ -193,7 +193,7 @@ def _provenance_sections(document: Document) -> list[Section]:
         if not made:
             continue
         rows: list[list[str | int | float | bool | None]] = [
-            ["source", f"{document['source']['origin']} ({document['source']['digest']})"],
+            ["source", f"{variant['source']['origin']} ({variant['source']['digest']})"],
             ["compiler", made["compiler"]],
             ["linker", made["linker"]],
             ["vmlinux SHA-256", made["vmlinux_sha256"]],
