@@ -167,6 +167,10 @@ def test_a_git_revision(tmp_path: Path) -> None:
     assert (new.path / "kernel/fork.c").read_text() == "int changed;\n"
     assert (new.path / "link").readlink() == Path("Makefile")
     assert new.origin == f"git commit {_git(tree, 'rev-parse', 'HEAD')}"
+    _git(tmp_path, "clone", "--quiet", "--bare", str(tree), "bare")
+    bare = resolve_source(f"git:{tmp_path}/bare@HEAD", tmp_path / "another")
+    assert bare.digest == new.digest
+    assert (bare.path / "kernel/fork.c").read_bytes() == (new.path / "kernel/fork.c").read_bytes()
     assert (tree / "kernel/fork.c").read_text() == "int not_committed;\n"
 
 

@@ -34,7 +34,8 @@ def export_tree(
     run([*git, "read-tree", tree], timeout=_SECONDS, env=env)
     near = _nearest(git, tree, earlier)
     folder.mkdir(exist_ok=True)
-    command = [*git, "checkout-index", f"--prefix={folder}/"]
+    # A bare repository has no work tree of its own.
+    command = [*git, f"--work-tree={folder}", "checkout-index", f"--prefix={folder}/"]
     if near is None:
         run([*command, "--all"], timeout=_SECONDS, env=env)
         return
