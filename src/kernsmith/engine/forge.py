@@ -30,6 +30,7 @@ from kernsmith.kernel.symbols import (
     Symbol,
     equally_long,
     function_lengths,
+    movable_end,
     movable_functions,
     read_system_map,
 )
@@ -187,7 +188,7 @@ class Forge:
         orders = _Orders()
         if self.prepared.study.design.pairing == "place":
             made = {k.key: k for v in self.prepared.variants if (k := self.kernel(v))}
-            orders.first = equally_long([orders.lengths(kernel) for kernel in made.values()])
+            orders.pair_by_place(list(made.values()))
         return orders
 
     def _find_images(self, orders: _Orders) -> list[tuple[tuple[str, str], Kernel, Layout]]:
@@ -216,16 +217,20 @@ class Forge:
 class _Orders:
     """Function orders of kernels; each kernel's functions are read once.
 
-    first: functions that random layouts place before all others.
+    Paired by place: functions that are equally long in all kernels come first in random layouts,
+    and padding behind those that differ keeps the fixed code at one address, too.
     """
 
     def __init__(self) -> None:
         self._symbols: dict[str, list[Symbol]] = {}
         self._functions: dict[str, Sequence[str]] = {}
-        self.first: frozenset[str] = frozenset()
+        self._first: frozenset[str] = frozenset()
+        self._end = 0
 
-    def lengths(self, kernel: Kernel) -> dict[str, tuple[int, ...]]:
-        return function_lengths(self._symbols_of(kernel))
+    def pair_by_place(self, kernels: Sequence[Kernel]) -> None:
+        symbols = [self._symbols_of(kernel) for kernel in kernels]
+        self._first = equally_long([function_lengths(each) for each in symbols])
+        self._end = max(map(movable_end, symbols), default=0)
 
     def _symbols_of(self, kernel: Kernel) -> list[Symbol]:
         if kernel.key not in self._symbols:
@@ -235,19 +240,26 @@ class _Orders:
     def image(self, kernel: Kernel, layout: Layout) -> Path:
         if layout.kind == "default":
             return kernel.vmlinux
-        order = self._order(kernel, layout)
-        return layout_image(kernel, layout_name(layout, order))
+        return layout_image(kernel, self._name(kernel, layout))
 
     def link(self, kernel: Kernel, layout: Layout) -> Path:
-        order = self._order(kernel, layout)
-        return relink(kernel, layout_name(layout, order), order)
+        order, padding = self._order(kernel, layout), self._padding(kernel, layout)
+        return relink(kernel, self._name(kernel, layout), order, padding)
+
+    def _name(self, kernel: Kernel, layout: Layout) -> str:
+        padding = self._padding(kernel, layout)
+        return layout_name(layout, self._order(kernel, layout) + [str(padding)] * bool(padding))
+
+    def _padding(self, kernel: Kernel, layout: Layout) -> int:
+        end = movable_end(self._symbols_of(kernel))
+        return self._end - end if layout.kind == "random" and end and self._end else 0
 
     def _order(self, kernel: Kernel, layout: Layout) -> list[str]:
         functions = self._functions.get(kernel.key)
         if functions is None:
             functions = movable_functions(self._symbols_of(kernel))
             self._functions[kernel.key] = functions
-        return make_order(layout, functions, self.first)
+        return make_order(layout, functions, self._first)
 
 
 def identity(variant: Variant) -> str:

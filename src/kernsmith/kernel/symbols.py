@@ -73,6 +73,15 @@ def equally_long(kernels: Sequence[Mapping[str, tuple[int, ...]]]) -> frozenset[
     )
 
 
+def movable_end(symbols: Sequence[Symbol]) -> int:
+    """Where the code begins that the linker script puts behind all functions that may move.
+
+    0 when this kernel has no marks of such code.
+    """
+    marks = ("__noinstr_text_start", "__sched_text_start")
+    return min((symbol.address for symbol in symbols if symbol.name in marks), default=0)
+
+
 def _fixed_spans(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
     starts: dict[str, int] = {}
     spans = []
