@@ -257,7 +257,13 @@ class _Orders:
     def _order(self, kernel: Kernel, layout: Layout) -> list[str]:
         functions = self._functions.get(kernel.key)
         if functions is None:
-            functions = movable_functions(self._symbols_of(kernel))
+            symbols = self._symbols_of(kernel)
+            functions = movable_functions(symbols)
+            if self._first:
+                # lld orders functions of one name among themselves as it likes: differently in
+                # two kernels. Without a place in the order they stay behind, in link order.
+                lengths = function_lengths(symbols)
+                functions = [name for name in functions if len(lengths.get(name, ())) == 1]
             self._functions[kernel.key] = functions
         return make_order(layout, functions, self._first)
 
