@@ -46,7 +46,8 @@ def test_random_layouts_are_averaged_over_workloads() -> None:
         (1.005, (1.004, 1.006), 0.98, True, "-2.00 %: the wrong way round"),
         (1.005, (1.004, 1.006), 1.015, True, "+1.50 %: 3.0 times the change, the rest is layout"),
         (1.01, (1.008, 1.012), 1.005, True, "+0.50 %: only 50% of the change, layout hides"),
-        (1.0, (0.999, 1.001), 1.02, False, "+2.00 %: that is layout, not the change"),
+        (1.0, (0.999, 1.001), 1.02, False, "+2.00 %: layout, not the change"),
+        (1.01, (0.97, 1.05), 1.02, False, "+2.00 %: layouts neither confirm nor deny it"),
     ],
 )
 def test_the_single_binaries_are_judged(

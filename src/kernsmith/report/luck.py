@@ -114,10 +114,11 @@ def _sentence(verdict: Mapping[str, Any], spread: Mapping[str, tuple[float, floa
 def _opinion(verdict: Mapping[str, Any], said: float) -> str:
     low, high = (100 * (bound - 1) for bound in verdict["ci"])
     change = 100 * (verdict["ratio"] - 1)
+    if not verdict["significant"]:
+        allowed = low <= said <= high
+        return "layouts neither confirm nor deny it" if allowed else "layout, not the change"
     if low <= said <= high or abs(said - change) < 0.005:
         return "about right this time"
-    if not verdict["significant"]:
-        return "that is layout, not the change"
     if said * change <= 0:
         return "the wrong way round"
     times = said / change
