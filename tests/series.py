@@ -158,7 +158,7 @@ def write_config(path: Path) -> None:
     symbols = dict(read_fragment("micro").symbols)
     first, last = "NET", "CRYPTO_TWOFISH"
     names = list(symbols)
-    dropped = set(names[names.index(first) : names.index(last) + 1])
+    dropped = {*names[names.index(first) : names.index(last) + 1], "AUDIT", "POSIX_MQUEUE"}
     kept = {name: value for name, value in symbols.items() if name not in dropped}
     path.write_text(render_config(kept | {"AUTOFDO_CLANG": "y"}), encoding="utf-8")
 
