@@ -6,7 +6,7 @@ commit adds a function that nobody calls to another file; one of them adds work 
 instead. Made with git's plumbing alone: nothing is checked out, and equal input gives equal
 commits.
 
-    python tests/series.py FOLDER --commits 16 --slow 11      # the history of docs/compare.md
+    python tests/series.py FOLDER      # the history of docs/compare.md
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from kernsmith.kernel.config import read_fragment, render_config
 from kernsmith.kernel.source import resolve_source
 
 SOURCE = "debian:7.3"
+COMMITS = 16
+SLOW = 12
+BROKEN = (10,)
 _WHOLE = (
     "arch/x86", "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib",
     "mm", "scripts", "security", "usr", "virt", "drivers/base", "drivers/char",
@@ -110,7 +113,11 @@ class _Repository:
 
 
 def make_series(
-    folder: Path, commits: int, slow: int, broken: Collection[int] = (), source: str = SOURCE
+    folder: Path,
+    commits: int = COMMITS,
+    slow: int = SLOW,
+    broken: Collection[int] = BROKEN,
+    source: str = SOURCE,
 ) -> list[str]:
     """A repository with commits 0 (the source itself) to `commits`; returns their hashes.
 
@@ -166,12 +173,8 @@ def write_config(path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--commits", type=int, default=16)
-    parser.add_argument("--slow", type=int, default=11)
     arguments = parser.parse_args()
-    for number, commit in enumerate(
-        make_series(arguments.folder, arguments.commits, arguments.slow)
-    ):
+    for number, commit in enumerate(make_series(arguments.folder)):
         print(number, commit)
     write_config(arguments.folder / "series.config")
     print(arguments.folder / "series.config")
