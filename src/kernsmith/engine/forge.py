@@ -40,6 +40,9 @@ from kernsmith.profile import is_counts, make_autofdo, usable_profile
 from kernsmith.study import Layout, Variant, digest_of
 
 
+_PADDED_TO = 64 << 10
+
+
 @dataclass
 class Forge:
     """Builds what a study needs and remembers it.
@@ -230,7 +233,8 @@ class _Orders:
     def pair_by_place(self, kernels: Sequence[Kernel]) -> None:
         symbols = [self._symbols_of(kernel) for kernel in kernels]
         self._first = equally_long([function_lengths(each) for each in symbols])
-        self._end = max(map(movable_end, symbols), default=0)
+        # Rounded up, so that a kernel has the same padding beside most of its neighbours.
+        self._end = -(-max(map(movable_end, symbols), default=0) // _PADDED_TO) * _PADDED_TO
 
     def _symbols_of(self, kernel: Kernel) -> list[Symbol]:
         if kernel.key not in self._symbols:
