@@ -39,7 +39,6 @@ from kernsmith.layout import layout_name, make_order
 from kernsmith.profile import is_counts, make_autofdo, usable_profile
 from kernsmith.study import Layout, Variant, digest_of
 
-
 _PADDED_TO = 64 << 10
 
 
