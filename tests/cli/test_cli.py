@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+TWO = ["--source", "debian:7.3", "default", "CONFIG_HZ=1000"]
+
 
 def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "kernsmith", *words]
@@ -26,6 +28,17 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["optimize", "--source", "debian:7.3", "--compiler", "gcc"], "needs clang"),
         (["optimize", "--source", "debian:7.3", "--layouts", "-1"], "--layouts"),
         (["optimize", "--source", "debian:7.3", "--ledger", "nonsense"], "ledger"),
+        (["compare", "default", "CONFIG_HZ=1000"], "--source"),
+        (["compare", "--source", "debian:7.3", "default", "default"], "label=a"),
+        (["compare", "--source", "debian:7.3", "v1", "v2"], "--source FOLDER"),
+        (["compare", "--source", "debian:7.3", "default", "marhc=x"], "march"),
+        (["compare", "--source", "/nowhere", "default", "CONFIG_HZ=1000"], "/nowhere"),
+        (["compare", *TWO, "--layouts", "8", "--until", "1%"], "--until needs a range"),
+        (["compare", *TWO, "--metric", "speed"], "kernel_instructions"),
+        (["compare", *TWO, "--fail-above", "-1"], "--fail-above"),
+        (["bisect", "--good", "v1", "--bad", "v2", "--source", "/nowhere"], "/nowhere"),
+        (["bisect", "--good", "v1", "--bad", "v2"], "not a git repository"),
+        (["bisect", "--good", "v1", "--bad", "v2", "--threshold", "x"], "--threshold"),
         (["run", "nowhere.toml"], "nowhere.toml"),
         (["plan", "nowhere.toml"], "nowhere.toml"),
     ],
@@ -47,7 +60,8 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["optimize", "run", "plan", "analyze", "report", "cpu", "doctor"]
+    "command",
+    ["optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "cpu", "doctor"],
 )
 def test_every_command_has_help(command: str) -> None:
     done = kernsmith(command, "--help")

@@ -2,6 +2,7 @@
 """From runs to verdicts, on made-up figures whose answer is known."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from kernsmith.engine import Silent
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.verdicts import Measured, StudyResult, judge
+from kernsmith.engine.verdicts import Measured, StudyResult, judge, log_ratios, primary_metric
+from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow, now
@@ -26,13 +28,13 @@ def judged(study: Study, figure: Figure, train: tuple[str, ...] = ()) -> StudyRe
     trials = plan_trials(study, variants, names)
     machine = Tcg(cpu=Path("skylake.toml"))
     source = Source("linux", Path(), "7.3", "sha256:0", "test")
-    prepared = Prepared(study, source, WORKLOADS, (), machine, machine, variants, trials)
+    prepared = Prepared(study, {"x": source}, WORKLOADS, (), machine, machine, variants, trials)
     measured = [Measured(trial, str(trial.position), run(trial, figure(trial))) for trial in trials]
     return judge(prepared, Forge(prepared, Silent()), measured, 0.0)
 
 
 def run(trial: Trial, value: float) -> RunRow:
-    metrics = {"model_cycles": (value, "cycles")}
+    metrics = {"model_cycles": (value, "cycles"), "kernel_instructions": (1e6, "instructions")}
     status = "ok" if value >= 0 else "panic"
     return RunRow(str(trial.position), 1, status, "", "", now(), 1.0, metrics)
 
@@ -127,3 +129,41 @@ def test_without_random_layouts_there_is_a_ratio_and_no_verdict() -> None:
     assert verdict.effect.ratio == pytest.approx(0.9)
     assert verdict.effect.ci is None
     assert not verdict.effect.significant
+
+
+UNTIL = Design(layouts=12, until=0.5, most_layouts=12)
+
+
+def test_until_looks_at_layouts_in_the_order_in_which_they_were_drawn() -> None:
+    """The tenth layout comes after the ninth, so that the p-value of an earlier look stands."""
+    early = judged(replace(OPTIMIZE, design=replace(UNTIL, layouts=9)), growing)
+    late = judged(replace(OPTIMIZE, design=UNTIL), growing)
+    variant = late.prepared.variants[1]
+    ratios = log_ratios(late.prepared, late.measured, variant)
+    assert ratios == sorted(ratios)
+    assert log_ratios(early.prepared, early.measured, variant) == ratios[:9]
+
+
+def growing(trial: Trial) -> float:
+    change = 1 + 0.001 * trial.layout_number if trial.variant.profile else 1.0
+    return 1e6 * layout_noise(trial) * change
+
+
+def test_until_is_about_the_metric_that_the_study_names() -> None:
+    """Cycles differ from layout to layout, instructions never do: their interval is narrow."""
+    cycles = judged(replace(OPTIMIZE, design=UNTIL), growing)
+    design = replace(UNTIL, metric="kernel_instructions")
+    instructions = judged(replace(OPTIMIZE, design=design), growing)
+    assert not cycles.looks["profile=autofdo"].reached
+    assert instructions.looks["profile=autofdo"].reached
+    assert primary_metric(design, {"model_cycles", "kernel_instructions"}) == "kernel_instructions"
+    assert primary_metric(UNTIL, {"model_cycles", "seconds"}) == "model_cycles"
+    assert primary_metric(UNTIL, {"seconds"}) == "seconds"
+    with pytest.raises(UserError, match="does not measure seconds; it measures model_cycles"):
+        primary_metric(replace(UNTIL, metric="seconds"), {"model_cycles"})
+
+
+def test_until_does_not_wait_for_a_variant_that_does_not_boot() -> None:
+    result = judged(replace(OPTIMIZE, design=UNTIL), lambda t: -1 if t.variant.profile else 1e6)
+    assert result.looks == {}
+    assert len(result.failures) == 13 * len(WORKLOADS)

@@ -9,7 +9,12 @@ import pytest
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
-from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.kernel.symbols import (
+    function_lengths,
+    movable_end,
+    movable_functions,
+    read_system_map,
+)
 from kernsmith.layout import layout_name, random_order
 from kernsmith.machine import Boot, Outcome
 from kernsmith.machine.tcg import open_machine
@@ -66,6 +71,23 @@ def test_the_default_order_linked_again_gives_equal_counters(
     before, after = run(micro_kernel.vmlinux, tmp_path / "a"), run(image, tmp_path / "b")
     assert before.ok, before.reason
     assert before.metrics == after.metrics
+
+
+def test_padding_moves_the_fixed_code_and_nothing_before_it(
+    micro_kernel: Kernel, functions: list[str]
+) -> None:
+    lengths = function_lengths(read_system_map(micro_kernel.system_map))
+    functions = [name for name in functions if len(lengths[name]) == 1]
+    order = random_order(functions, "test")
+    name = layout_name(Layout("random", "test"), order)
+    plain, padded = relink(micro_kernel, name, order), relink(micro_kernel, "padded", order, 4096)
+    old, new = (read_system_map(image.with_name("System.map")) for image in (plain, padded))
+    assert movable_end(new) == movable_end(old) + 4096
+    before, after = ({s.name: s.address for s in symbols} for symbols in (old, new))
+    moved = {function for function in functions if before[function] != after[function]}
+    assert all(before[function] > movable_end(old) for function in moved)
+    assert len(moved) < 0.01 * len(functions)
+    assert before["schedule"] + 4096 == after["schedule"]
 
 
 def test_linking_one_order_twice_gives_one_image(

@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -114,6 +115,43 @@ def test_a_clean_work_tree_has_the_digest_of_its_revision(tmp_path: Path) -> Non
     assert resolve_source(str(tree), cache).digest.startswith("files:")
 
 
+def test_a_neighbouring_revision_is_linked_to_the_first_and_the_same_as_a_whole_export(
+    tmp_path: Path,
+) -> None:
+    """Changed, new, removed and executable files, a file for a folder, a folder for a file."""
+    tree = _repository(tmp_path / "linux")
+    for name in ("drivers/a/old.c", "was_file", "was_folder/x/y.c", "same.c", "tool"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(f"{name}\n")
+    _git(tree, "add", "-A")
+    _git(tree, "commit", "-qm", "two")
+    old = resolve_source(f"git:{tree}@HEAD", tmp_path / "cache")
+    before = {path: path.read_bytes() for path in old.path.rglob("*") if path.is_file()}
+    shutil.rmtree(tree / "drivers")
+    shutil.rmtree(tree / "was_folder")
+    (tree / "was_folder").write_text("now a file\n")
+    (tree / "was_file").unlink()
+    (tree / "was_file").mkdir()
+    (tree / "was_file" / "z.c").write_text("z\n")
+    (tree / "kernel/fork.c").write_text("int fork = 1;\n")
+    (tree / "tool").chmod(0o755)
+    (tree / "link").unlink()
+    (tree / "link").symlink_to("Kconfig")
+    _git(tree, "add", "-A")
+    _git(tree, "commit", "-qm", "three")
+    linked = resolve_source(f"git:{tree}@HEAD", tmp_path / "cache").path
+    whole = resolve_source(f"git:{tree}@HEAD", tmp_path / "another").path
+    compared = subprocess.run(
+        ["diff", "--recursive", "--no-dereference", whole, linked], capture_output=True, check=False
+    )
+    assert compared.returncode == 0, compared.stdout
+    assert os.access(linked / "tool", os.X_OK)
+    assert (linked / "same.c").stat().st_ino == (old.path / "same.c").stat().st_ino
+    assert (whole / "same.c").stat().st_ino != (old.path / "same.c").stat().st_ino
+    after = {path: path.read_bytes() for path in old.path.rglob("*") if path.is_file()}
+    assert after == before, "the first export is as it was"
+
+
 def test_a_git_revision(tmp_path: Path) -> None:
     tree = _repository(tmp_path / "linux")
     first = _git(tree, "rev-parse", "HEAD")
@@ -129,6 +167,10 @@ def test_a_git_revision(tmp_path: Path) -> None:
     assert (new.path / "kernel/fork.c").read_text() == "int changed;\n"
     assert (new.path / "link").readlink() == Path("Makefile")
     assert new.origin == f"git commit {_git(tree, 'rev-parse', 'HEAD')}"
+    _git(tmp_path, "clone", "--quiet", "--bare", str(tree), "bare")
+    bare = resolve_source(f"git:{tmp_path}/bare@HEAD", tmp_path / "another")
+    assert bare.digest == new.digest
+    assert (bare.path / "kernel/fork.c").read_bytes() == (new.path / "kernel/fork.c").read_bytes()
     assert (tree / "kernel/fork.c").read_text() == "int not_committed;\n"
 
 

@@ -25,6 +25,15 @@ def test_kernels_with_common_functions_are_shuffled_alike() -> None:
     assert first == random_order(common, "7")
 
 
+def test_functions_that_come_first_are_shuffled_alike_whatever_follows() -> None:
+    first = frozenset(FUNCTIONS[:300])
+    one = random_order(FUNCTIONS, "7", first)
+    other = random_order([*FUNCTIONS[:300], "new", "function_400"], "7", first)
+    assert one[:300] == other[:300] == random_order(first, "7")
+    assert set(one[300:]) == set(FUNCTIONS[300:])
+    assert sorted(other[300:]) == ["function_400", "new"]
+
+
 def test_places_are_spread_evenly() -> None:
     """Over 200 seeds the first function stands on average in the middle (5 sigma)."""
     places = [random_order(FUNCTIONS, str(seed)).index("function_0") for seed in range(200)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.paths import shipped
+from kernsmith.study import plan_variants
 from kernsmith.study.file import read_study, write_study
 
 GOOD = """
@@ -41,6 +42,32 @@ def test_a_study_file_is_read_and_written_back(tmp_path: Path) -> None:
     assert again.digest == study.digest
 
 
+def test_named_variants_are_read_and_written_back(tmp_path: Path) -> None:
+    """Variants that differ in several factors are as many as there are names, no combinations."""
+    (tmp_path / "linux" / ".git").mkdir(parents=True)
+    (tmp_path / "my.config").write_text("CONFIG_PRINTK=y\n")
+    text = """
+        [source]
+        use = "debian:7.3"
+        [variants]
+        before = {}
+        "after, with more" = { source = "git:linux@v2", config = "my.config", CONFIG_HZ = 1000 }
+        [design]
+        metric = "kernel_instructions"
+        pairing = "place"
+        """
+    study = read_study(written(tmp_path, text))
+    assert [name for name, _ in study.variants] == ["before", "after, with more"]
+    again = read_study(written(tmp_path, write_study(study)))
+    assert again.digest == study.digest
+    before, after = plan_variants(study, ())
+    assert (before.name, before.source, before.options) == ("before", "debian:7.3", ())
+    assert after.name == "after, with more"
+    assert after.source == f"git:{tmp_path}/linux@v2"
+    assert after.config == f"{tmp_path}/my.config"
+    assert after.options == (("HZ", "1000"),)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -50,6 +77,15 @@ def test_a_study_file_is_read_and_written_back(tmp_path: Path) -> None:
         ("[source]\nuse='x'\n[design]\nlayouts=-1", "design.layouts: .*greater than or equal to 0"),
         ("[source]\nuse='x'\n[factors]\nprofile=['none','none']", "names a level twice"),
         ("[source]\nuse='x'\n[factors]\nprofile=[]", "factors.profile"),
+        (
+            "[source]\nuse='x'\n[variants]\nA={marhc='x'}",
+            "variants.A.marhc: unknown factor 'marhc'",
+        ),
+        ("[source]\nuse='x'\n[variants]\nA={profile='x'}", "variants.A.profile: .*autofdo"),
+        ("[source]\nuse='x'\n[variants]\nA={flags='x'}", "variants.A.flags: .*start with '-'"),
+        ("[source]\nuse='x'\n[variants]\nA={config=''}", "variants.A.config: .*empty level"),
+        ("[source]\nuse='x'\n[variants]\nA={}\n[factors]\nlabel=['a']", "exclude each other"),
+        ("[source]\nuse='x'\n[design]\npairing='x'", "design.pairing: .*'seed' or 'place'"),
         ("[source", "is not TOML"),
     ],
 )
@@ -79,4 +115,5 @@ def test_any_bytes_are_a_study_or_a_sentence(
 
 @pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_studies_are_valid(path: Path) -> None:
-    assert read_study(path).factors
+    study = read_study(path)
+    assert study.factors or study.variants

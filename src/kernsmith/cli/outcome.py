@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
-from kernsmith.engine import prepare, run_study
+from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.ledger import Ledger
+from kernsmith.report.luck import add_luck
 from kernsmith.report.study_page import study_page
 from kernsmith.report.study_tables import print_study
 from kernsmith.study import Study
@@ -22,6 +25,13 @@ _LOG_WIDTH = 120
 
 def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_json: bool) -> int:
     """Run, write the report's files, print tables or JSON; 0, or 1 when a trial failed."""
+    document = run_and_write(study, output=output, ledger=ledger)
+    show(document, as_json=as_json)
+    return exit_code(document)
+
+
+def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> dict[str, Any]:
+    """Run a study and write the report's files; returns its document."""
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
@@ -29,26 +39,47 @@ def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_js
             folder = output or Path("kernsmith-results") / f"{study.name}-{study.digest[:8]}"
             prepared = prepare(study, display)
             folder.mkdir(parents=True, exist_ok=True)
-            result = run_study(prepared, opened, display)
-            document = study_document(result)
-            document["report"] = str((folder / "report.html").absolute())
-            text = json.dumps(document, indent=1, ensure_ascii=False)
-            files = {
-                "study.json": text + "\n",
-                "study.toml": document["study"]["text"],
-                "report.html": study_page(document),
-            }
-            for name, content in files.items():
-                part = folder / f"{name}.part"
-                part.write_text(content, encoding="utf-8")
-                part.replace(folder / name)
+            return write_report(run_study(prepared, opened, display), folder)
     finally:
         opened.close()
+
+
+def write_report(result: StudyResult, folder: Path) -> dict[str, Any]:
+    """Write a result's report.html, study.json and study.toml; returns its document."""
+    document = add_luck(study_document(result))
+    document["report"] = str((folder / "report.html").absolute())
+    files = {
+        "study.json": _text(document),
+        "study.toml": document["study"]["text"],
+        "report.html": study_page(document),
+    }
+    for name, content in files.items():
+        part = folder / f"{name}.part"
+        part.write_text(content, encoding="utf-8")
+        part.replace(folder / name)
+    return document
+
+
+def show(document: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a result's tables, or all of it as JSON."""
     if as_json:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(_text(document))
     else:
-        console = Console(highlight=False)
-        if not console.is_terminal:
-            console.width = _LOG_WIDTH
-        print_study(document, console)
-    return 1 if result.failures else 0
+        print_study(document, result_console())
+
+
+def result_console() -> Console:
+    """Where results are printed; as wide as its tables need where there is no terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _LOG_WIDTH
+    return console
+
+
+def exit_code(document: Mapping[str, Any]) -> int:
+    """0, or 1 when a trial or a variant failed."""
+    return 1 if document["failures"] else 0
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

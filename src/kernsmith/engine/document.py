@@ -12,7 +12,8 @@ from math import exp, isfinite
 from typing import Any
 
 from kernsmith import __version__
-from kernsmith.engine.verdicts import Measured, StudyResult, Verdict
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.verdicts import Measured, StudyResult, Verdict, primary_metric
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine.metrics import METRICS, metric
 from kernsmith.stats.effect import sentence
@@ -35,15 +36,10 @@ def study_document(result: StudyResult) -> dict[str, Any]:
             "name": study.name,
             "digest": study.digest,
             "alpha": study.design.alpha,
+            "metric": primary_metric(study.design, {v.metric for v in result.verdicts}),
             "text": write_study(study),
         },
-        "source": {
-            "use": study.source,
-            "name": prepared.source.name,
-            "version": prepared.source.version,
-            "digest": prepared.source.digest,
-            "origin": prepared.source.origin,
-        },
+        "source": _source(prepared, prepared.variants[0]),
         "machine": {
             "name": study.machine,
             "cpu": study.cpu,
@@ -92,11 +88,23 @@ def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
         "name": variant.name,
         "baseline": variant == result.prepared.variants[0],
         "levels": dict(variant.levels),
+        "source": _source(result.prepared, variant),
         "vmlinux": str(kernel.vmlinux) if kernel else None,
         "bzimage": str(kernel.bzimage) if kernel else None,
         "profile": str(profile) if profile else None,
         "provenance": kernel.provenance if kernel else None,
         "package_command": package_command(kernel) if kernel else None,
+    }
+
+
+def _source(prepared: Prepared, variant: Variant) -> dict[str, Any]:
+    source = prepared.source_of(variant)
+    return {
+        "use": variant.source,
+        "name": source.name,
+        "version": source.version,
+        "digest": source.digest,
+        "origin": source.origin,
     }
 
 

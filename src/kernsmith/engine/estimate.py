@@ -93,7 +93,7 @@ def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
             needed.setdefault(identity(variant.trainer), variant.trainer)
     builds = []
     for variant in sorted(needed.values(), key=lambda variant: variant.profile is not None):
-        objects = make_recipe(variant, prepared.source, None).objects
+        objects = make_recipe(variant, prepared.source_of(variant), None).objects
         cached = forge.kernel(variant) is not None
         cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * history
         builds.append(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from os import cpu_count
 from pathlib import Path
 
@@ -25,11 +26,20 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, Recipe, build_kernel, find_kernel, make_recipe
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
-from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.kernel.symbols import (
+    Symbol,
+    equally_long,
+    function_lengths,
+    movable_end,
+    movable_functions,
+    read_system_map,
+)
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import layout_name, make_order
 from kernsmith.profile import is_counts, make_autofdo, usable_profile
 from kernsmith.study import Layout, Variant, digest_of
+
+_PADDED_TO = 64 << 10
 
 
 @dataclass
@@ -93,7 +103,7 @@ class Forge:
             kernel = self._cached(variant, profile)
             if kernel is not None:
                 self.kernels[identity(variant)] = kernel
-        self._find_images(_Orders())
+        self._find_images(self._orders())
 
     def _cached(self, variant: Variant, profile: Path | None) -> Kernel | None:
         return find_kernel(self._recipe(variant, profile))
@@ -101,14 +111,15 @@ class Forge:
     def _recipe(self, variant: Variant, profile: Path | None) -> Recipe:
         file = variant.profile.file if variant.profile else ""
         exact = not file or is_counts(Path(file))
-        return make_recipe(variant, self.prepared.source, profile, exact=exact)
+        source = self.prepared.source_of(variant)
+        return make_recipe(variant, source, profile, exact=exact)
 
-    def _check_needs(self, symbols: Mapping[str, str]) -> None:
+    def _check_needs(self, config: str, symbols: Mapping[str, str]) -> None:
         for workload in {**dict.fromkeys(self.prepared.workloads), **dict.fromkeys(self._train)}:
             if missing := workload.missing(symbols):
                 raise UserError(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
-                    f"{self.prepared.study.config!r} does not set"
+                    f"{config!r} does not set"
                 )
 
     @property
@@ -134,7 +145,7 @@ class Forge:
         return build_kernel(
             recipe,
             on_progress=lambda done, of: self.events.progress("objects", done, of),
-            check=self._check_needs,
+            check=partial(self._check_needs, variant.config),
         )
 
     def _profile(self, variant: Variant, seen: Seen) -> Path:
@@ -160,7 +171,7 @@ class Forge:
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""
-        orders = _Orders()
+        orders = self._orders()
         todo = self._find_images(orders)
         if todo:
             self.events.stage(f"link {len(todo)} layouts")
@@ -173,6 +184,14 @@ class Forge:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+    def _orders(self) -> _Orders:
+        """Layouts for the kernels that there are; paired by place if the study says so."""
+        orders = _Orders()
+        if self.prepared.study.design.pairing == "place":
+            made = {k.key: k for v in self.prepared.variants if (k := self.kernel(v))}
+            orders.pair_by_place(list(made.values()))
+        return orders
 
     def _find_images(self, orders: _Orders) -> list[tuple[tuple[str, str], Kernel, Layout]]:
         """Take the images that are there; returns (key, kernel, layout) of those that are not."""
@@ -198,27 +217,58 @@ class Forge:
 
 
 class _Orders:
-    """Function orders of kernels; each kernel's functions are read once."""
+    """Function orders of kernels; each kernel's functions are read once.
+
+    Paired by place: functions that are equally long in all kernels come first in random layouts,
+    and padding behind those that differ keeps the fixed code at one address, too.
+    """
 
     def __init__(self) -> None:
+        self._symbols: dict[str, list[Symbol]] = {}
         self._functions: dict[str, Sequence[str]] = {}
+        self._first: frozenset[str] = frozenset()
+        self._end = 0
+
+    def pair_by_place(self, kernels: Sequence[Kernel]) -> None:
+        symbols = [self._symbols_of(kernel) for kernel in kernels]
+        self._first = equally_long([function_lengths(each) for each in symbols])
+        # Rounded up, so that a kernel has the same padding beside most of its neighbours.
+        self._end = -(-max(map(movable_end, symbols), default=0) // _PADDED_TO) * _PADDED_TO
+
+    def _symbols_of(self, kernel: Kernel) -> list[Symbol]:
+        if kernel.key not in self._symbols:
+            self._symbols[kernel.key] = read_system_map(kernel.system_map)
+        return self._symbols[kernel.key]
 
     def image(self, kernel: Kernel, layout: Layout) -> Path:
         if layout.kind == "default":
             return kernel.vmlinux
-        order = self._order(kernel, layout)
-        return layout_image(kernel, layout_name(layout, order))
+        return layout_image(kernel, self._name(kernel, layout))
 
     def link(self, kernel: Kernel, layout: Layout) -> Path:
-        order = self._order(kernel, layout)
-        return relink(kernel, layout_name(layout, order), order)
+        order, padding = self._order(kernel, layout), self._padding(kernel, layout)
+        return relink(kernel, self._name(kernel, layout), order, padding)
+
+    def _name(self, kernel: Kernel, layout: Layout) -> str:
+        padding = self._padding(kernel, layout)
+        return layout_name(layout, self._order(kernel, layout) + [str(padding)] * bool(padding))
+
+    def _padding(self, kernel: Kernel, layout: Layout) -> int:
+        end = movable_end(self._symbols_of(kernel))
+        return self._end - end if layout.kind == "random" and end and self._end else 0
 
     def _order(self, kernel: Kernel, layout: Layout) -> list[str]:
         functions = self._functions.get(kernel.key)
         if functions is None:
-            functions = movable_functions(read_system_map(kernel.system_map))
+            symbols = self._symbols_of(kernel)
+            functions = movable_functions(symbols)
+            if self._first:
+                # lld orders functions of one name among themselves as it likes: differently in
+                # two kernels. Without a place in the order they stay behind, in link order.
+                lengths = function_lengths(symbols)
+                functions = [name for name in functions if len(lengths.get(name, ())) == 1]
             self._functions[kernel.key] = functions
-        return make_order(layout, functions)
+        return make_order(layout, functions, self._first)
 
 
 def identity(variant: Variant) -> str:

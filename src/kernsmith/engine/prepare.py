@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernsmith import paths
@@ -13,6 +14,7 @@ from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import AUTOFDO_MINIMUM, find_toolchain
 from kernsmith.machine import Machine, find_machine
+from kernsmith.machine.metrics import METRICS
 from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
 
 
@@ -20,12 +22,13 @@ from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
 class Prepared:
     """A study whose words are all resolved.
 
+    sources: by the word for them in a variant.
     workloads: what is measured, in catalogue order. train: what profiles come from.
     trainer: the machine that training runs on (it must be able to write branch counts).
     """
 
     study: Study
-    source: Source
+    sources: Mapping[str, Source]
     workloads: tuple[Workload, ...]
     train: tuple[Workload, ...]
     machine: Machine
@@ -33,13 +36,22 @@ class Prepared:
     variants: tuple[Variant, ...]
     trials: tuple[Trial, ...]
 
+    @property
+    def source(self) -> Source:
+        """The source of the baseline."""
+        return self.source_of(self.variants[0])
+
+    def source_of(self, variant: Variant) -> Source:
+        """The source that a variant is built from."""
+        return self.sources[variant.source]
+
     def workload(self, name: str) -> Workload:
         """The measured or training workload of this name."""
         return next(w for w in (*self.workloads, *self.train) if w.name == name)
 
 
 def prepare(study: Study, events: Events) -> Prepared:
-    """Resolve source, config, workloads, machine, compilers and factor levels.
+    """Resolve sources, configs, workloads, machine, compilers and factor levels.
 
     Raises:
         UserError: the first word that means nothing, with what is allowed in its place.
@@ -53,12 +65,21 @@ def prepare(study: Study, events: Events) -> Prepared:
     for variant in variants:
         read_fragment(variant.config)
         _check_compiler(variant)
-    events.stage(f"source {study.source}")
-    source = resolve_source(study.source, paths.sources(), progress=events.note)
+    _check_metric(study.design.metric)
+    sources: dict[str, Source] = {}
+    for word in dict.fromkeys(variant.source for variant in variants):
+        events.stage(f"source {word}")
+        sources[word] = resolve_source(word, paths.sources(), progress=events.note)
     trials = plan_trials(study, variants, [workload.name for workload in workloads])
     return Prepared(
-        study, source, tuple(workloads), tuple(train), machine, trainer, variants, trials
+        study, sources, tuple(workloads), tuple(train), machine, trainer, variants, trials
     )
+
+
+def _check_metric(name: str) -> None:
+    known = [metric.name for metric in METRICS]
+    if name and name not in known:
+        raise UserError(f"there is no metric {name!r}: allowed are {', '.join(known)}")
 
 
 def _check_compiler(variant: Variant) -> None:

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
+from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
 from kernsmith.machine.metrics import MODEL_CYCLES, SECONDS, in_order
 from kernsmith.stats.effect import Effect, overall_effect, paired_effect, unpaired_effect
 from kernsmith.stats.sequential import Decision, decide
-from kernsmith.study import Trial, Variant
+from kernsmith.study import Design, Trial, Variant
 
 OVERALL = "overall"
 TRAINED = "overall-trained"
@@ -118,20 +119,11 @@ def look(prepared: Prepared, measured: Sequence[Measured]) -> dict[str, Decision
     design = prepared.study.design
     if not design.until:
         return {}
-    baseline, *others = prepared.variants
-    old = _values(measured, baseline)
     decisions = {}
-    for variant in others:
-        new = _values(measured, variant)
-        metrics = {metric for _, metric in old} & {metric for _, metric in new}
-        metric = MODEL_CYCLES if MODEL_CYCLES in metrics else SECONDS
-        sides = {
-            workload.name: side
-            for workload in prepared.workloads
-            if (workload.name, metric) in old and (workload.name, metric) in new
-            if (side := _sides(old[workload.name, metric], new[workload.name, metric]))
-        }
-        ratios = _log_ratios(_common(sides))
+    for variant in prepared.variants[1:]:
+        ratios = log_ratios(prepared, measured, variant)
+        if not ratios:
+            continue  # it could not be built or booted: more layouts are of no use
         # When all are planned there can be no more, even if runs have failed.
         all_planned = max(item.trial.layout_number for item in measured) >= design.most_layouts
         decisions[variant.name] = decide(
@@ -141,6 +133,37 @@ def look(prepared: Prepared, measured: Sequence[Measured]) -> dict[str, Decision
             alpha=design.alpha,
         )
     return decisions
+
+
+def log_ratios(prepared: Prepared, measured: Sequence[Measured], variant: Variant) -> list[float]:
+    """Of the study's own metric, variant / baseline: one mean over workloads a random layout.
+
+    In the order of the layouts; empty when there is no layout in which all workloads ended well.
+    """
+    old, new = (_values(measured, each) for each in (prepared.variants[0], variant))
+    both = {name for _, name in old} & {name for _, name in new}
+    metric = primary_metric(prepared.study.design, both)
+    sides = {
+        workload.name: side
+        for workload in prepared.workloads
+        if (workload.name, metric) in old and (workload.name, metric) in new
+        if (side := _sides(old[workload.name, metric], new[workload.name, metric]))
+    }
+    return _log_ratios(_common(sides)) if len(sides) == len(prepared.workloads) else []
+
+
+def primary_metric(design: Design, measured: Collection[str]) -> str:
+    """The metric that a study is about.
+
+    Raises:
+        UserError: it asks for one that its machine does not measure.
+    """
+    if design.metric and measured and design.metric not in measured:
+        raise UserError(
+            f"the machine does not measure {design.metric}; it measures "
+            f"{', '.join(in_order(set(measured)))}"
+        )
+    return design.metric or (MODEL_CYCLES if MODEL_CYCLES in measured else SECONDS)
 
 
 def _log_ratios(sides: Mapping[str, Pairs]) -> list[float]:
@@ -220,7 +243,7 @@ class _Sides:
 
     @property
     def layouts(self) -> list[str]:
-        return sorted(set(self.old) & set(self.new))
+        return sorted(set(self.old) & set(self.new), key=_place)
 
     def values(self, layouts: Sequence[str]) -> Pairs:
         return [self.old[i] for i in layouts], [self.new[i] for i in layouts]
@@ -238,6 +261,11 @@ def _sides(old: Mapping[str, list[float]], new: Mapping[str, list[float]]) -> _S
     return sides if sides.layouts else None
 
 
+def _place(layout: str) -> tuple[int, str]:
+    """Sorts `1.9` before `1.10`: the order in which layouts were drawn."""
+    return len(layout), layout
+
+
 def _mean(values: Sequence[float]) -> float:
     """Geometric mean over replicates; the value itself when there is one."""
     if len(values) == 1 or min(values) <= 0:
@@ -249,7 +277,7 @@ def _common(sides: Mapping[str, _Sides]) -> dict[str, Pairs]:
     """Values of all workloads in the layouts that every one of them has, in one order."""
     if not sides:
         return {}
-    shared = sorted(set.intersection(*(set(side.layouts) for side in sides.values())))
+    shared = sorted(set.intersection(*(set(side.layouts) for side in sides.values())), key=_place)
     return {name: side.values(shared) for name, side in sides.items()} if shared else {}
 
 

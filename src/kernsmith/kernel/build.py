@@ -17,6 +17,7 @@ from typing import Any
 from kernsmith import __version__, paths, process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
+from kernsmith.kernel.compiler import through_cache, write_compiler
 from kernsmith.kernel.config import check_config, parse_config, read_fragment, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.lock import locked
@@ -191,8 +192,7 @@ def _folder(recipe: Recipe, store: Path | None) -> Path:
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     """The `make` command line of a build, with everything that the variant asks for."""
     variables = dict(recipe.toolchain.make_variables)
-    if shutil.which("ccache"):
-        variables["CC"] = f"ccache {variables['CC']}"
+    variables["CC"] = through_cache(output.parent, variables["CC"])
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
     variables["KCFLAGS"] = " ".join(
         [*here, "-ffunction-sections", *recipe.variant.flags, *recipe.profile_flags]
@@ -223,6 +223,7 @@ def build_environment() -> dict[str, str | None]:
 def _configure(recipe: Recipe, folder: Path) -> None:
     output = folder / "out"
     output.mkdir(exist_ok=True)
+    write_compiler(folder, recipe.source.path)
     config = output / ".config"
     if not recipe.complete:
         _make(recipe, folder, "tinyconfig.log", "tinyconfig")

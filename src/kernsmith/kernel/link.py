@@ -16,6 +16,7 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.compiler import without_cache
 from kernsmith.kernel.lock import locked
 
 LINK_SECONDS = 1800.0
@@ -29,6 +30,17 @@ exec /bin/sh "$@"
 """
 
 _LAYOUTS = "layouts"
+_PADDING = "kernsmith_padding"
+_PADDING_TEXT = """\
+.section .text.{name}, "ax", @progbits
+.p2align 4
+.globl {name}
+.type {name}, @function
+{name}:
+.skip {size}, 0xcc
+.size {name}, {size}
+.section .note.GNU-stack, "", @progbits
+"""
 _KEPT = (
     "CC", "CONFIG_SHELL", "HOSTCC", "KBUILD_AFLAGS", "KBUILD_AFLAGS_KERNEL", "KBUILD_CPPFLAGS",
     "KBUILD_LDFLAGS", "KBUILD_LDS", "KBUILD_VMLINUX_LIBS", "LD", "LDFLAGS_vmlinux", "LINUXINCLUDE",
@@ -59,7 +71,7 @@ def layout_image(kernel: Kernel, name: str) -> Path:
     return kernel.folder / _LAYOUTS / name / "vmlinux"
 
 
-def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
+def relink(kernel: Kernel, name: str, order: list[str], padding: int = 0) -> Path:
     """Link the kernel with its functions in the given order; returns the `vmlinux`.
 
     Functions that `order` does not name keep their places behind those that it names, group by
@@ -67,6 +79,8 @@ def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
     linked before is returned at once.
 
     order: symbols of functions, first to last.
+    padding: bytes to add behind the ordered functions; where kernels differ in length, it keeps
+        the scheduler and other fixed code at the same addresses in all of them.
 
     Raises:
         LinkFailed: the linker or a table tool ended with an error.
@@ -83,7 +97,8 @@ def relink(kernel: Kernel, name: str, order: list[str]) -> Path:
         work.mkdir()
         _mirror(kernel.output, work)
         try:
-            _link(kernel, work, *_ordered(kernel, work, order))
+            flags = _ordered(kernel, work, [*order, *[_PADDING] * bool(padding)])
+            _link(kernel, work, *flags, padding=padding)
             _keep(work, image.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -161,25 +176,38 @@ def _ordered(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
     return [f"--symbol-ordering-file={work / 'order'}"] if whole else []
 
 
-def _link(kernel: Kernel, work: Path, *flags: str) -> None:
+def _link(kernel: Kernel, work: Path, *flags: str, padding: int = 0) -> None:
     noted = _noted_environment(kernel.folder / "link.env")
     script = Path(noted["srctree"]) / "scripts/link-vmlinux.sh"
     if not script.is_absolute():
         script = (kernel.output / script).resolve()
     noted["srctree"] = str(script.parent.parent)
-    ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), "--strip-debug", *flags])
     # The compiler that the script calls only assembles kallsyms: nothing to cache.
-    noted["CC"] = noted["CC"].removeprefix("ccache ")
+    noted["CC"] = without_cache(noted["CC"])
     noted["MAKE"] = "true"
+    log = work.with_name(f"{work.name.removeprefix('.')}.log")
+    objects = [str(_pad(work, noted["CC"], padding, log))] if padding else []
+    ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), "--strip-debug", *flags, *objects])
     command: list[str | Path] = [
         "sh", script, noted["LD"], noted.get("KBUILD_LDFLAGS", ""),
         f"{ldflags} --no-warn-symbol-ordering", "vmlinux",
     ]  # fmt: skip
     try:
-        log = work.with_name(f"{work.name.removeprefix('.')}.log")
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work, env=noted)
     except ProcessFailed as error:
         raise LinkFailed(f"the layout does not link: {error}") from error
+
+
+def _pad(work: Path, compiler: str, size: int, log: Path) -> Path:
+    """An object with nothing but `size` bytes of traps, in a section that may be ordered."""
+    source, made = work / "padding.S", work / "padding.o"
+    source.write_text(_PADDING_TEXT.format(name=_PADDING, size=size), encoding="ascii")
+    command: list[str | Path] = [*compiler.split(), "-c", "-o", made, source]
+    try:
+        process.run(command, log=log, timeout=LINK_SECONDS, cwd=work)
+    except ProcessFailed as error:
+        raise LinkFailed(f"the layout does not link: {error}") from error
+    return made
 
 
 def _noted_environment(path: Path) -> dict[str, str]:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from kernsmith.errors import DiskFull, ProcessFailed, UserError
 from kernsmith.kernel.apt import PrivateApt, Progress
+from kernsmith.kernel.export import export_tree
 from kernsmith.kernel.tree import folder_digest, kernel_version
 from kernsmith.process import run
 
@@ -154,17 +155,18 @@ def _from_git(text: str, cache: Path, progress: Progress | None) -> Source:
 
     def fetch(partial: Path) -> tuple[str, str]:
         _say(progress, f"checking out {revision} ({commit[:12]})")
-        # An index of its own: neither the work tree nor the index of the user is touched, and
-        # (unlike git archive) no export attribute leaves anything out.
-        env: dict[str, str | None] = {"GIT_INDEX_FILE": str(partial / "index")}
-        run([*git, "read-tree", tree], timeout=_UNPACK_SECONDS, env=env)
-        to = f"--prefix={partial}/tree/"
-        run([*git, "checkout-index", "--all", to], timeout=_UNPACK_SECONDS, env=env)
+        export_tree(git, tree, partial / "tree", partial / "index", _exports(cache))
         (partial / "index").unlink()
-        (partial / "tree").mkdir(exist_ok=True)
         return f"git-tree:{tree}", f"git commit {commit}"
 
     return _cached(cache, f"git-{tree}", fetch)
+
+
+def _exports(cache: Path) -> list[tuple[str, Path]]:
+    """Git trees that the cache holds, with their folders, the newest first."""
+    there = [note.parent for note in cache.glob("git-*/source.json")]
+    there.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
+    return [(entry.name.removeprefix("git-"), entry / "tree") for entry in there]
 
 
 def _from_folder(path: Path, cache: Path, progress: Progress | None) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,28 +15,38 @@ from kernsmith.study.plan import Layout
 _SHOWN = 5
 
 
-def random_order(functions: Iterable[str], seed: str) -> list[str]:
+def random_order(
+    functions: Iterable[str], seed: str, first: Collection[str] = frozenset()
+) -> list[str]:
     """Functions in an order that only the seed decides.
 
     Each function is placed by a hash of the seed and its own name: two variants shuffle the
     functions that they have in common into the same relative order, so that their layouts of one
     seed are a pair.
+
+    first: functions that come before all others. Where these are equally long in two variants,
+        they lie at the same addresses in both: what is left of a difference is the change itself.
     """
 
-    def place(name: str) -> bytes:
-        return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
+    def place(name: str) -> tuple[bool, bytes]:
+        drawn = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
+        return name not in first, drawn
 
     return sorted(functions, key=place)
 
 
-def make_order(layout: Layout, functions: Iterable[str]) -> list[str]:
+def make_order(
+    layout: Layout, functions: Iterable[str], first: Collection[str] = frozenset()
+) -> list[str]:
     """The order file's content for a layout that is not the default one.
+
+    first: functions that a random layout places before all others.
 
     Raises:
         UserError: an order file that cannot be read or names no function.
     """
     if layout.kind == "random":
-        return random_order(functions, layout.argument)
+        return random_order(functions, layout.argument, first)
     return list(read_order(Path(layout.argument), functions).symbols)
 
 

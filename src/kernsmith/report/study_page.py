@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernsmith.report.charts import Interval, box_plot, forest_plot, run_order_plot
+from kernsmith.report.luck import luck_lines, mix_by_layout
 from kernsmith.report.page import (
     Bullets,
     Chart,
@@ -24,7 +25,6 @@ from kernsmith.report.page import (
     render_page,
 )
 from kernsmith.report.study_tables import (
-    MODEL_CYCLES,
     MODEL_WORDS,
     Document,
     baseline,
@@ -89,19 +89,21 @@ def _verdict_sections(document: Document, variant: str) -> list[Section]:
     for verdict, line in headline(document, variant):
         sections.append(Verdict(line, kind=_COLOURS[_kind(verdict)]))
     sections += [Text(line) for line in sequential(document) if line.startswith(f"{variant}: ")]
+    sections += [Text(f"{line[0].upper()}{line[1:]}") for line in luck_lines(document, variant)]
     rows = [v for v in document["verdicts"] if v["variant"] == variant]
     for title, chosen in (
         ("All workloads together", [r for r in rows if r["workload"].startswith("overall")]),
         ("Each workload", [r for r in rows if not r["workload"].startswith("overall")]),
     ):
         sections += [Heading(title, level=3), _verdict_table(chosen, confidence(document))]
-    cycles = [r for r in rows if r["metric"] == MODEL_CYCLES and r["ci"]]
-    if cycles:
-        cycles.sort(key=lambda r: (not r["workload"].startswith("overall"), r["workload"]))
+    metric = document["study"]["metric"]
+    primary = [r for r in rows if r["metric"] == metric and r["ci"]]
+    if primary:
+        primary.sort(key=lambda r: (not r["workload"].startswith("overall"), r["workload"]))
         chart = forest_plot(
-            [_interval(row) for row in cycles], f"{MODEL_CYCLES}, ratio to baseline", reference=1.0
+            [_interval(row) for row in primary], f"{metric}, ratio to baseline", reference=1.0
         )
-        sections.append(Chart(chart, f"Ratios of {MODEL_CYCLES}, {confidence(document)} intervals"))
+        sections.append(Chart(chart, f"Ratios of {metric}, {confidence(document)} intervals"))
     return sections
 
 
@@ -157,11 +159,12 @@ def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
 
 def _layout_sections(document: Document) -> list[Section]:
     """Box plots of what layout alone does to each variant, and the order of the runs."""
-    by_variant = _mix_by_layout(document)
+    metric = document["study"]["metric"]
+    by_variant = mix_by_layout(document, metric)
     samples = {name: [v for _, v in values] for name, values in by_variant.items() if values}
     if not samples or max(map(len, samples.values())) < 2:
         return []
-    title = f"{MODEL_CYCLES}, geometric mean over workloads"
+    title = f"{metric}, geometric mean over workloads"
     order = {name: [(float(i), v) for i, v in values] for name, values in by_variant.items()}
     return [
         Heading("What layout alone does"),
@@ -172,23 +175,6 @@ def _layout_sections(document: Document) -> list[Section]:
         Chart(box_plot(samples, title), "Random layouts of each kernel"),
         Chart(run_order_plot(order, title, "block"), "The same figures in the order of the runs"),
     ]
-
-
-def _mix_by_layout(document: Document) -> dict[str, list[tuple[int, float]]]:
-    names = {w["name"] for w in document["workloads"]}
-    cells: dict[tuple[str, int], dict[str, float]] = {}
-    for run in document["runs"]:
-        if run["layout"] != "default" and MODEL_CYCLES in run["metrics"]:
-            cell = cells.setdefault((run["variant"], run["block"]), {})
-            cell[run["workload"]] = run["metrics"][MODEL_CYCLES]
-    values: dict[str, list[tuple[int, float]]] = {}
-    for (variant, block), cell in sorted(cells.items()):
-        if set(cell) == names and min(cell.values()) > 0:
-            product = 1.0
-            for figure in cell.values():
-                product *= figure ** (1 / len(cell))
-            values.setdefault(variant, []).append((block, product))
-    return values
 
 
 def _assumption_sections(document: Document) -> list[Section]:
@@ -207,7 +193,7 @@ def _provenance_sections(document: Document) -> list[Section]:
         if not made:
             continue
         rows: list[list[str | int | float | bool | None]] = [
-            ["source", f"{document['source']['origin']} ({document['source']['digest']})"],
+            ["source", f"{variant['source']['origin']} ({variant['source']['digest']})"],
             ["compiler", made["compiler"]],
             ["linker", made["linker"]],
             ["vmlinux SHA-256", made["vmlinux_sha256"]],

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from kernsmith.report.luck import luck_lines
 from kernsmith.report.plan_tables import duration
 
 Document = Mapping[str, Any]
@@ -35,6 +36,8 @@ def print_study(document: Document, console: Console) -> None:
         console.print(_workload_table(document, variant))
         for _, line in headline(document, variant):
             console.print(line, soft_wrap=True, markup=False)
+        for line in luck_lines(document, variant):
+            console.print(f"{variant}: {line}", soft_wrap=True, markup=False)
     for line in sequential(document):
         console.print(line, soft_wrap=True, markup=False)
     if any(metric == MODEL_CYCLES for metric in _measured(document)):
@@ -73,9 +76,8 @@ def mixes(document: Document, variant: str) -> Iterator[Mapping[str, Any]]:
 
 
 def headline(document: Document, variant: str) -> list[tuple[Mapping[str, Any], str]]:
-    """What was found on model_cycles (or on seconds where there is no model): verdict, words."""
-    metrics = {verdict["metric"] for verdict in mixes(document, variant)}
-    metric = MODEL_CYCLES if MODEL_CYCLES in metrics else "seconds"
+    """What was found on the metric that the study is about: verdict, words."""
+    metric = document["study"]["metric"]
     words = {
         "overall": "whole mix",
         "overall-trained": "workloads trained on",
@@ -159,13 +161,14 @@ def _mix_table(document: Document, variant: str) -> Table:
 
 
 def _workload_table(document: Document, variant: str) -> Table:
-    table = Table(title=f"{variant} against {baseline(document)}: {MODEL_CYCLES} by workload")
+    metric = document["study"]["metric"]
+    table = Table(title=f"{variant} against {baseline(document)}: {metric} by workload")
     table.add_column("workload", no_wrap=True)
     for title in _columns(document):
         table.add_column(title, justify="right", no_wrap="interval" in title)
     for verdict in document["verdicts"]:
         mine = verdict["variant"] == variant and not verdict["workload"].startswith("overall")
-        if mine and verdict["metric"] == MODEL_CYCLES:
+        if mine and verdict["metric"] == metric:
             held = " (held out)" if verdict["trained"] is False else ""
             table.add_row(verdict["workload"] + held, *_cells(verdict))
     return table

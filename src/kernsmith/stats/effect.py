@@ -13,6 +13,7 @@ effect says so in ``half_added``; comparisons without zeros use the exact ratios
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
@@ -231,7 +232,7 @@ def _add_half_where_zero(groups: Sequence[Sequence[float]]) -> tuple[list[Logs],
     return [np.log(group + extra) for group in values], half_added
 
 
-_TIMES = ("seconds", "cycles", "time", "ns", "us", "ms")
+_IS_TIME = re.compile(r"(seconds|cycles|time|(^|[^a-z])(ns|us|ms))$")
 
 
 def sentence(effect: Effect, metric: str) -> str:
@@ -240,7 +241,7 @@ def sentence(effect: Effect, metric: str) -> str:
     Times and cycles are "faster" or "slower", anything else is "fewer" or "more". The per cent
     are always the change of the metric itself: 10 % faster means that it takes 90 % of the time.
     """
-    less, more = ("faster", "slower") if metric.endswith(_TIMES) else ("fewer", "more")
+    less, more = ("faster", "slower") if _IS_TIME.search(metric) else ("fewer", "more")
     unit = "" if less == "faster" else f" {metric}"
     if effect.ci is None or effect.p is None:
         word = less if effect.ratio <= 1 else more

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import find_factor
-from kernsmith.study.study import Design, Study
+from kernsmith.study.study import Design, Pairing, Study
 
 
 def _as_text(value: object) -> object:
@@ -68,6 +68,8 @@ class DesignTable(_Table):
     alpha: float = Field(0.05, gt=0, lt=1)
     until: float = Field(0.0, ge=0, lt=100)
     most_layouts: int = Field(64, ge=2, le=10_000)
+    metric: str = ""
+    pairing: Pairing = "seed"
 
 
 class StudyFile(_Table):
@@ -77,6 +79,7 @@ class StudyFile(_Table):
     machine: MachineTable = Field(default_factory=MachineTable)
     workloads: WorkloadsTable = Field(default_factory=WorkloadsTable)
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(default_factory=dict)
+    variants: dict[str, dict[str, Level]] = Field(default_factory=dict)
     design: DesignTable = Field(default_factory=lambda: DesignTable.model_validate({}))
 
 
@@ -103,14 +106,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         file = StudyFile.model_validate(tables)
     except ValidationError as error:
         raise UserError(f"{origin}: {_first_problem(error)}") from None
-    for factor, levels in file.factors.items():
-        try:
-            for level in levels:
-                find_factor(factor).check(level)
-        except UserError as error:
-            raise UserError(f"{origin}: factors.{factor}: {error}") from None
-        if len(set(levels)) < len(levels):
-            raise UserError(f"{origin}: factors.{factor} names a level twice")
+    _check_levels(file, origin)
     return Study(
         name=name,
         source=file.source.use,
@@ -124,8 +120,34 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         train=tuple(file.workloads.train),
         profile=file.workloads.profile,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
+        variants=tuple((name, tuple(made.items())) for name, made in file.variants.items()),
         design=Design(**file.design.model_dump()),
     )
+
+
+def _check_levels(file: StudyFile, origin: str) -> None:
+    if file.factors and file.variants:
+        raise UserError(
+            f"{origin}: [factors] and [variants] exclude each other: all combinations of levels, "
+            "or variants by name"
+        )
+    for factor, levels in file.factors.items():
+        for level in levels:
+            _check_level(f"{origin}: factors.{factor}", factor, level)
+        if len(set(levels)) < len(levels):
+            raise UserError(f"{origin}: factors.{factor} names a level twice")
+    for name, made in file.variants.items():
+        if not name.strip():
+            raise UserError(f"{origin}: variants: a variant needs a name")
+        for factor, level in made.items():
+            _check_level(f"{origin}: variants.{name}.{factor}", factor, level)
+
+
+def _check_level(where: str, factor: str, level: str) -> None:
+    try:
+        find_factor(factor).check(level)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
 def located(study: Study, folder: Path) -> Study:
@@ -138,11 +160,23 @@ def located(study: Study, folder: Path) -> Study:
         prefix, rest = ("git:", text[4:]) if text.startswith("git:") else ("", text)
         path, at, revision = rest.partition("@") if prefix else (rest, "", "")
         there = folder / Path(path).expanduser()
-        found = there.is_file() or (there / "Kconfig").exists() or (there / ".git").exists()
+        marks = ("Kconfig", ".git", "objects")
+        found = there.is_file() or any((there / mark).exists() for mark in marks)
         return f"{prefix}{there.resolve()}{at}{revision}" if path and found else text
+
+    def level_of(factor: str, level: str) -> str:
+        return absolute(level) if find_factor(factor).names_file else level
 
     return replace(
         study,
+        factors=tuple(
+            (factor, tuple(level_of(factor, level) for level in levels))
+            for factor, levels in study.factors
+        ),
+        variants=tuple(
+            (name, tuple((factor, level_of(factor, level)) for factor, level in made))
+            for name, made in study.variants
+        ),
         source=absolute(study.source),
         config=absolute(study.config),
         cpu=absolute(study.cpu),
@@ -191,10 +225,19 @@ def write_study(study: Study) -> str:
     if study.factors:
         lines += ["", "[factors]"]
         lines += [f"{name} = {quote(list(levels))}" for name, levels in study.factors]
+    if study.variants:
+        lines += ["", "[variants]"]
+        for name, made in study.variants:
+            pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in made)
+            lines.append(f"{quote(name)} = {{ {pairs} }}" if pairs else f"{quote(name)} = {{}}")
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
     lines += [f"seed = {design.seed}", f"alpha = {design.alpha}"]
     if design.until:
         lines += [f"until = {design.until}", f"most_layouts = {design.most_layouts}"]
+    if design.metric:
+        lines.append(f"metric = {quote(design.metric)}")
+    if design.pairing != "seed":
+        lines.append(f"pairing = {quote(design.pairing)}")
     lines.append("")
     return "\n".join(lines)

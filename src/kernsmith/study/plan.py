@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import find_factor
-from kernsmith.study.study import Study
+from kernsmith.study.study import Named, Study
 from kernsmith.study.variant import Variant
 
 
@@ -67,7 +67,7 @@ class Trial:
 
 
 def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
-    """All combinations of factor levels; the first is the baseline.
+    """The named variants, or all combinations of factor levels; the first is the baseline.
 
     train: names of the workloads that profiles are trained on.
 
@@ -81,17 +81,22 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
         options=study.options,
         flags=study.flags,
     )
-    names = [name for name, _ in study.factors]
     variants = []
-    for levels in product(*(levels for _, levels in study.factors)):
-        variant = replace(base, levels=tuple(zip(names, levels, strict=True)))
-        for name, level in variant.levels:
+    for given_name, levels in study.variants or _combinations(study):
+        variant = replace(base, levels=levels, given_name=given_name)
+        for name, level in levels:
             factor = find_factor(name)
             factor.check(level)
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
     _check_distinct(variants)
     return tuple(variants)
+
+
+def _combinations(study: Study) -> Named:
+    names = [name for name, _ in study.factors]
+    combined = product(*(levels for _, levels in study.factors))
+    return tuple(("", tuple(zip(names, levels, strict=True))) for levels in combined)
 
 
 def _check_distinct(variants: Sequence[Variant]) -> None:

@@ -4,8 +4,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
 
 from kernsmith.study.variant import digest_of
+
+Pairing = Literal["seed", "place"]
+"""How layouts of two variants belong together.
+
+`seed`: the same seed shuffles the functions that both have into the same relative order.
+`place`: besides, the functions that are equally long in all variants of the study come first, so
+that they lie at the same addresses in all of them; those that differ follow.
+"""
+
+Named = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Variants by name, each with the factor levels that make it."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +30,9 @@ class Design:
     alpha: the error rate of verdicts; intervals have 1 - alpha confidence.
     until: width in per cent that the overall interval must reach; 0 is a fixed number of layouts.
     most_layouts: the limit of a study that goes on until its interval is narrow enough.
+    metric: what `until` and the first sentence of a result are about; empty: `model_cycles`, or
+        `seconds` on a machine without a model.
+    pairing: `seed` or `place` (see `Pairing`).
     """
 
     layouts: int = 8
@@ -26,6 +41,8 @@ class Design:
     alpha: float = 0.05
     until: float = 0.0
     most_layouts: int = 64
+    metric: str = ""
+    pairing: Pairing = "seed"
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,7 @@ class Study:
         of the study.
     profile: a profile that the user brings instead of training; empty when kernsmith trains.
     factors: factor names with their levels; the first level of each is the baseline.
+    variants: named variants instead of all combinations of factors; the first is the baseline.
     options, flags: config symbols and compiler flags of every variant.
     """
 
@@ -50,6 +68,7 @@ class Study:
     compiler: str = "clang-22"
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
+    variants: Named = ()
     design: Design = field(default_factory=Design)
     name: str = "study"
 

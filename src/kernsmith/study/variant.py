@@ -34,6 +34,7 @@ class Variant:
     flags: what is added to KCFLAGS, in order.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
     levels: the factor levels that made this variant, for tables; not part of its identity.
+    given_name: what the study calls it; likewise. Empty: its levels are its name.
     """
 
     source: str
@@ -44,10 +45,13 @@ class Variant:
     profile: ProfileRequest | None = None
     label: str = ""
     levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    given_name: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
         """Short name for tables: `profile=autofdo march=znver3`, or `default` without factors."""
+        if self.given_name:
+            return self.given_name
         return " ".join(f"{factor}={level}" for factor, level in self.levels) or "default"
 
     def with_option(self, symbol: str, value: str) -> Variant:
@@ -62,12 +66,12 @@ class Variant:
     @property
     def trainer(self) -> Variant:
         """The variant whose kernel is run to collect this variant's profile."""
-        return replace(self, profile=None, label="", levels=())
+        return replace(self, profile=None, label="", levels=(), given_name="")
 
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""
         fields = asdict(self)
-        for name in ("label", "levels"):
+        for name in ("label", "levels", "given_name"):
             del fields[name]
         return fields
 

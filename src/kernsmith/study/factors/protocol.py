@@ -20,12 +20,14 @@ class Factor:
 
     check: raises LevelError for a level that is not allowed.
     apply: the variant with this level in effect.
+    names_file: levels may be paths; those in a study file are relative to its folder.
     """
 
     name: str
     description: str
     apply: Callable[[Variant, str], Variant]
     check: Callable[[str], None] = lambda level: None
+    names_file: bool = False
 
 
 def one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], None]:
@@ -36,5 +38,15 @@ def one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], None]:
             raise LevelError(
                 f"factor {name!r} has no level {level!r}: allowed are {', '.join(allowed)}"
             )
+
+    return check
+
+
+def not_empty(name: str) -> Callable[[str], None]:
+    """A check for factors whose levels are resolved later, when the study is prepared."""
+
+    def check(level: str) -> None:
+        if not level:
+            raise LevelError(f"factor {name!r} has an empty level")
 
     return check

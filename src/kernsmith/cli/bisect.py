@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith bisect`: the commit that made a kernel slower, never one that only moved code."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.errors import UserError
+from kernsmith.study import Design, Study
+
+
+def bisect(
+    *,
+    good: str,
+    bad: str,
+    source: Path = Path(),
+    config: str = "lab",
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    machine: str = "tcg",
+    cpu: str = "skylake",
+    layouts: str = "8..64",
+    until: str = "0.5%",
+    metric: str = "",
+    threshold: str | None = None,
+    seed: int = 1,
+    compiler: str = "clang-22",
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    ledger: str | None = None,
+    json: bool = False,
+) -> int:
+    """Find the commit that made a kernel slower, by git bisect over random layouts.
+
+    Every step compares a commit with the good one as `kernsmith compare` does, with more layouts
+    until it is clear on which side of the threshold its change lies: a jump that is only layout
+    is never followed. Commits that do not build or boot are skipped. The repository is only read;
+    git bisects in a private one. Killed at any moment, the same command goes on where it stopped.
+
+    The exit code is 0 when the first bad commit was found, 1 when there is none (the bad revision
+    is not worse over layouts) or only skipped commits are left, 2 for bad input.
+
+    Examples:
+
+        kernsmith bisect --good v7.2 --bad v7.3 --source ~/linux --workload pipe
+
+        kernsmith bisect --good HEAD~16 --bad HEAD --workload file --metric kernel_instructions
+
+    Parameters
+    ----------
+    good
+        A revision that is fast.
+    bad
+        A revision that is slower.
+    source
+        The folder of the git repository.
+    config
+        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+    workload
+        Workloads or sets of them to measure; may be given several times.
+    machine
+        Where kernels boot.
+    cpu
+        CPU model of the tcg machine: a shipped one or a TOML file.
+    layouts
+        Random layouts of each kernel: a number, or a range such as 8..64 that is gone through
+        while a step is not clear.
+    until
+        How narrow the interval of the bad revision's change must be to say that there is none.
+    metric
+        What gets worse; default: model_cycles, or seconds on a machine without a model.
+    threshold
+        Change against the good revision, in per cent, from which a commit is bad; default: half
+        of the bad revision's change.
+    seed
+        Seed of the layouts and of the order of trials.
+    compiler
+        The compiler's program.
+    output
+        Folder for the state, bisect.json and the first bad commit's report.
+    ledger
+        URL of the ledger; default: SQLite in the cache.
+    json
+        Print the result as JSON instead of tables.
+    """
+    limit = None if threshold is None else read_percent("--threshold", threshold)
+    design = Design(seed=seed, metric=metric, pairing="place")
+    design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
+    from dataclasses import replace
+
+    from kernsmith.cli.outcome import result_console, write_report
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.bisect import Bisect, bisect_document, bisect_key
+    from kernsmith.kernel.history import Repository
+    from kernsmith.ledger import Ledger
+    from kernsmith.report.bisect_tables import print_bisect
+    from kernsmith.study.file import located
+
+    repository = Repository(source.expanduser().absolute())
+    commits = repository.commit(good), repository.commit(bad)
+    if commits[0].id == commits[1].id:
+        raise UserError(f"{good} and {bad} are the same commit {commits[0].id}")
+    study = Study(
+        name="bisect",
+        source=str(repository.folder),
+        config=config,
+        factors=(),
+        workloads=workload,
+        machine=machine,
+        cpu=cpu,
+        compiler=compiler,
+        design=replace(design, until=read_percent("--until", until)),
+    )
+    study = located(study, Path.cwd())
+    key = bisect_key(*commits, study, limit)
+    folder = (output or Path("kernsmith-results") / f"bisect-{key}").absolute()
+    opened = Ledger(ledger)
+    try:
+        with ProgressDisplay() as display:
+            found = Bisect(
+                repository, *commits, study, limit, folder / f"state-{key}", opened, display
+            ).run()
+    finally:
+        opened.close()
+    document = bisect_document(found)
+    document["verdict"] = write_report(found.verdict, folder) if found.verdict else None
+    text = json_text.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    part = folder / "bisect.json.part"
+    part.write_text(text, encoding="utf-8")
+    part.replace(folder / "bisect.json")
+    if json:
+        sys.stdout.write(text)
+    else:
+        print_bisect(document, result_console())
+    return 0 if len(found.first_bad) == 1 else 1

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith compare`: write the study "A and B over random layouts" and run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.errors import UserError
+from kernsmith.study import Design, Study
+from kernsmith.study.words import read_variant
+
+REGRESSION = 3
+
+
+def compare(
+    a: str,
+    b: str,
+    /,
+    *,
+    source: str | None = None,
+    config: str = "lab",
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    machine: str = "tcg",
+    cpu: str = "skylake",
+    layouts: str = "8..64",
+    until: str | None = None,
+    metric: str = "",
+    fail_above: str | None = None,
+    seed: int = 1,
+    compiler: str = "clang-22",
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    ledger: str | None = None,
+    json: bool = False,
+) -> int:
+    """Compare two variants: the change itself, apart from where the code happened to land.
+
+    A and B are measured in the same random layouts: functions that are equally long in both lie
+    at the same addresses. The verdict is about B against A. It stands beside what the single
+    default binaries would have said.
+
+    A variant is a list of settings with commas between them, over what the options say:
+    FACTOR=LEVEL (source, revision, config, compiler, march, optimisation, alignment, flags,
+    profile, CONFIG_…), or first a source or a git revision alone; `default` changes nothing.
+
+    The exit code is 0 whatever the verdict, 1 when a variant or a trial failed, 2 for bad input,
+    and 3 for a regression above --fail-above.
+
+    Examples:
+
+        kernsmith compare --source ~/linux v7.2 v7.3
+
+        kernsmith compare --source . HEAD . --workload pipe --fail-above 0.5%
+
+        kernsmith compare --source debian:7.3 default CONFIG_PSI=n
+
+        kernsmith compare --source debian:7.3 default march=x86-64-v3,optimisation=O3
+
+        kernsmith compare git:~/linux@v7.2 debian:7.3,config=my.config,flags=-fno-inline
+
+    Parameters
+    ----------
+    a
+        The variant that B is compared with.
+    b
+        The variant that is judged.
+    source
+        A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION. May be left
+        out when A and B name theirs.
+    config
+        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+    workload
+        Workloads or sets of them to measure; may be given several times.
+    machine
+        Where kernels boot.
+    cpu
+        CPU model of the tcg machine: a shipped one or a TOML file.
+    layouts
+        Random layouts that each kernel is measured in: a number, or a range such as 8..64 that
+        --until goes through.
+    until
+        Go on with more layouts until the overall interval is narrower than this; default 0.5%
+        with a range of layouts.
+    metric
+        What the verdict is about; default: model_cycles, or seconds on a machine without a model.
+        Kernel instructions are shown beside it.
+    fail_above
+        Exit code 3 when B is significantly worse than A and the change is above this many per
+        cent: 0% fails on any regression.
+    seed
+        Seed of the layouts and of the order of trials.
+    compiler
+        The compiler's program.
+    output
+        Folder for report.html, study.json and study.toml.
+    ledger
+        URL of the ledger; default: SQLite in the cache.
+    json
+        Print the result as JSON instead of tables.
+    """
+    limit = None if fail_above is None else read_percent("--fail-above", fail_above)
+    if a == b:
+        raise UserError(
+            f"A and B are both {a!r}; to compare a kernel with itself write label=a and label=b"
+        )
+    sides = [(text, read_variant(text, source)) for text in (a, b)]
+    sources = [dict(levels).get("source", source) for _, levels in sides]
+    if sources[0] is None or sources[1] is None:
+        raise UserError("which source? give --source, or name one in both variants")
+    study = Study(
+        name="compare",
+        source=source or sources[0],
+        config=config,
+        factors=(),
+        variants=tuple(sides),
+        workloads=workload,
+        machine=machine,
+        cpu=cpu,
+        compiler=compiler,
+        design=_design(layouts, until, metric, seed),
+    )
+    from kernsmith.cli.outcome import exit_code, run_and_write, show
+    from kernsmith.study.file import located
+
+    document = run_and_write(located(study, Path.cwd()), output=output, ledger=ledger)
+    show(document, as_json=json)
+    if limit is not None and is_regression(document, limit):
+        return REGRESSION
+    return exit_code(document)
+
+
+def _design(layouts: str, until: str | None, metric: str, seed: int) -> Design:
+    width = 0.5 if until is None else read_percent("--until", until)
+    design = Design(seed=seed, until=width, metric=metric, pairing="place")
+    design = with_layouts(design, layouts)
+    if until is not None and width and not design.until:
+        raise UserError(f"--until needs a range of layouts, such as {layouts}..64")
+    return design
+
+
+def is_regression(document: Mapping[str, Any], limit: float) -> bool:
+    """Whether the change on the study's own metric is significant and above `limit` per cent.
+
+    A study that went on until its interval was narrow is judged by the p-value that allows that.
+    """
+    metric = document["study"]["metric"]
+    for verdict in document["verdicts"]:
+        if verdict["workload"] == "overall" and verdict["metric"] == metric:
+            always_valid = document["sequential"]
+            p = always_valid[0]["p"] if always_valid else verdict["p"]
+            significant = p is not None and p < document["study"]["alpha"]
+            return significant and verdict["ratio"] > 1 + limit / 100
+    return False

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Find the commit that made a kernel slower: `git bisect`, judged over layouts.
+
+Each step is a study of two variants: the good revision and the commit in question, over random
+layouts paired by place. A commit is bad when the always-valid interval of its change lies above
+the threshold, good when it lies below; until one of both holds, layouts are added.
+
+What was decided is kept in a file, one line a step, and measured trials are in the ledger: after
+a kill the same call goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from math import exp, log, log1p
+from pathlib import Path
+from typing import Any
+
+from kernsmith.engine.events import Events
+from kernsmith.engine.prepare import prepare
+from kernsmith.engine.run import run_study
+from kernsmith.engine.verdicts import OVERALL, StudyResult, log_ratios, primary_metric
+from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
+from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
+from kernsmith.kernel.lock import locked
+from kernsmith.ledger import Ledger
+from kernsmith.stats.sequential import Look, look_at
+from kernsmith.study import Study, digest_of
+
+INSTRUCTIONS = "kernel_instructions"
+_HASH_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Step:
+    """A commit against the good one.
+
+    decision: `good`, `bad` or `skip`; the reason is a sentence.
+    change, low, high: per cent of the good one, with its always-valid interval; None when nothing
+        could be measured (the bounds also when there are too few layouts for any).
+    default_change: from default layout to default layout: what one binary of each says.
+    instructions_change: of the kernel instructions. metric: what the other figures are of.
+    """
+
+    commit: str
+    subject: str
+    decision: str
+    reason: str
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    layouts: int = 0
+    default_change: float | None = None
+    instructions_change: float | None = None
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came out of a bisection.
+
+    whole: the bad revision against the good one.
+    threshold: change in per cent from which a commit counts as bad.
+    first_bad: the commit, or all that it may be; empty when the bad revision is not worse.
+    verdict: the first bad commit against its parent; None unless there is exactly one.
+    log: of `git bisect`.
+    """
+
+    good: Commit
+    bad: Commit
+    metric: str
+    threshold: float
+    whole: Step
+    steps: tuple[Step, ...]
+    first_bad: tuple[Commit, ...]
+    verdict: StudyResult | None
+    log: str
+
+
+@dataclass(frozen=True)
+class Bisect:
+    """What to bisect, and where to keep the state.
+
+    study: workloads, machine and design of every step; its variants are set here.
+    threshold: change in per cent from which a commit is bad; None: half of the whole change.
+    folder: of the state of all bisections; each has a folder of its own there.
+    """
+
+    repository: Repository
+    good: Commit
+    bad: Commit
+    study: Study
+    threshold: float | None
+    folder: Path
+    ledger: Ledger
+    events: Events
+
+    def run(self) -> Found:
+        """Go through to the first bad commit.
+
+        Raises:
+            UserError: the study cannot be made of the good revision.
+            BuildFailed: the good revision does not build.
+            KernsmithError: git cannot go on (the good revision is no ancestor of the bad one, and
+                what both come from is bad).
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / "lock"):
+            return self._run(_Kept(self.folder / "steps.jsonl"))
+
+    def _run(self, kept: _Kept) -> Found:
+        whole = kept.of(self.bad.id) or kept.add(self._whole())
+        threshold = self._threshold(whole)
+        if whole.decision != BAD:
+            return self._found(whole, threshold, (), (), "")
+        bisection = Bisection(self.repository, self.folder / "repository")
+        stands = bisection.start(self.bad.id, self.good.id)
+        steps: list[Step] = []
+        while stands.commit:
+            step = kept.of(stands.commit) or kept.add(self._step(stands, threshold))
+            steps.append(step)
+            self.events.note(f"{_named(step.commit, step.subject)}: {step.decision}: {step.reason}")
+            stands = bisection.decide(step.decision, step.commit)
+        return self._found(whole, threshold, tuple(steps), stands.first_bad, bisection.log)
+
+    def _whole(self) -> Step:
+        limit = log1p((self.threshold or 0.0) / 100)
+
+        def decide(look: Look, last: bool) -> tuple[str, str] | None:
+            if look.low > limit:
+                return BAD, "worse than the good revision over layouts"
+            narrow = 100 * (exp(look.high) - exp(look.low)) <= self.study.design.until
+            if look.high < limit or narrow or last:
+                return GOOD, "not worse than the good revision over layouts"
+            return None
+
+        self.events.note(f"is {_named(self.bad.id, self.bad.subject)} worse at all?")
+        step = self._measure(self.bad, decide)
+        if step.decision == SKIP:
+            raise KernsmithError(f"the bad revision cannot be measured: {step.reason}")
+        return step
+
+    def _threshold(self, whole: Step) -> float:
+        if self.threshold is not None:
+            return self.threshold
+        return _percent(log1p((whole.change or 0.0) / 100) / 2)
+
+    def _step(self, stands: Next, threshold: float) -> Step:
+        limit = log1p(threshold / 100)
+
+        def decide(look: Look, last: bool) -> tuple[str, str] | None:
+            if look.low > limit:
+                return BAD, f"over layouts its change is above {threshold:.2f} %"
+            if look.high < limit:
+                return GOOD, f"over layouts its change is below {threshold:.2f} %"
+            if last:
+                return SKIP, f"too close to {threshold:.2f} % to call after {look.n} layouts"
+            return None
+
+        commit = self.repository.commit(stands.commit)
+        self.events.note(f"test {_named(commit.id, commit.subject)}, {stands.left} left after it")
+        return self._measure(commit, decide)
+
+    def _measure(
+        self, commit: Commit, decide: Callable[[Look, bool], tuple[str, str] | None]
+    ) -> Step:
+        """Compare a commit with the good one, with more and more layouts until it is decided."""
+        study, most = self._pair(self.good, commit), self.study.design.most_layouts
+        while True:
+            try:
+                result = run_study(prepare(study, self.events), self.ledger, self.events)
+            except (DiskFull, ProgramMissing):
+                raise
+            except UserError as error:
+                if commit == self.bad:
+                    raise
+                return Step(commit.id, commit.subject, SKIP, str(error))
+            ratios = log_ratios(result.prepared, result.measured, result.prepared.variants[1])
+            if not ratios:
+                reason = result.failures[0] if result.failures else "nothing could be measured"
+                return Step(commit.id, commit.subject, SKIP, reason.splitlines()[0])
+            look = look_at(ratios, alpha=study.design.alpha)
+            layouts = study.design.layouts
+            if decided := decide(look, layouts >= most):
+                return _step(commit, decided, look, result)
+            study = study.with_layouts(min(most, max(layouts + 2, layouts * 3 // 2)))
+
+    def _pair(self, one: Commit, other: Commit) -> Study:
+        folder = self.repository.folder
+        names = (_named(one.id, ""), _named(other.id, ""))
+        sources = tuple(f"git:{folder}@{commit.id}" for commit in (one, other))
+        return replace(
+            self.study,
+            name=f"bisect-{names[1]}",
+            source=sources[0],
+            variants=tuple(
+                (name, (("source", source),)) for name, source in zip(names, sources, strict=True)
+            ),
+            design=replace(self.study.design, until=0.0),
+        )
+
+    def _found(
+        self,
+        whole: Step,
+        threshold: float,
+        steps: tuple[Step, ...],
+        first_bad: tuple[str, ...],
+        history: str,
+    ) -> Found:
+        commits = tuple(self.repository.commit(commit) for commit in first_bad)
+        verdict = None
+        if len(commits) == 1:
+            self.events.note(f"first bad commit: {_named(commits[0].id, commits[0].subject)}")
+            study = self._pair(self.repository.parent(commits[0].id), commits[0])
+            layouts = max(study.design.layouts, whole.layouts)
+            study = study.with_layouts(layouts)
+            verdict = run_study(prepare(study, self.events), self.ledger, self.events)
+        return Found(
+            self.good,
+            self.bad,
+            whole.metric,
+            threshold,
+            whole,
+            steps,
+            commits,
+            verdict,
+            history,
+        )
+
+
+def bisect_key(good: Commit, bad: Commit, study: Study, threshold: float | None) -> str:
+    """What tells one bisection from another: a word for a folder's name."""
+    return digest_of([good.id, bad.id, study.digest, threshold])[:8]
+
+
+def bisect_document(found: Found) -> dict[str, Any]:
+    """The result, JSON-able (see docs/compare.md)."""
+    return {
+        "format": "kernsmith-bisect",
+        "version": 1,
+        "good": asdict(found.good),
+        "bad": asdict(found.bad),
+        "metric": found.metric,
+        "threshold": found.threshold,
+        "whole": asdict(found.whole),
+        "steps": [asdict(step) for step in found.steps],
+        "first_bad": [asdict(commit) for commit in found.first_bad],
+        "log": found.log,
+    }
+
+
+class _Kept:
+    """Steps that are decided, one JSON object a line; a line that a kill cut off does not count."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._steps: dict[str, Step] = {}
+        whole = ""
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
+            whole = text[: text.rfind("\n") + 1]
+            if whole != text:
+                path.write_text(whole, encoding="utf-8")
+        for line in whole.splitlines():
+            step = Step(**json.loads(line))
+            self._steps[step.commit] = step
+
+    def of(self, commit: str) -> Step | None:
+        return self._steps.get(commit)
+
+    def add(self, step: Step) -> Step:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(step), ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._steps[step.commit] = step
+        return step
+
+
+def _named(commit: str, subject: str) -> str:
+    return f"{commit[:_HASH_SHOWN]} {subject}".strip()
+
+
+def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyResult) -> Step:
+    name = result.prepared.variants[1].name
+    measured = {verdict.metric for verdict in result.verdicts}
+    metric = primary_metric(result.prepared.study.design, measured)
+    primary = result.verdict(name, OVERALL, metric)
+    instructions = result.verdict(name, OVERALL, INSTRUCTIONS)
+    default = primary.default_ratio if primary else None
+    bounds = [None if abs(bound) > log(1e6) else _percent(bound) for bound in (look.low, look.high)]
+    return Step(
+        commit=commit.id,
+        subject=commit.subject,
+        decision=decided[0],
+        reason=decided[1],
+        change=_percent(look.mean),
+        low=bounds[0],
+        high=bounds[1],
+        layouts=look.n,
+        default_change=None if default is None else 100 * (default - 1),
+        instructions_change=100 * (instructions.effect.ratio - 1) if instructions else None,
+        metric=metric,
+    )
+
+
+def _percent(shift: float) -> float:
+    return 100 * (exp(shift) - 1)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The history of a source: git bisects it in a private repository that borrows its objects.
+
+The user's work tree, index, refs and bisect state stay as they are: the private repository is
+bare, has `objects/info/alternates` to the user's objects, and nothing is ever checked out in it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.process import run
+
+GOOD, BAD, SKIP = "good", "bad", "skip"
+_GIT_SECONDS = 600.0
+_FIRST_BAD = re.compile(r"^([0-9a-f]{40,64}) is the first bad commit$", re.MULTILINE)
+_HASH_LINE = re.compile(r"^([0-9a-f]{40,64})$", re.MULTILINE)
+_ONLY_SKIPPED = "first bad commit could be any of"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit: its full hash, first line, author, and date (ISO 8601)."""
+
+    id: str
+    subject: str
+    author: str
+    date: str
+
+
+@dataclass(frozen=True)
+class Next:
+    """Where a bisection stands.
+
+    commit: what is to be tested next; empty when it is over.
+    first_bad: the first bad commit, or all that it could be when the rest was skipped.
+    left: about how many revisions are left to test after this one.
+    """
+
+    commit: str
+    first_bad: tuple[str, ...] = ()
+    left: int = 0
+
+
+class Repository:
+    """The user's repository, only read."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError when there is no repository in the folder."""
+        self.folder = folder
+        if not folder.is_dir():
+            raise UserError(f"there is no folder {folder}")
+        try:
+            self._git("rev-parse", "--git-dir")
+        except ProcessFailed as failure:
+            raise UserError(f"{folder}: {failure.tail}") from None
+
+    def _git(self, *words: str) -> str:
+        command = ["git", "-C", str(self.folder), *words]
+        return run(command, timeout=_GIT_SECONDS, merge=False).output
+
+    def commit(self, revision: str) -> Commit:
+        """The commit of a revision. Raises UserError when there is none."""
+        try:
+            form = "--format=%H%x00%s%x00%an <%ae>%x00%cI"
+            shown = self._git("show", "--no-patch", form, f"{revision}^{{commit}}", "--")
+        except ProcessFailed:
+            raise UserError(f"{self.folder} has no revision {revision}") from None
+        return Commit(*shown.strip().split("\0"))
+
+    def parent(self, commit: str) -> Commit:
+        """The first parent. Raises UserError when there is none."""
+        return self.commit(f"{commit}^1")
+
+    def git_path(self, name: str) -> Path:
+        """Where git keeps something of this repository, absolute."""
+        return (self.folder / self._git("rev-parse", "--git-path", name).strip()).resolve()
+
+
+class Bisection:
+    """`git bisect` between two commits, in a private repository that may be made anew any time."""
+
+    def __init__(self, repository: Repository, folder: Path) -> None:
+        """folder: becomes the private repository; what was there before is removed."""
+        self._git_dir = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        run(["git", "init", "--quiet", "--bare", str(folder)], timeout=_GIT_SECONDS)
+        alternates = folder / "objects/info/alternates"
+        alternates.parent.mkdir(parents=True, exist_ok=True)
+        alternates.write_text(f"{repository.git_path('objects')}\n", encoding="utf-8")
+        if (shallow := repository.git_path("shallow")).exists():
+            shutil.copyfile(shallow, folder / "shallow")
+
+    def start(self, bad: str, good: str, decided: Sequence[tuple[str, str]] = ()) -> Next:
+        """Begin between two commits, and repeat decisions (`good`, `bad` or `skip`, commit)."""
+        self._git("update-ref", "--no-deref", "HEAD", bad)
+        stands = self._bisect("start", "--no-checkout", bad, good)
+        for word, commit in decided:
+            stands = self.decide(word, commit)
+        return stands
+
+    def decide(self, word: str, commit: str) -> Next:
+        """Tell git that a commit is good, bad, or cannot be tested."""
+        return self._bisect(word, commit)
+
+    @property
+    def log(self) -> str:
+        """What `git bisect log` says: can be replayed in any clone."""
+        return self._git("bisect", "log")
+
+    def _git(self, *words: str) -> str:
+        return run(self._command(*words), timeout=_GIT_SECONDS, merge=False).output
+
+    def _command(self, *words: str) -> list[str]:
+        return ["git", f"--git-dir={self._git_dir}", *words]
+
+    def _bisect(self, *words: str) -> Next:
+        done = run(self._command("bisect", *words), timeout=_GIT_SECONDS, check=False)
+        said = done.output
+        if _ONLY_SKIPPED in said:
+            return Next("", tuple(_HASH_LINE.findall(said)))
+        if done.returncode:
+            raise KernsmithError(f"git bisect cannot go on: {said.strip()}")
+        if found := _FIRST_BAD.search(said):
+            return Next("", (found[1],))
+        left = re.search(r"Bisecting: (\d+) revision", said)
+        return Next(self._git("rev-parse", "--verify", "BISECT_HEAD").strip(), left=_number(left))
+
+
+def _number(found: re.Match[str] | None) -> int:
+    return int(found[1]) if found else 0

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`config`: the whole configuration: a shipped one, a fragment, or a complete `.config`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernsmith.study.factors.protocol import Factor, not_empty
+
+FACTOR = Factor(
+    name="config",
+    description="a shipped config, a fragment over tinyconfig, or a complete .config",
+    apply=lambda variant, level: replace(variant, config=level),
+    check=not_empty("config"),
+    names_file=True,
+)

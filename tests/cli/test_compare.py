@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `compare` and `bisect` take, and when `compare` fails in continuous integration."""
+
+from typing import Any
+
+import pytest
+
+from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.cli.compare import is_regression
+from kernsmith.errors import UserError
+from kernsmith.study import Design
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.5%", 0.5), (".5", 0.5), ("3 %", 3.0), ("0", 0.0)])
+def test_per_cent(text: str, value: float) -> None:
+    assert read_percent("--until", text) == value
+
+
+@pytest.mark.parametrize("text", ["", "-1", "100%", "half", "1e3", "0.5%%"])
+def test_what_is_not_per_cent(text: str) -> None:
+    with pytest.raises(UserError, match=r"--until takes per cent"):
+        read_percent("--until", text)
+
+
+def test_layouts() -> None:
+    design = Design(until=0.5)
+    ranged, fixed = with_layouts(design, "4..16"), with_layouts(design, "12")
+    assert (ranged.layouts, ranged.most_layouts, ranged.until) == (4, 16, 0.5)
+    assert (fixed.layouts, fixed.until) == (12, 0.0)
+
+
+@pytest.mark.parametrize("text", ["", "0", "1..8", "8..4", "8-64", "many", "8..99999"])
+def test_what_are_no_layouts(text: str) -> None:
+    with pytest.raises(UserError, match="--layouts takes"):
+        with_layouts(Design(), text)
+
+
+def _document(ratio: float, p: float, always_valid: float | None) -> dict[str, Any]:
+    verdict = {"workload": "overall", "metric": "model_cycles", "ratio": ratio, "p": p}
+    other = {"workload": "overall", "metric": "l1i_misses", "ratio": 9.0, "p": 0.0}
+    return {
+        "study": {"metric": "model_cycles", "alpha": 0.05},
+        "verdicts": [other, verdict],
+        "sequential": [] if always_valid is None else [{"p": always_valid}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("ratio", "p", "always_valid", "limit", "expected"),
+    [
+        (1.01, 0.001, None, 0.5, True),
+        (1.01, 0.001, None, 1.5, False),
+        (0.99, 0.001, None, 0.0, False),
+        (1.01, 0.2, None, 0.0, False),
+        (1.01, 0.001, 0.2, 0.0, False),
+        (1.01, 0.001, 0.01, 0.0, True),
+    ],
+)
+def test_a_regression_is_significant_and_above_the_limit(
+    ratio: float, p: float, always_valid: float | None, limit: float, expected: bool
+) -> None:
+    assert is_regression(_document(ratio, p, always_valid), limit) is expected

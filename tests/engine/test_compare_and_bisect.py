@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Commits of known truth: one adds work to every write, the others add code that nobody calls."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+import series as series_module
+from kernsmith import paths
+from kernsmith.kernel.lock import locked
+from series import BROKEN, SLOW, make_series, write_config
+
+pytestmark = pytest.mark.kernel
+
+GOOD = 8
+
+
+@pytest.fixture(scope="module")
+def repository() -> Path:
+    """The series, made once: what is kept is named by what makes it."""
+    made_by = hashlib.sha256(Path(series_module.__file__).read_bytes()).hexdigest()[:12]
+    folder = paths.cache_root() / "tests" / f"series-{made_by}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name("series.lock")):
+        if not folder.exists():
+            make_series(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def commits(repository: Path) -> list[str]:
+    words = ["git", "-C", str(repository), "rev-list", "--reverse", "main"]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+
+
+@pytest.fixture(scope="module")
+def common(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What all commands here have in common; one ledger, so that nothing is measured twice."""
+    folder = tmp_path_factory.mktemp("series")
+    write_config(folder / "series.config")
+    return [
+        "--source", str(repository), "--config", str(folder / "series.config"), "--workload",
+        "pipe", "--layouts", "4..6", "--ledger", f"sqlite:///{folder}/ledger.sqlite", "--json",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def found(
+    commits: list[str], common: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """The bisection, killed as soon as it has decided its first commit, and begun again."""
+    folder = tmp_path_factory.mktemp("bisect")
+    words = ["bisect", "--good", commits[GOOD], "--bad", commits[SLOW], "-o", str(folder)]
+    command = [sys.executable, "-m", "kernsmith", *words, *common]
+    victim = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    while len(decided(folder)) < 1:
+        assert victim.poll() is None, "the bisection ended before it could be killed"
+        time.sleep(0.05)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    (kept,) = decided(folder)
+    document = run(folder, *words, *common)
+    assert document["whole"] == kept
+    return document
+
+
+def decided(folder: Path) -> list[dict[str, Any]]:
+    lines = [line for path in folder.glob("state-*/steps.jsonl") for line in path.open()]
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def run(folder: Path, *words: str, expect: int = 0) -> dict[str, Any]:
+    command = [sys.executable, "-m", "kernsmith", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == expect, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def overall(document: dict[str, Any], metric: str = "model_cycles") -> dict[str, Any]:
+    (verdict,) = (
+        v for v in document["verdicts"] if v["metric"] == metric and v["workload"] == "overall"
+    )
+    return verdict
+
+
+def test_bisect_finds_the_commit_and_skips_what_does_not_build(
+    found: dict[str, Any], commits: list[str]
+) -> None:
+    assert [commit["id"] for commit in found["first_bad"]] == [commits[SLOW]]
+    decisions = {step["commit"]: step["decision"] for step in found["steps"]}
+    skipped = {commit for commit, decision in decisions.items() if decision == "skip"}
+    assert skipped == {commits[number] for number in BROKEN}
+    assert decisions[commits[SLOW - 1]] == "good"
+    assert found["whole"]["commit"] == commits[SLOW]
+    assert found["whole"]["decision"] == "bad"
+    assert f"# first bad commit: [{commits[SLOW]}]" in found["log"]
+
+
+def test_bisect_says_what_the_commit_itself_did(found: dict[str, Any]) -> None:
+    cycles, instructions = (
+        overall(found["verdict"], metric) for metric in ("model_cycles", "kernel_instructions")
+    )
+    assert cycles["significant"]
+    assert 1 < cycles["ci"][0] <= cycles["ratio"] < 1.02
+    assert 1.003 < instructions["ratio"] < 1.008
+
+
+def test_the_repository_stays_as_it_is(found: dict[str, Any], repository: Path) -> None:
+    there = {path.name for path in repository.iterdir()}
+    assert not {name for name in there if name.startswith("BISECT")}
+    words = ["git", "-C", str(repository), "for-each-ref", "--format=%(refname)"]
+    refs = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    assert refs == ["refs/heads/main"]
+
+
+def test_unused_code_alone_is_no_difference(
+    found: dict[str, Any], commits: list[str], common: list[str], tmp_path: Path
+) -> None:
+    document = run(
+        tmp_path, "compare", commits[GOOD], commits[SLOW - 1], *common, "--fail-above", "0%"
+    )
+    verdict = overall(document)
+    assert not verdict["significant"]
+    assert "no significant difference" in verdict["sentence"]
+    assert abs(verdict["ratio"] - 1) < 0.001
+    assert abs(verdict["default_ratio"] - 1) > abs(verdict["ratio"] - 1)
+    (luck,) = (luck for luck in document["luck"] if luck["metric"] == "model_cycles")
+    assert luck["spread"].keys() == {commits[GOOD], commits[SLOW - 1]}
+
+
+def test_a_regression_fails_where_that_is_asked_for(
+    found: dict[str, Any], commits: list[str], common: list[str], tmp_path: Path
+) -> None:
+    words = ("compare", commits[GOOD], commits[SLOW], *common)
+    slower = run(tmp_path, *words, "--fail-above", "0%", expect=3)
+    assert overall(slower)["ratio"] > 1
+    (look,) = slower["sequential"]
+    assert look["p"] < 0.05
+    assert run(tmp_path, *words, "--fail-above", "5%") == slower | {
+        "seconds": pytest.approx(slower["seconds"], abs=600)
+    }
+
+
+def test_a_bad_revision_that_is_not_worse_is_told(
+    found: dict[str, Any], commits: list[str], common: list[str], tmp_path: Path
+) -> None:
+    words = ("bisect", "--good", commits[GOOD], "--bad", commits[SLOW - 1], *common)
+    document = run(tmp_path, *words, expect=1)
+    assert document["first_bad"] == document["steps"] == []
+    assert document["whole"]["decision"] == "good"
+
+
+def test_nothing_is_measured_twice(found: dict[str, Any], common: list[str]) -> None:
+    url = common[common.index("--ledger") + 1]
+    with create_engine(url).connect() as connection:
+        runs = connection.execute(text("select count(*), count(distinct trial) from runs")).one()
+    assert runs[0] == runs[1]
