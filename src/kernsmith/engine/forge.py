@@ -23,6 +23,7 @@ from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, Recipe, build_kernel, find_kernel, make_recipe
+from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import movable_functions, read_system_map
@@ -65,7 +66,7 @@ class Forge:
         seen: called with (kernel, workload, outcome, start time) of each training run.
 
         Raises:
-            BuildFailed: the baseline does not build.
+            BuildFailed, ConfigRefused: the baseline does not build.
         """
         variants = self.prepared.variants
         for variant in sorted(variants, key=lambda v: v.profile is not None):
@@ -73,7 +74,7 @@ class Forge:
                 continue
             try:
                 self._build_one(variant, seen)
-            except (BuildFailed, TrainingFailed, ProcessFailed) as error:
+            except (BuildFailed, ConfigRefused, TrainingFailed, ProcessFailed) as error:
                 if identity(variant) == identity(variants[0]):
                     raise
                 self._failed(variant, error)
@@ -142,7 +143,7 @@ class Forge:
         base = variant.trainer
         kernel = self.kernel(base) or self._make(base, None)
         self.kernels.setdefault(identity(base), kernel)
-        toolchain = find_toolchain(variant.compiler)
+        toolchain = find_toolchain(variant.compiler, variant.linker)
         folder = kernel.folder / "profiles"
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):

@@ -20,15 +20,15 @@ from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, l
 from kernsmith.kernel.config import check_config, parse_config, read_fragment, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.lock import locked
+from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
+from kernsmith.study.profiles import ProfileKind, find_profile_kind
 from kernsmith.study.variant import Variant, digest_of
 
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
 RECIPE = 1
 BUILD_SECONDS = 4 * 3600.0
-# In millionths of all executed blocks.
-HOT_CUTOFF = 900_000
 _COMPILED = re.compile(r"^  (CC|AS)\s")
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
@@ -61,7 +61,7 @@ class BuildFailed(KernsmithError):
 class Recipe:
     """All inputs of one build, resolved.
 
-    profile: an AutoFDO profile for the compiler, or None.
+    profile: what the compiler reads, of the kind that the variant asks for, or None.
     exact: the profile was made from exact counts, not from samples.
     """
 
@@ -75,35 +75,42 @@ class Recipe:
     exact: bool = False
 
     @property
+    def function_sections(self) -> bool:
+        """Whether every function gets a section of its own: what layouts need."""
+        return gathers_functions(self.source.path, self.requested)
+
+    @property
+    def code_flags(self) -> tuple[str, ...]:
+        """What the compiler is told about code, beside the kernel's own flags."""
+        sections = ("-ffunction-sections",) if self.function_sections else ()
+        return (*sections, *self.variant.flags, *self.profile_flags)
+
+    @property
+    def kind(self) -> ProfileKind | None:
+        """The kind of the profile, if there is one."""
+        asked = self.variant.profile
+        return find_profile_kind(asked.kind) if asked and self.profile else None
+
+    @property
     def profile_flags(self) -> tuple[str, ...]:
-        """What the compiler is told beside the profile.
-
-        In an exact profile a function without counts was not executed, which clang must not
-        conclude from samples: such functions are cold, and what was executed lies close together.
-
-        Of what was executed, the functions with the blocks that make up 90 % of the execution go
-        to `.text.hot`; clang's own 99 % takes in nearly all of an exact profile, and then a
-        workload finds its own functions spread over the code of all the others.
-        """
-        if self.profile is None:
-            return ()
-        accurate = ("-fprofile-sample-accurate",) if self.exact else ()
-        return (
-            *accurate,
-            *("-mllvm", "-enable-ext-tsp-block-placement=true"),
-            *("-mllvm", f"-profile-summary-cutoff-hot={HOT_CUTOFF}"),
-        )
+        """What the compiler is told beside the profile."""
+        return self.kind.flags(self.exact) if self.kind else ()
 
     @property
     def key(self) -> str:
         """Content address of the kernel: equal inputs, equal key."""
-        identity = self.variant.identity()
-        del identity["source"], identity["config"], identity["profile"], identity["options"]
+        toolchain = self.toolchain
+        told: dict[str, Any] = {"compiler": toolchain.name, "flags": self.variant.flags}
+        # What is as it always was adds nothing: the kernels that were built before stay valid.
+        if not toolchain.own_linker:
+            told["linker"] = toolchain.linker
+        if not self.function_sections:
+            told["function_sections"] = False
         return digest_of(
             {
                 "recipe": RECIPE,
                 "source": f"{self.source.digest}{self._own_folder}",
-                "variant": identity,
+                "variant": told,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.banners,
                 "profile": [file_digest(self.profile), *self.profile_flags]
@@ -124,16 +131,16 @@ def make_recipe(
 ) -> Recipe:
     """Resolve a variant's words: config, compiler, linker.
 
-    profile, exact: an AutoFDO profile, and whether it was made from exact counts.
+    profile, exact: a profile of the variant's kind, and whether it was made from exact counts.
 
     Raises:
-        UserError: unknown config or compiler.
+        UserError: unknown config, compiler or linker.
     """
     fragment = read_fragment(variant.config)
     return Recipe(
         variant=variant,
         source=source,
-        toolchain=find_toolchain(variant.compiler),
+        toolchain=find_toolchain(variant.compiler, variant.linker),
         requested=dict(fragment.symbols) | dict(variant.options),
         complete=fragment.complete,
         objects=fragment.objects,
@@ -194,12 +201,10 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     if shutil.which("ccache"):
         variables["CC"] = f"ccache {variables['CC']}"
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
-    variables["KCFLAGS"] = " ".join(
-        [*here, "-ffunction-sections", *recipe.variant.flags, *recipe.profile_flags]
-    )
+    variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
     variables["KAFLAGS"] = " ".join(here)
-    if recipe.profile:
-        variables["CLANG_AUTOFDO_PROFILE"] = str(recipe.profile)
+    if recipe.profile and recipe.kind:
+        variables |= dict(recipe.kind.make_variables(str(recipe.profile)))
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
@@ -350,7 +355,8 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "kernsmith": __version__,
         "key": recipe.key,
         "source": {"name": source.name, "version": source.version, "digest": source.digest},
-        "variant": recipe.variant.identity() | {"name": recipe.variant.name},
+        "variant": recipe.variant.identity()
+        | {"name": recipe.variant.name, "compiler": toolchain.name, "linker": toolchain.linker},
         "compiler": dict(toolchain.banners)["compiler"],
         "linker": dict(toolchain.banners)["linker"],
         "command": make_command(recipe, folder / "out", "vmlinux", "bzImage"),

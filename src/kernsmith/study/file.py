@@ -36,7 +36,8 @@ class SourceTable(_Table):
 
     use: str
     config: str = "lab"
-    compiler: str = "clang-22"
+    compiler: str = ""
+    linker: str = ""
     options: dict[str, Level] = Field(default_factory=dict)
     flags: list[str] = Field(default_factory=list)
 
@@ -116,6 +117,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         source=file.source.use,
         config=file.source.config,
         compiler=file.source.compiler,
+        linker=file.source.linker,
         options=tuple(sorted((_symbol(k), v) for k, v in file.source.options.items())),
         flags=tuple(file.source.flags),
         machine=file.machine.use,
@@ -176,7 +178,9 @@ def write_study(study: Study) -> str:
     """The study as TOML text that `read_study` reads back to an equal study."""
     quote = partial(json.dumps, ensure_ascii=False)
     lines = ["[source]", f"use = {quote(study.source)}", f"config = {quote(study.config)}"]
-    lines.append(f"compiler = {quote(study.compiler)}")
+    for key, value in (("compiler", study.compiler), ("linker", study.linker)):
+        if value:
+            lines.append(f"{key} = {quote(value)}")
     if study.flags:
         lines.append(f"flags = {quote(list(study.flags))}")
     if study.options:

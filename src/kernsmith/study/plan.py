@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from kernsmith.errors import UserError
-from kernsmith.study.factors import find_factor
+from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.study import Study
 from kernsmith.study.variant import Variant
 
@@ -78,6 +78,7 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
         source=study.source,
         config=study.config,
         compiler=study.compiler,
+        linker=study.linker,
         options=study.options,
         flags=study.flags,
     )
@@ -85,13 +86,18 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
     variants = []
     for levels in product(*(levels for _, levels in study.factors)):
         variant = replace(base, levels=tuple(zip(names, levels, strict=True)))
-        for name, level in variant.levels:
-            factor = find_factor(name)
+        for factor, level in _in_order_of_effect(variant.levels):
             factor.check(level)
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
     _check_distinct(variants)
     return tuple(variants)
+
+
+def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor, str]]:
+    """Factors with their levels, those that look at what others did behind these others."""
+    pairs = [(find_factor(name), level) for name, level in levels]
+    return sorted(pairs, key=lambda pair: pair[0].rank)
 
 
 def _check_distinct(variants: Sequence[Variant]) -> None:

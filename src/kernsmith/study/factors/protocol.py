@@ -20,12 +20,15 @@ class Factor:
 
     check: raises LevelError for a level that is not allowed.
     apply: the variant with this level in effect.
+    rank: factors are applied by rank, then in the order of the study file; one that looks at what
+        others did to the variant has a higher rank than they.
     """
 
     name: str
     description: str
     apply: Callable[[Variant, str], Variant]
     check: Callable[[str], None] = lambda level: None
+    rank: int = 0
 
 
 def one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], None]:
