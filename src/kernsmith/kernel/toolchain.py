@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith import paths, process
-from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
+from kernsmith.errors import ProgramMissing, UserError
 
 CLANG = "clang"
 GCC = "gcc"
@@ -75,7 +75,13 @@ class Toolchain:
 
     def refuses(self, flags: Sequence[str]) -> str:
         """Why the compiler does not take these flags, in its own words; empty if it does."""
-        return _refusal(self.compiler, self.family, tuple(flags))
+        taken, said = _probe(self.compiler, self.family, tuple(flags))
+        told = re.findall(r"error: (.*)$", said, re.MULTILINE) or said.splitlines()[-1:]
+        return "" if taken else told[0] if told else "it says nothing"
+
+    def says(self, flags: Sequence[str]) -> str:
+        """All that the compiler says to these flags."""
+        return _probe(self.compiler, self.family, tuple(flags))[1]
 
 
 def find_toolchain(compiler: str = "", linker: str = "") -> Toolchain:
@@ -269,11 +275,10 @@ def _release(banner: str) -> tuple[int, ...]:
 
 
 @cache
-def _refusal(compiler: str, family: str, flags: tuple[str, ...]) -> str:
+def _probe(compiler: str, family: str, flags: tuple[str, ...]) -> tuple[bool, str]:
+    """Compile nothing with these flags: whether that went well, and what the compiler said."""
     command = [compiler, *_KERNEL_FLAGS, *(_CLANG_FLAGS if family == CLANG else ()), *flags]
-    try:
-        process.run([*command, "-x", "c", "-S", "/dev/null", "-o", "/dev/null"], timeout=60)
-    except ProcessFailed as failure:
-        told = re.findall(r"error: (.*)$", failure.tail, re.MULTILINE)
-        return told[0] if told else failure.tail.splitlines()[-1] if failure.tail else "no reason"
-    return ""
+    done = process.run(
+        [*command, "-x", "c", "-S", "/dev/null", "-o", "/dev/null"], timeout=60, check=False
+    )
+    return done.returncode == 0, done.output

@@ -9,7 +9,7 @@ does not take for cold.
 
 from __future__ import annotations
 
-from kernsmith.study.factors.protocol import Factor, one_of
+from kernsmith.study.factors.protocol import Factor
 from kernsmith.study.variant import Variant
 
 NONE = "none"
@@ -23,5 +23,5 @@ FACTOR = Factor(
     name="alignment",
     description="-falign-functions= in bytes; 'none' leaves it to the kernel's config",
     apply=_apply,
-    check=one_of("alignment", (NONE, "16", "32", "64", "128")),
+    levels=(NONE, "16", "32", "64", "128"),
 )

@@ -26,5 +26,5 @@ FACTOR = Factor(
     name="compiler",
     description="the compiler's program: clang-22, gcc-12, or an absolute path",
     apply=lambda variant, level: replace(variant, compiler=level),
-    check=_check,
+    allow=_check,
 )

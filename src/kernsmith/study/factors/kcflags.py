@@ -30,7 +30,7 @@ def factor_of(name: str) -> Factor:
                 '"-fno-inline-functions -funroll-loops", without quotes and shell characters'
             )
 
-    return Factor(name=name, description="flags added to KCFLAGS", apply=_apply, check=check)
+    return Factor(name=name, description="flags added to KCFLAGS", apply=_apply, allow=check)
 
 
 def _apply(variant: Variant, level: str) -> Variant:

@@ -23,5 +23,5 @@ FACTOR = Factor(
     name="linker",
     description="default (the compiler's own lld, else the newest), lld-22, bfd, or a path",
     apply=lambda variant, level: replace(variant, linker="" if level == DEFAULT else level),
-    check=_check,
+    allow=_check,
 )

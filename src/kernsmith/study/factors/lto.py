@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.study.factors.protocol import Factor, one_of
+from kernsmith.study.factors.protocol import Factor
 from kernsmith.study.variant import Variant
 
 # arch/Kconfig, "Link Time Optimization (LTO)".
@@ -25,5 +25,5 @@ FACTOR = Factor(
     name="lto",
     description="none, thin or full: CONFIG_LTO_NONE, CONFIG_LTO_CLANG_THIN, CONFIG_LTO_CLANG_FULL",
     apply=_apply,
-    check=one_of("lto", tuple(SYMBOLS)),
+    levels=tuple(SYMBOLS),
 )

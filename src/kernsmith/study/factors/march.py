@@ -30,5 +30,5 @@ FACTOR = Factor(
     name="march",
     description="-march= of the kernel's C code; 'default' leaves it to the kernel's config",
     apply=_apply,
-    check=_check,
+    allow=_check,
 )

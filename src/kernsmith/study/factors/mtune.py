@@ -37,6 +37,6 @@ FACTOR = Factor(
     name="mtune",
     description="-mtune= of the kernel's C code; 'march' follows -march=, 'default' is generic",
     apply=_apply,
-    check=_check,
+    allow=_check,
     rank=1,
 )

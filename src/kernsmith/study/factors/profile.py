@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernsmith.study.factors.compiler import is_gcc
-from kernsmith.study.factors.protocol import Factor, one_of
+from kernsmith.study.factors.protocol import Factor
 from kernsmith.study.profiles import profile_kinds
 from kernsmith.study.variant import ProfileRequest, Variant
 
@@ -30,6 +30,6 @@ FACTOR = Factor(
     description="none, or "
     + "; ".join(f"{kind.name}: {kind.description}" for kind in profile_kinds().values()),
     apply=_apply,
-    check=one_of("profile", (NONE, *profile_kinds())),
+    levels=(NONE, *profile_kinds()),
     rank=1,
 )
