@@ -26,6 +26,7 @@ for _name in (
     "plan",
     "analyze",
     "report",
+    "kernels",
     "layout",
     "toolchain",
     "doctor",

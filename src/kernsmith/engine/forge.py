@@ -52,6 +52,10 @@ class Forge:
         """The kernel of a variant, if it could be built."""
         return self.kernels.get(identity(variant))
 
+    def failure(self, variant: Variant) -> str:
+        """Why a variant could not be built; empty if it was, or was not tried."""
+        return self.failures.get(identity(variant), "")
+
     def profile(self, variant: Variant) -> Path | None:
         """The profile that a variant was compiled with."""
         return self.profiles.get(identity(variant))
@@ -76,6 +80,7 @@ class Forge:
                 self._build_one(variant, seen)
             except (BuildFailed, ConfigRefused, TrainingFailed, ProcessFailed) as error:
                 if identity(variant) == identity(variants[0]):
+                    self.failures[identity(variant)] = str(error)
                     raise
                 self._failed(variant, error)
 
