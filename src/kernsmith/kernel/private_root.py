@@ -79,7 +79,7 @@ def add_toolchain(compiler: str, progress: Progress | None = None) -> PrivateRoo
         )
     root = private_root(compiler)
     root.parent.mkdir(parents=True, exist_ok=True)
-    with locked(root.with_name(f"{compiler}.lock")):
+    with locked(root.with_name("lock")):
         return find_private_root(compiler) or _make(compiler, root, progress)
 
 
