@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.kernel.build import Recipe
+from kernsmith.kernel.build import Recipe, make_command
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain
@@ -59,6 +59,16 @@ def test_the_key_of_a_kernel_with_a_profile(recipe: Recipe, tmp_path: Path) -> N
     asked = replace(VARIANT, profile=ProfileRequest("autofdo", ("pipe",)))
     with_profile = replace(recipe, variant=asked, profile=profile, exact=True)
     assert with_profile.key == "3bd05ab414778082174f7dae240ebc40ac1ff847fd7ad7927d07967c17f38ee1"
+
+
+def test_an_lto_linker_is_told_what_does_not_travel_in_bitcode(recipe: Recipe) -> None:
+    flags = (*VARIANT.flags, "-mllvm", "-enable-ext-tsp-block-placement=true")
+    variant = replace(VARIANT, flags=flags)
+    assert replace(recipe, variant=variant).link_flags == ()
+    lto = replace(recipe, variant=variant, requested={"LTO_CLANG_THIN": "y", "LTO_NONE": "n"})
+    assert lto.link_flags == ("--lto-O3", "-mllvm", "-enable-ext-tsp-block-placement=true")
+    told = make_command(lto, recipe.source.path)
+    assert f"LD=ld.lld-22 {' '.join(lto.link_flags)}" in told
 
 
 def test_words_for_the_same_compiler_are_the_same_kernel(recipe: Recipe) -> None:

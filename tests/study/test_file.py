@@ -77,6 +77,6 @@ def test_any_bytes_are_a_study_or_a_sentence(
         read_study(path)
 
 
-@pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(shipped("studies").rglob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_studies_are_valid(path: Path) -> None:
     assert read_study(path).factors

@@ -28,7 +28,7 @@ def test_the_shipped_schema_is_what_the_program_generates() -> None:
     Draft202012Validator.check_schema(study_schema())
 
 
-@pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(shipped("studies").rglob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_studies_are_valid_by_the_schema(path: Path) -> None:
     VALIDATOR.validate(tomllib.loads(path.read_text()))
 

@@ -29,8 +29,9 @@ from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import layout_name, make_order
-from kernsmith.profile import is_counts, make_autofdo, usable_profile
+from kernsmith.profile import find_profile_maker, is_counts
 from kernsmith.study import Layout, Variant, digest_of
+from kernsmith.study.profiles import find_profile_kind
 
 
 @dataclass
@@ -93,7 +94,8 @@ class Forge:
                 if base is None or variant.profile.file:
                     continue
                 self.kernels[identity(variant.trainer)] = base
-                profile = trained_profile(base, self._train, self.prepared.trainer)
+                kind = find_profile_kind(variant.profile.kind)
+                profile = trained_profile(base, self._train, self.prepared.trainer, kind)
                 if profile is None:
                     continue
             kernel = self._cached(variant, profile)
@@ -149,20 +151,22 @@ class Forge:
         kernel = self.kernel(base) or self._make(base, None)
         self.kernels.setdefault(identity(base), kernel)
         toolchain = find_toolchain(variant.compiler, variant.linker)
+        kind = find_profile_kind(variant.profile.kind)
+        maker = find_profile_maker(kind.name)
         folder = kernel.folder / "profiles"
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):
             if variant.profile.file:
                 made = folder / "given.made"
-                given = usable_profile(Path(variant.profile.file), kernel, toolchain, made)
-                return store_profile(given, kernel)
-            known = trained_profile(kernel, self._train, self.prepared.trainer)
+                given = maker.usable(Path(variant.profile.file), kernel, toolchain, made)
+                return store_profile(given, kernel, kind)
+            known = trained_profile(kernel, self._train, self.prepared.trainer, kind)
             if known is not None:
                 return known
             counts = train(kernel, self._train, self.prepared.trainer, self.events, seen)
-            self.events.stage("profile → AutoFDO")
-            made = make_autofdo(counts, kernel, toolchain, folder / "trained.made")
-            return keep_trained(made, counts, kernel, self._train, self.prepared.trainer)
+            self.events.stage(f"profile → {kind.title}")
+            made = maker.make(counts, kernel, toolchain, folder / "trained.made")
+            return keep_trained(made, counts, kernel, self._train, self.prepared.trainer, kind)
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""

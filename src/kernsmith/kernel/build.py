@@ -11,13 +11,20 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from kernsmith import __version__, paths, process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
-from kernsmith.kernel.config import check_config, parse_config, read_fragment, render_config
+from kernsmith.kernel.config import (
+    LTO_SYMBOLS,
+    check_config,
+    parse_config,
+    read_fragment,
+    render_config,
+)
 from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.lock import locked
 from kernsmith.kernel.sections import gathers_functions
@@ -84,6 +91,24 @@ class Recipe:
         """What the compiler is told about code, beside the kernel's own flags."""
         sections = ("-ffunction-sections",) if self.function_sections else ()
         return (*sections, *self.variant.flags, *self.profile_flags)
+
+    @property
+    def link_flags(self) -> tuple[str, ...]:
+        """What the linker of an LTO kernel is told: most code is generated there.
+
+        clang's flags for its back end do not travel in bitcode, and lld optimises by -O2 if it is
+        not told otherwise. (Attributes of functions travel: -march, -falign-functions.)
+        """
+        if not any(self.requested.get(symbol) == "y" for symbol in LTO_SYMBOLS):
+            return ()
+        words = self.code_flags
+        back_end = [
+            word
+            for first, second in pairwise(words)
+            if first == "-mllvm"
+            for word in (first, second)
+        ]
+        return (*(("--lto-O3",) if "-O3" in words else ()), *back_end)
 
     @property
     def kind(self) -> ProfileKind | None:
@@ -203,6 +228,8 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
     variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
     variables["KAFLAGS"] = " ".join(here)
+    if recipe.link_flags:
+        variables["LD"] = " ".join([recipe.toolchain.linker, *recipe.link_flags])
     if recipe.profile and recipe.kind:
         variables |= dict(recipe.kind.make_variables(str(recipe.profile)))
     pairs = [f"{name}={value}" for name, value in variables.items()]

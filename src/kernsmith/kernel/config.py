@@ -14,6 +14,8 @@ from kernsmith.paths import shipped
 
 _SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
 _UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
+# What arch/Kconfig offers beside LTO_NONE.
+LTO_SYMBOLS = ("LTO_CLANG_THIN", "LTO_CLANG_FULL", "LTO_CLANG_THIN_DIST")
 _WRITTEN = "# Automatically generated file; DO NOT EDIT."
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 

@@ -14,14 +14,12 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith import process
-from kernsmith.kernel.config import absent_symbols, no_symbols, read_fragment
+from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import BFD, CLANG, LLD, Toolchain, find_toolchain
 from kernsmith.study.profiles import find_profile_kind, profile_kinds
 from kernsmith.study.variant import Variant
-
-_LTO = ("LTO_CLANG_THIN", "LTO_CLANG_FULL", "LTO_CLANG_THIN_DIST")
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def _symbols_exist(candidate: _Candidate) -> str | None:
 
 
 def _lto(candidate: _Candidate) -> str | None:
-    chosen = next((s for s in _LTO if candidate.options.get(s) == "y"), None)
+    chosen = next((s for s in LTO_SYMBOLS if candidate.options.get(s) == "y"), None)
     if chosen is None:
         return None
     toolchain = candidate.toolchain

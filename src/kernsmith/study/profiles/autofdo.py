@@ -29,6 +29,7 @@ def _flags(exact: bool) -> tuple[str, ...]:
 
 KIND = ProfileKind(
     name="autofdo",
+    title="AutoFDO",
     description="compiled with the exact branch profile of the training runs",
     symbols=("AUTOFDO_CLANG",),
     oldest_clang=19,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class ProfileKind:
     """One consumer of profiles.
 
-    name: the level of the factor `profile`.
+    name: the level of the factor `profile`. title: as its makers write it.
     symbols: config symbols that variants have with the profile, and those to train on, too.
     oldest_clang: major version of the oldest clang that reads it well.
     suffix: of the profile's file, without a dot.
@@ -21,6 +21,7 @@ class ProfileKind:
     """
 
     name: str
+    title: str
     description: str
     symbols: tuple[str, ...]
     oldest_clang: int
