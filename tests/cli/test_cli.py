@@ -26,6 +26,8 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["optimize", "--source", "debian:7.3", "--compiler", "gcc"], "needs clang"),
         (["optimize", "--source", "debian:7.3", "--layouts", "-1"], "--layouts"),
         (["optimize", "--source", "debian:7.3", "--ledger", "nonsense"], "ledger"),
+        (["toolchain", "add", "clang-22"], "no private root for 'clang-22'"),
+        (["kernels", "--ledger", "sqlite:///nowhere.sqlite"], "there is no ledger nowhere.sqlite"),
         (["run", "nowhere.toml"], "nowhere.toml"),
         (["plan", "nowhere.toml"], "nowhere.toml"),
     ],
@@ -46,8 +48,14 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
     assert "Traceback" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["optimize", "run", "plan", "analyze", "report", "doctor"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "optimize", "run", "plan", "analyze", "report", "kernels", "doctor",
+        "toolchain list", "toolchain add",
+    ],
+)  # fmt: skip
 def test_every_command_has_help(command: str) -> None:
-    done = kernsmith(command, "--help")
+    done = kernsmith(*command.split(), "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) > 5
