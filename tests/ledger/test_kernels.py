@@ -11,10 +11,10 @@ from kernsmith.ledger.kernels import read_kernels
 from kernsmith.report.kernel_tables import kernels_as_markdown
 
 BUILT = BuildRow(
-    "lto", "lto=thin", "a" * 64, "ok", "", "clang version 22", "LLD 22", 981, 600.0, 4 << 20
+    "lto", "lto=thin", "a" * 64, "ok", "", "clang version 22", "LLD 22", 981, 7, 600.0, 4 << 20
 )
 PANICS = BuildRow(
-    "lto", "CONFIG_BINFMT_ELF=n", "b" * 64, "ok", "", "clang version 22", "LLD 22", 980, 60.0, 9
+    "lto", "CONFIG_BINFMT_ELF=n", "b" * 64, "ok", "", "clang version 22", "LLD 22", 980, 0, 60.0, 9
 )
 FAILED = BuildRow("lto", "lto=full", "", "failed", "no memory\n  log: x", "clang 22", "LLD 22")
 REFUSED = BuildRow("other", "lto=thin", "", "refused", "needs clang | lld", "gcc 12", "LLD 22")
@@ -48,7 +48,12 @@ def url(tmp_path: Path) -> str:
 def test_builds_with_their_boots(url: str) -> None:
     built, panics, failed, refused = read_kernels((), url)
     assert (built.boots, built.failed_boots, built.layouts) == (2, 0, 2)
-    assert (built.objects, built.seconds, built.text_bytes) == (981, 600.0, 4 << 20)
+    assert (built.objects, built.compiled, built.seconds, built.text_bytes) == (
+        981,
+        7,
+        600.0,
+        4 << 20,
+    )
     assert (panics.boots, panics.failed_boots) == (0, 1)
     assert panics.reason == "panic: No working init found"
     assert (failed.status, failed.boots) == ("failed", 0)
@@ -67,7 +72,7 @@ def test_a_table_has_a_line_for_each_variant_and_its_reason(url: str) -> None:
     head, _, *lines = kernels_as_markdown(read_kernels((), url)).splitlines()
     assert [line.count(" | ") for line in lines] == [head.count(" | ")] * 4
     built, panics, failed, refused = lines
-    assert "| 981 | 10 min | 4096 KiB | 2 ok | 2 |" in built
+    assert "| 981 | 7 | 10 min | 4096 KiB | 2 ok | 2 |" in built
     assert "1 failed | – | panic: No working init found |" in panics
     assert "failed: no memory log: x" in failed
     assert "refused: needs clang \\| lld" in refused

@@ -26,7 +26,8 @@ def kernels(
     """Show every variant of the ledger's studies: objects, build time, size, boots.
 
     Variants that do not build, do not boot or were refused are there with the reason. Objects and
-    times are of the build that made the kernel; what ccache had is among the objects.
+    times are of the build that made the kernel; "compiled" counts what ccache did not have (of all
+    that a build compiles: tools and boot code, too).
 
     Examples:
 

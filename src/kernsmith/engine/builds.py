@@ -41,6 +41,7 @@ def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
             compiler=made["compiler"],
             linker=made["linker"],
             objects=made["objects"],
+            compiled=made.get("compiled"),
             seconds=made["seconds"],
             text_bytes=last - first,
         )

@@ -18,6 +18,7 @@ from typing import Any
 from kernsmith import __version__, paths, process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
+from kernsmith.kernel.compile_cache import cache_environment, compile_cache, compiled_and_found
 from kernsmith.kernel.config import (
     LTO_SYMBOLS,
     check_config,
@@ -40,6 +41,7 @@ _COMPILED = re.compile(r"^  (CC|AS)\s")
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
 _MISTAKES_SHOWN = 12
+_CACHE_LOG = "ccache.log"
 
 # What makes two builds of one variant equal: nothing of this machine and this moment enters.
 REPRODUCIBLE = {
@@ -223,8 +225,7 @@ def _folder(recipe: Recipe, store: Path | None) -> Path:
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     """The `make` command line of a build, with everything that the variant asks for."""
     variables = dict(recipe.toolchain.make_variables)
-    if shutil.which("ccache"):
-        variables["CC"] = f"ccache {variables['CC']}"
+    variables["CC"] = f"{compile_cache()}{variables['CC']}"
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
     variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
     variables["KAFLAGS"] = " ".join(here)
@@ -245,10 +246,7 @@ def build_environment() -> dict[str, str | None]:
         **{name: None for name in os.environ if name.startswith(_OBEYED)},
         **REPRODUCIBLE,
         "LOCALVERSION": "",
-        "CCACHE_DIR": str(paths.ccache()),
-        "CCACHE_NOHASHDIR": "1",
-        "CCACHE_COMPILERCHECK": "content",
-        "CCACHE_MAXSIZE": "20G",
+        **cache_environment(),
     }
 
 
@@ -321,7 +319,10 @@ def _make(
     on_line: Callable[[str], None] | None = None,
 ) -> None:
     command = make_command(recipe, folder / "out", *arguments)
-    environment = build_environment() | {"KERNSMITH_LINK": str(folder / "link.env")}
+    environment = build_environment() | {
+        "KERNSMITH_LINK": str(folder / "link.env"),
+        "CCACHE_STATSLOG": str(folder / _CACHE_LOG),
+    }
     mistakes: list[str] = []
 
     def read(line: str) -> None:
@@ -377,6 +378,7 @@ def _place(built: Path, target: Path) -> None:
 
 def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
     source, toolchain = recipe.source, recipe.toolchain
+    compiled = compiled_and_found(folder / _CACHE_LOG)
     return {
         "version": PROVENANCE_VERSION,
         "kernsmith": __version__,
@@ -393,6 +395,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),
         "objects": sum(map(_compiled_in, folder.glob("build*.log"))),
+        "compiled": compiled[0] if compiled else None,
         "resumed": len(list(folder.glob("build.*.log"))),
         "seconds": round(seconds, 3),
         "built_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -18,7 +18,8 @@ class KernelRow:
     """A variant of a study: its build, and its boots in all studies.
 
     status: `ok`, `failed` or `refused`; reason: of the latter two, or of the first failed boot.
-    objects, seconds: compiled objects and time of the build; text_bytes: size of the code.
+    objects, seconds: objects and time of the build; compiled: how many of all that it compiled were
+        not in the compile cache; text_bytes: size of the code.
     boots, failed_boots: runs that ended well, and those that did not, in any layout.
     layouts: in how many layouts it ran well.
     """
@@ -31,6 +32,7 @@ class KernelRow:
     status: str
     reason: str
     objects: int | None
+    compiled: int | None
     seconds: float | None
     text_bytes: int | None
     boots: int

@@ -85,7 +85,8 @@ class BuildRow:
 
     kernel: its content address; empty when there is no kernel.
     status: `ok`, `failed` or `refused`. reason: why, for the last two.
-    objects, seconds: compiled objects and time of the build that made the kernel, caches included.
+    objects, seconds: objects and time of the build that made the kernel; compiled: how many of all
+        that it compiled (tools and boot code, too) were not in the compile cache.
     text_bytes: size of the kernel's code.
     """
 
@@ -97,6 +98,7 @@ class BuildRow:
     compiler: str
     linker: str
     objects: int | None = None
+    compiled: int | None = None
     seconds: float | None = None
     text_bytes: int | None = None
 

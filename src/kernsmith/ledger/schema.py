@@ -102,6 +102,7 @@ BUILDS = Table(
     Column("compiler", Text, nullable=False),
     Column("linker", Text, nullable=False),
     Column("objects", Integer),
+    Column("compiled", Integer),
     Column("seconds", Double),
     Column("text_bytes", Integer),
     Column("recorded_at", String(32), nullable=False),

@@ -11,7 +11,17 @@ from rich.table import Table
 from kernsmith.ledger.kernels import KernelRow
 from kernsmith.report.plan_tables import duration
 
-_TITLES = ("variant", "compiler", "objects", "build", "text", "boots", "layouts", "remark")
+_TITLES = (
+    "variant",
+    "compiler",
+    "objects",
+    "compiled",
+    "build",
+    "text",
+    "boots",
+    "layouts",
+    "remark",
+)
 _REMARK_WIDTH = 300
 
 
@@ -42,6 +52,7 @@ def _cells(row: KernelRow) -> list[str]:
         row.variant,
         row.compiler,
         "–" if row.objects is None else str(row.objects),
+        "–" if row.compiled is None else str(row.compiled),
         "–" if row.seconds is None else duration(row.seconds),
         "–" if row.text_bytes is None else f"{row.text_bytes / 1024:.0f} KiB",
         boots,
