@@ -69,7 +69,9 @@ def list_compilers(prefixes: Sequence[Path] = ()) -> list[Compiler]:
 
     A program that is there under several names is listed under the one with its version.
     """
-    names = {str(p.name): p for p in reversed(programs(_COMPILERS, path_folders()))}
+    # ccache may stand before a compiler under the compiler's own name.
+    on_path = [p for p in programs(_COMPILERS, path_folders()) if p.resolve().name != "ccache"]
+    names = {program.name: program for program in reversed(on_path)}
     names |= {root.compiler: root.program for root in private_roots() if root.compiler not in names}
     for prefix in prefixes:
         folders = [prefix.absolute(), prefix.absolute() / "bin"]
