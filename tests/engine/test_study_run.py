@@ -213,13 +213,13 @@ def test_what_fails_is_listed_and_the_rest_goes_on(micro_kernel: Kernel, tmp_pat
         '[source]\nuse = "debian:7.3"\nconfig = "micro"\n'
         'options = { AUTOFDO_CLANG = "y" }\n'
         '[workloads]\nuse = ["pipe"]\n'
-        '[factors]\nKCFLAGS = ["none", "-Dtask_struct=3", "-mno-such-flag"]\n'
+        '[factors]\nflags = ["none", "-Dtask_struct=3", "-mno-such-flag"]\n'
         "[design]\nlayouts = 0\n"
     )
     done = kernsmith(tmp_path, "run", str(study), "--json", expect=1)
     document = json.loads(done.stdout)
     refused, failed = document["failures"]
-    assert refused.startswith("refused: KCFLAGS=-mno-such-flag: ")
+    assert refused.startswith("refused: flags=-mno-such-flag: ")
     assert "build.log" in failed
     assert [run["status"] for run in document["runs"]] == ["ok"]
 

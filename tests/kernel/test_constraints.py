@@ -32,7 +32,7 @@ def variant(**levels: str) -> Variant:
         {"march": "x86-64-v3", "mtune": "skylake", "optimisation": "O3", "alignment": "64"},
         {"lto": "thin"},
         {"lto": "full", "profile": "autofdo"},
-        {"KCFLAGS": "-fno-inline-functions"},
+        {"flags": "-fno-inline-functions"},
     ],
     ids=str,
 )
@@ -54,7 +54,7 @@ def test_what_gcc_can_do_is_allowed_with_layouts(source: Source) -> None:
         ({"march": "i686"}, "does not take -march=i686"),
         ({"mtune": "no-such-cpu"}, "does not take -mtune=no-such-cpu"),
         ({"compiler": "gcc-12", "march": "znver4"}, "gcc-12 does not take -march=znver4: bad val"),
-        ({"KCFLAGS": "-O3 -fconserve-stack"}, "does not take -fconserve-stack"),
+        ({"flags": "-O3 -fconserve-stack"}, "does not take -fconserve-stack"),
         ({"compiler": "gcc-12", "lto": "thin"}, "CONFIG_LTO_CLANG_THIN needs clang"),
         ({"linker": "bfd", "lto": "full"}, "CONFIG_LTO_CLANG_FULL needs lld"),
         ({"linker": "bfd"}, "cannot order functions .* layouts = 0"),

@@ -46,8 +46,8 @@ def test_what_each_factor_does_to_a_variant() -> None:
     assert one("linker", "lld-19").linker == "lld-19"
     assert one("linker", "default").linker == plain.linker == ""
     assert one("mtune", "znver3").flags == ("-mtune=znver3",)
-    assert one("KCFLAGS", "-fno-inline -funroll-loops").flags == ("-fno-inline", "-funroll-loops")
-    assert one("KCFLAGS_inline", "none").flags == one("mtune", "default").flags == ()
+    assert one("flags", "-fno-inline -funroll-loops").flags == ("-fno-inline", "-funroll-loops")
+    assert one("flags_inline", "none").flags == one("mtune", "default").flags == ()
     assert one("lto", "none").options == (("LTO_NONE", "y"),)
     assert one("lto", "thin").options == (("LTO_CLANG_THIN", "y"), ("LTO_NONE", "n"))
     assert one("lto", "full").options == (("LTO_CLANG_FULL", "y"), ("LTO_NONE", "n"))
@@ -90,9 +90,9 @@ def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
         ("linker", "gold", "lld-22 and the like, bfd"),
         ("lto", "fat", "none, thin, full"),
         ("mtune", "Zen", "no level 'Zen'"),
-        ("KCFLAGS", "O3", "flags such as"),
-        ("KCFLAGS", "-O3; reboot", "without quotes and shell characters"),
-        ("KCFLAGS.x", "-O3", "not a name for flags"),
+        ("flags", "O3", "flags such as"),
+        ("flags", "-O3; reboot", "without quotes and shell characters"),
+        ("flags.x", "-O3", "not a name for flags"),
     ],
 )
 def test_unknown_factors_and_levels_are_told_with_what_is_allowed(

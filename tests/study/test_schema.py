@@ -37,7 +37,7 @@ def test_shipped_studies_are_valid_by_the_schema(path: Path) -> None:
     "text",
     [
         "[factors]\nalignment = ['none', 32]\nCONFIG_HZ = [100, 250]\nlto = ['none', 'thin']",
-        "[factors]\nKCFLAGS_inline = ['none', '-fno-inline']\nmarch = ['default', 'znver3']",
+        "[factors]\nflags_inline = ['none', '-fno-inline']\nmarch = ['default', 'znver3']",
         "[design]\nlayouts = 0\nuntil = 0.5",
     ],
 )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernsmith.study.factors import Factor, factor_names, find_factor
-from kernsmith.study.factors.kcflags import PREFIX
+from kernsmith.study.factors.flags import PREFIX
 from kernsmith.study.file import StudyFile
 
 _ANY_SYMBOL = replace(find_factor("CONFIG_X"), description="any config symbol: y, n, m, a value")

@@ -2,7 +2,7 @@
 """What a study can vary. Each module here is one factor; a new factor is a new module.
 
 A module has a constant `FACTOR`. Two families are open-ended: a factor that is named `CONFIG_…`
-sets that symbol (see `config_symbol`), and `KCFLAGS_…` adds flags (see `kcflags`).
+sets that symbol (see `config_symbol`), and `flags_…` adds flags (see `flags`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from kernsmith.study.factors import config_symbol, kcflags
+from kernsmith.study.factors import config_symbol, flags
 from kernsmith.study.factors.protocol import Factor, LevelError
 
 __all__ = ["Factor", "LevelError", "factor_names", "find_factor"]
@@ -40,12 +40,12 @@ def find_factor(name: str) -> Factor:
     """
     if name.startswith("CONFIG_"):
         return config_symbol.factor_of(name)
-    if name.startswith(kcflags.PREFIX):
-        return kcflags.factor_of(name)
+    if name.startswith(flags.PREFIX):
+        return flags.factor_of(name)
     try:
         return _registry()[name]
     except KeyError:
         known = ", ".join(factor_names())
         raise LevelError(
-            f"unknown factor {name!r}: allowed are {known}, CONFIG_… symbols, and KCFLAGS"
+            f"unknown factor {name!r}: allowed are {known}, CONFIG_… symbols, and flags"
         ) from None

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`KCFLAGS` and `KCFLAGS_…`: any flags of the C compiler.
+"""`flags` and `flags_…`: any flags of the C compiler, added to KCFLAGS.
 
-There may be several such factors, told apart by what is behind the underscore: `KCFLAGS_inline`,
-`KCFLAGS_unroll`.
+There may be several such factors, told apart by what is behind the underscore: `flags_inline`,
+`flags_unroll`.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 
 from kernsmith.study.factors.protocol import Factor, LevelError
 from kernsmith.study.variant import Variant
 
-PREFIX = "KCFLAGS"
+PREFIX = "flags"
 NONE = "none"
+_WORD = r"[\w=+,.:/@%-]+"
 
 
 def factor_of(name: str) -> Factor:
@@ -24,14 +24,15 @@ def factor_of(name: str) -> Factor:
 
     def check(level: str) -> None:
         # kbuild hands KCFLAGS to a shell unquoted: nothing but blanks may be special in it.
-        if level != NONE and not re.fullmatch(r"-[\w=+,.:/@%-]+( +[\w=+,.:/@%-]+)*", level):
+        if level not in ("", NONE) and not re.fullmatch(rf"-{_WORD}( +{_WORD})*", level):
             raise LevelError(
                 f"factor {name!r} has no level {level!r}: allowed are {NONE!r} and flags such as "
                 '"-fno-inline-functions -funroll-loops", without quotes and shell characters'
             )
 
-    return Factor(name=name, description="flags added to KCFLAGS", apply=_apply, allow=check)
+    description = f"flags of the compiler: '-fno-inline -O3'; {NONE!r} or empty for none"
+    return Factor(name=name, description=description, apply=_apply, allow=check)
 
 
 def _apply(variant: Variant, level: str) -> Variant:
-    return variant if level == NONE else variant.with_flags(*shlex.split(level))
+    return variant if level == NONE else variant.with_flags(*level.split())
