@@ -90,7 +90,7 @@ def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
         ("linker", "gold", "lld-22 and the like, bfd"),
         ("lto", "fat", "none, thin, full"),
         ("mtune", "Zen", "no level 'Zen'"),
-        ("flags", "O3", "flags such as"),
+        ("flags", "O3", "start with '-'"),
         ("flags", "-O3; reboot", "without quotes and shell characters"),
         ("flags.x", "-O3", "not a name for flags"),
     ],

@@ -26,8 +26,8 @@ def factor_of(name: str) -> Factor:
         # kbuild hands KCFLAGS to a shell unquoted: nothing but blanks may be special in it.
         if level not in ("", NONE) and not re.fullmatch(rf"-{_WORD}( +{_WORD})*", level):
             raise LevelError(
-                f"factor {name!r} has no level {level!r}: allowed are {NONE!r} and flags such as "
-                '"-fno-inline-functions -funroll-loops", without quotes and shell characters'
+                f"factor {name!r} has no level {level!r}: allowed are {NONE!r} and flags, which "
+                "start with '-', such as '-fno-inline -O3'; without quotes and shell characters"
             )
 
     description = f"flags of the compiler: '-fno-inline -O3'; {NONE!r} or empty for none"
