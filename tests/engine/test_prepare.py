@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What cannot be built is left out before anything is built; a study without the rest is refused."""
+"""What cannot be built is left out before anything is built; without the rest there is no study."""
 
 import shutil
 
