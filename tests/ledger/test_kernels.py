@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What became of variants, in the ledger and as tables."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,16 @@ def test_a_table_has_a_line_for_each_variant_and_its_reason(url: str) -> None:
     assert "1 failed | – | panic: No working init found |" in panics
     assert "failed: no memory log: x" in failed
     assert "refused: needs clang \\| lld" in refused
+
+
+def test_a_ledger_without_builds_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    Ledger(f"sqlite:///{path}").close()
+    for statement in ("select 1", "drop table builds"):
+        with sqlite3.connect(path) as connection:
+            connection.execute(statement)
+        with pytest.raises(UserError, match="holds no builds yet"):
+            read_kernels((), f"sqlite:///{path}")
 
 
 def test_studies_without_builds_are_told(url: str) -> None:
