@@ -37,6 +37,7 @@ _PACKAGES = {
     "git": "git",
     "ld": "binutils",
     "make": "make",
+    "mmdebstrap": "mmdebstrap",
     "ssh": "openssh-client",
     "tar": "tar",
     "xz": "xz-utils",

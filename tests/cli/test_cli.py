@@ -39,6 +39,8 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["bisect", "--good", "v1", "--bad", "v2", "--source", "/nowhere"], "/nowhere"),
         (["bisect", "--good", "v1", "--bad", "v2"], "not a git repository"),
         (["bisect", "--good", "v1", "--bad", "v2", "--threshold", "x"], "--threshold"),
+        (["toolchain", "add", "clang-22"], "no private root for 'clang-22'"),
+        (["kernels", "--ledger", "sqlite:///nowhere.sqlite"], "there is no ledger nowhere.sqlite"),
         (["run", "nowhere.toml"], "nowhere.toml"),
         (["plan", "nowhere.toml"], "nowhere.toml"),
     ],
@@ -61,9 +63,13 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "cpu", "doctor"],
-)
+    [
+        "optimize", "compare", "bisect", "run", "plan", "analyze", "report", "kernels", "doctor",
+        "layout sample", "layout evaluate", "layout optimize", "layout apply", "toolchain list",
+        "toolchain add", "cpu list", "cpu detect", "cpu patch",
+    ],
+)  # fmt: skip
 def test_every_command_has_help(command: str) -> None:
-    done = kernsmith(command, "--help")
+    done = kernsmith(*command.split(), "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) > 5

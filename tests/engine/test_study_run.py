@@ -207,17 +207,20 @@ def test_a_kernel_that_panics_is_recorded_and_the_study_goes_on(
 
 
 def test_what_fails_is_listed_and_the_rest_goes_on(micro_kernel: Kernel, tmp_path: Path) -> None:
-    """One variant does not build; the others are compared, the exit code is 1."""
+    """One variant does not build, one is refused; the rest goes on, the exit code is 1."""
     study = tmp_path / "broken.toml"
     study.write_text(
         '[source]\nuse = "debian:7.3"\nconfig = "micro"\n'
         'options = { AUTOFDO_CLANG = "y" }\n'
         '[workloads]\nuse = ["pipe"]\n'
-        '[factors]\nmarch = ["default", "no-such-cpu"]\n[design]\nlayouts = 0\n'
+        '[factors]\nflags = ["none", "-Dtask_struct=3", "-mno-such-flag"]\n'
+        "[design]\nlayouts = 0\n"
     )
     done = kernsmith(tmp_path, "run", str(study), "--json", expect=1)
     document = json.loads(done.stdout)
-    assert "build.log" in document["failures"][0]
+    refused, failed = document["failures"]
+    assert refused.startswith("refused: flags=-mno-such-flag: ")
+    assert "build.log" in failed
     assert [run["status"] for run in document["runs"]] == ["ok"]
 
 

@@ -13,7 +13,7 @@ from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
 from kernsmith.kernel.config import parse_config, read_fragment, render_config
 from kernsmith.kernel.source import Source
-from kernsmith.study import Variant
+from kernsmith.study import ProfileRequest, Variant
 
 pytestmark = pytest.mark.kernel
 
@@ -119,7 +119,7 @@ def test_the_key_changes_with_every_input(tiny: Variant, source: Source, tmp_pat
         make_recipe(tiny.with_option("HZ", "100"), source, None),
         make_recipe(tiny.with_flags("-O3"), source, None),
         make_recipe(tiny, replace(source, digest="other"), None),
-        make_recipe(tiny, source, profile),
+        make_recipe(replace(tiny, profile=ProfileRequest("autofdo")), source, profile),
     ]
     assert len({recipe.key, *(other.key for other in others)}) == 5
     assert (

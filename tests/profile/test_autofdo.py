@@ -13,11 +13,12 @@ from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.machine import Boot
 from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
-from kernsmith.profile import BranchCounts, make_autofdo, usable_profile, write_counts
+from kernsmith.profile import BranchCounts, write_counts
+from kernsmith.profile.autofdo import make_autofdo, usable_profile
 from kernsmith.profile.counts import read_body
 
 pytestmark = pytest.mark.kernel
-CLANG = find_toolchain("clang-22")
+CLANG = find_toolchain()
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def test_any_bytes_are_a_study_or_a_sentence(
         read_study(path)
 
 
-@pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(shipped("studies").rglob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_studies_are_valid(path: Path) -> None:
     study = read_study(path)
     assert study.factors or study.variants

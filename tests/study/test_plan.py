@@ -4,7 +4,7 @@
 import pytest
 
 from kernsmith.errors import UserError
-from kernsmith.study import Design, Layout, Study, plan_trials, plan_variants
+from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
 from kernsmith.study.factors import LevelError
 
 BASE = Study(source="debian:7.3", config="lab", factors=(("profile", ("none", "autofdo")),))
@@ -38,6 +38,47 @@ def test_config_symbols_are_factors() -> None:
     assert (off.options, on.options) == ((("PREEMPT", "n"),), (("PREEMPT", "y"),))
 
 
+def test_what_each_factor_does_to_a_variant() -> None:
+    def one(factor: str, level: str, **changes: object) -> Variant:
+        return plan_variants(study(factors=((factor, (level,)),), **changes), WORKLOADS)[0]
+
+    plain = one("label", "a")
+    assert one("linker", "lld-19").linker == "lld-19"
+    assert one("linker", "default").linker == plain.linker == ""
+    assert one("mtune", "znver3").flags == ("-mtune=znver3",)
+    assert one("flags", "-fno-inline -funroll-loops").flags == ("-fno-inline", "-funroll-loops")
+    assert one("flags_inline", "none").flags == one("mtune", "default").flags == ()
+    assert one("lto", "none").options == (("LTO_NONE", "y"),)
+    assert one("lto", "thin").options == (("LTO_CLANG_THIN", "y"), ("LTO_NONE", "n"))
+    assert one("lto", "full").options == (("LTO_CLANG_FULL", "y"), ("LTO_NONE", "n"))
+    assert one("profile", "none").options == (("AUTOFDO_CLANG", "y"),)
+    assert one("profile", "none", compiler="gcc-12").options == ()
+
+
+@pytest.mark.parametrize(
+    ("march", "flags"),
+    [
+        ("znver3", ("-march=znver3", "-mtune=znver3")),
+        ("x86-64-v3", ("-march=x86-64-v3",)),
+        ("default", ()),
+    ],
+)
+def test_mtune_follows_march_wherever_it_stands(march: str, flags: tuple[str, ...]) -> None:
+    for factors in (
+        (("mtune", ("march",)), ("march", (march,))),
+        (("march", (march,)), ("mtune", ("march",))),
+    ):
+        (variant,) = plan_variants(study(factors=factors), WORKLOADS)
+        assert variant.flags == flags
+
+
+def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
+    factors = (("profile", ("none",)), ("compiler", ("clang-22", "gcc-12")))
+    by_clang, by_gcc = plan_variants(study(factors=factors), WORKLOADS)
+    assert by_clang.options == (("AUTOFDO_CLANG", "y"),)
+    assert by_gcc.options == ()
+
+
 @pytest.mark.parametrize(
     ("factor", "level", "told"),
     [
@@ -46,6 +87,12 @@ def test_config_symbols_are_factors() -> None:
         ("march", "zen 3", "no level 'zen 3'"),
         ("alignment", "48", "64, 128"),
         ("CONFIG_HZ", "fast", "a number"),
+        ("linker", "gold", "lld-22 and the like, bfd"),
+        ("lto", "fat", "none, thin, full"),
+        ("mtune", "Zen", "no level 'Zen'"),
+        ("flags", "O3", "start with '-'"),
+        ("flags", "-O3; reboot", "without quotes and shell characters"),
+        ("flags.x", "-O3", "not a name for flags"),
     ],
 )
 def test_unknown_factors_and_levels_are_told_with_what_is_allowed(

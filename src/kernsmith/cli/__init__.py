@@ -21,7 +21,8 @@ app = App(
     help="Forge Linux kernels for a workload and prove that they are faster.",
 )
 _COMMANDS = (
-    "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "cpu", "doctor",
+    "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
+    "toolchain", "cpu", "doctor",
 )  # fmt: skip
 for _name in _COMMANDS:
     _module = importlib.import_module(f"kernsmith.cli.{_name}")

@@ -23,7 +23,7 @@ def optimize(
     layouts: int = 8,
     until: float = 0.0,
     seed: int = 1,
-    compiler: str = "clang-22",
+    compiler: str = "",
     profile: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
@@ -63,7 +63,7 @@ def optimize(
     seed
         Seed of the layouts and of the order of trials.
     compiler
-        The compiler's program.
+        The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.

@@ -62,6 +62,9 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "study": study.name,
+        "refused": [
+            {"variant": each.variant.name, "reason": each.reason} for each in prepared.refused
+        ],
         "builds": builds,
         "training": training,
         "links": links,

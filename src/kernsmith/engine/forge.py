@@ -24,6 +24,7 @@ from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, Recipe, build_kernel, find_kernel, make_recipe
+from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import (
@@ -36,8 +37,9 @@ from kernsmith.kernel.symbols import (
 )
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import layout_name, make_order
-from kernsmith.profile import is_counts, make_autofdo, usable_profile
+from kernsmith.profile import find_profile_maker, is_counts
 from kernsmith.study import Layout, Variant, digest_of
+from kernsmith.study.profiles import find_profile_kind
 
 _PADDED_TO = 64 << 10
 
@@ -61,6 +63,10 @@ class Forge:
         """The kernel of a variant, if it could be built."""
         return self.kernels.get(identity(variant))
 
+    def failure(self, variant: Variant) -> str:
+        """Why a variant could not be built; empty if it was, or was not tried."""
+        return self.failures.get(identity(variant), "")
+
     def profile(self, variant: Variant) -> Path | None:
         """The profile that a variant was compiled with."""
         return self.profiles.get(identity(variant))
@@ -75,7 +81,7 @@ class Forge:
         seen: called with (kernel, workload, outcome, start time) of each training run.
 
         Raises:
-            BuildFailed: the baseline does not build.
+            BuildFailed, ConfigRefused: the baseline does not build.
         """
         variants = self.prepared.variants
         for variant in sorted(variants, key=lambda v: v.profile is not None):
@@ -83,8 +89,9 @@ class Forge:
                 continue
             try:
                 self._build_one(variant, seen)
-            except (BuildFailed, TrainingFailed, ProcessFailed) as error:
+            except (BuildFailed, ConfigRefused, TrainingFailed, ProcessFailed) as error:
                 if identity(variant) == identity(variants[0]):
+                    self.failures[identity(variant)] = str(error)
                     raise
                 self._failed(variant, error)
 
@@ -97,7 +104,8 @@ class Forge:
                 if base is None or variant.profile.file:
                     continue
                 self.kernels[identity(variant.trainer)] = base
-                profile = trained_profile(base, self._train, self.prepared.trainer)
+                kind = find_profile_kind(variant.profile.kind)
+                profile = trained_profile(base, self._train, self.prepared.trainer, kind)
                 if profile is None:
                     continue
             kernel = self._cached(variant, profile)
@@ -153,21 +161,23 @@ class Forge:
         base = variant.trainer
         kernel = self.kernel(base) or self._make(base, None)
         self.kernels.setdefault(identity(base), kernel)
-        toolchain = find_toolchain(variant.compiler)
+        toolchain = find_toolchain(variant.compiler, variant.linker)
+        kind = find_profile_kind(variant.profile.kind)
+        maker = find_profile_maker(kind.name)
         folder = kernel.folder / "profiles"
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):
             if variant.profile.file:
                 made = folder / "given.made"
-                given = usable_profile(Path(variant.profile.file), kernel, toolchain, made)
-                return store_profile(given, kernel)
-            known = trained_profile(kernel, self._train, self.prepared.trainer)
+                given = maker.usable(Path(variant.profile.file), kernel, toolchain, made)
+                return store_profile(given, kernel, kind)
+            known = trained_profile(kernel, self._train, self.prepared.trainer, kind)
             if known is not None:
                 return known
             counts = train(kernel, self._train, self.prepared.trainer, self.events, seen)
-            self.events.stage("profile → AutoFDO")
-            made = make_autofdo(counts, kernel, toolchain, folder / "trained.made")
-            return keep_trained(made, counts, kernel, self._train, self.prepared.trainer)
+            self.events.stage(f"profile → {kind.title}")
+            made = maker.make(counts, kernel, toolchain, folder / "trained.made")
+            return keep_trained(made, counts, kernel, self._train, self.prepared.trainer, kind)
 
     def link(self) -> None:
         """Link every layout of the study's trials, several at once."""

@@ -3,25 +3,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.config import read_fragment
+from kernsmith.kernel.constraints import refusal
 from kernsmith.kernel.source import Source, resolve_source
-from kernsmith.kernel.toolchain import AUTOFDO_MINIMUM, find_toolchain
+from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.metrics import METRICS
 from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A combination of levels that cannot be built, and why."""
+
+    variant: Variant
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """The combination and the reason, for people."""
+        return f"refused: {self.variant.name}: {self.reason}"
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A study whose words are all resolved.
 
+    variants: those that can be built, the baseline first. refused: the other combinations.
     sources: by the word for them in a variant.
     workloads: what is measured, in catalogue order. train: what profiles come from.
     trainer: the machine that training runs on (it must be able to write branch counts).
@@ -35,6 +50,7 @@ class Prepared:
     trainer: Machine
     variants: tuple[Variant, ...]
     trials: tuple[Trial, ...]
+    refused: tuple[Refused, ...] = ()
 
     @property
     def source(self) -> Source:
@@ -53,9 +69,14 @@ class Prepared:
 def prepare(study: Study, events: Events) -> Prepared:
     """Resolve sources, configs, workloads, machine, compilers and factor levels.
 
+    Combinations of levels that cannot be built are left out, each with its reason.
+
     Raises:
-        UserError: the first word that means nothing, with what is allowed in its place.
+        UserError: the first word that means nothing, with what is allowed in its place; or the
+            baseline cannot be built, or nothing that could be compared with it.
     """
+    if not study.compiler:
+        study = replace(study, compiler=default_compiler())
     catalogue = load_catalogue()
     workloads = catalogue.select(study.workloads)
     train = catalogue.select(study.train) if study.train else workloads
@@ -64,34 +85,38 @@ def prepare(study: Study, events: Events) -> Prepared:
     variants = plan_variants(study, [workload.name for workload in train])
     for variant in variants:
         read_fragment(variant.config)
-        _check_compiler(variant)
+        find_toolchain(variant.compiler, variant.linker)
     _check_metric(study.design.metric)
     sources: dict[str, Source] = {}
     for word in dict.fromkeys(variant.source for variant in variants):
         events.stage(f"source {word}")
         sources[word] = resolve_source(word, paths.sources(), progress=events.note)
+    refused = _refused(variants, sources, study)
+    for each in refused:
+        events.note(each.sentence)
+    left_out = [each.variant for each in refused]
+    variants = tuple(variant for variant in variants if variant not in left_out)
     trials = plan_trials(study, variants, [workload.name for workload in workloads])
     return Prepared(
-        study, sources, tuple(workloads), tuple(train), machine, trainer, variants, trials
+        study, sources, tuple(workloads), tuple(train), machine, trainer, variants, trials, refused
     )
+
+
+def _refused(
+    variants: Sequence[Variant], sources: Mapping[str, Source], study: Study
+) -> tuple[Refused, ...]:
+    layouts = bool(study.design.layouts or study.design.until)
+    reasons = [refusal(v, sources[v.source], layouts=layouts) for v in variants]
+    if reasons[0]:
+        raise UserError(f"the baseline {variants[0].name!r} cannot be built: {reasons[0]}")
+    refused = tuple(Refused(v, why) for v, why in zip(variants, reasons, strict=True) if why)
+    if refused and len(refused) == len(variants) - 1:
+        told = "".join(f"\n    {each.sentence}" for each in refused)
+        raise UserError(f"nothing remains to be compared with the baseline:{told}")
+    return refused
 
 
 def _check_metric(name: str) -> None:
     known = [metric.name for metric in METRICS]
     if name and name not in known:
         raise UserError(f"there is no metric {name!r}: allowed are {', '.join(known)}")
-
-
-def _check_compiler(variant: Variant) -> None:
-    toolchain = find_toolchain(variant.compiler)
-    if variant.profile is None:
-        return
-    if toolchain.family != "clang":
-        raise UserError(
-            f"profile={variant.profile.kind} needs clang: {variant.compiler} cannot read it"
-        )
-    if toolchain.version < AUTOFDO_MINIMUM:
-        raise UserError(
-            f"profile={variant.profile.kind} needs clang {AUTOFDO_MINIMUM} or newer, "
-            f"{variant.compiler} is too old: get a newer one with make setup"
-        )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from kernsmith.engine.builds import record_builds
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
@@ -34,7 +35,10 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
         record_training(prepared, ledger, kernel, workload, outcome, started)
 
-    forge.build(seen)
+    try:
+        forge.build(seen)
+    finally:
+        record_builds(prepared, forge, ledger)
     forge.link()
     measured = measure(prepared, forge, ledger, events)
     looks = look(prepared, measured)

@@ -19,6 +19,7 @@ from kernsmith.machine import Boot, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
+from kernsmith.study.profiles import ProfileKind, profile_kinds
 
 Seen = Callable[[Kernel, Workload, Outcome, str], None]
 
@@ -67,14 +68,22 @@ def train(
     return merge_counts([parts[workload.name] for workload in workloads])
 
 
-def trained_profile(kernel: Kernel, workloads: Sequence[Workload], machine: Machine) -> Path | None:
-    """The AutoFDO profile that the same training gave before."""
+def trained_profile(
+    kernel: Kernel, workloads: Sequence[Workload], machine: Machine, kind: ProfileKind
+) -> Path | None:
+    """The profile of this kind that the same training gave before."""
+    names = _ready_names(_ready(kernel, workloads, machine), kind)
+    profiles = [kernel.folder / "profiles" / name for name in names]
+    return next((profile for profile in profiles if profile.exists()), None)
+
+
+def _ready_names(ready: Path, kind: ProfileKind) -> list[str]:
+    """The profiles of a kind that a training has given, by the names of their files."""
     try:
-        name = _ready(kernel, workloads, machine).read_text(encoding="ascii").strip()
+        names = ready.read_text(encoding="ascii").split()
     except OSError:
-        return None
-    profile = kernel.folder / "profiles" / name
-    return profile if name and profile.exists() else None
+        return []
+    return [name for name in names if name.endswith(f".{kind.suffix}")]
 
 
 def keep_trained(
@@ -83,13 +92,20 @@ def keep_trained(
     kernel: Kernel,
     workloads: Sequence[Workload],
     machine: Machine,
+    kind: ProfileKind,
 ) -> Path:
     """Store a converted profile with its counts, so that `trained_profile` finds it."""
-    profile = store_profile(made, kernel)
+    profile = store_profile(made, kernel, kind)
     write_counts(counts, profile.with_suffix(".counts"))
     ready = _ready(kernel, workloads, machine)
+    others = [
+        name
+        for other in profile_kinds().values()
+        if other != kind
+        for name in _ready_names(ready, other)
+    ]
     part = ready.with_suffix(".part")
-    part.write_text(profile.name, encoding="ascii")
+    part.write_text("\n".join([*others, profile.name]), encoding="ascii")
     part.replace(ready)
     return profile
 
@@ -125,9 +141,9 @@ def _keep(kernel: Kernel, workload: Workload, outcome: Outcome, folder: Path) ->
     return counts
 
 
-def store_profile(made: Path, kernel: Kernel) -> Path:
+def store_profile(made: Path, kernel: Kernel, kind: ProfileKind) -> Path:
     """Put a profile where its content says: it stays what the kernel was built with."""
-    target = kernel.folder / "profiles" / f"{file_digest(made)[:16]}.afdo"
+    target = kernel.folder / "profiles" / f"{file_digest(made)[:16]}.{kind.suffix}"
     if not target.exists():
         part = target.with_suffix(".part")
         shutil.copyfile(made, part)

@@ -92,7 +92,8 @@ def judge(
     verdicts: list[Verdict] = []
     for variant in others:
         verdicts += _compare(prepared, tables[baseline], tables[variant], baseline, variant)
-    failures = list(forge.failures.values())
+    failures = [each.sentence for each in prepared.refused]
+    failures += forge.failures.values()
     for item in measured:
         if item.run is not None and not item.run.ok:
             trial, run = item.trial, item.run

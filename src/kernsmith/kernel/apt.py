@@ -8,7 +8,7 @@ system's archive keyring. Nothing of it needs root.
 
 import fcntl
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +91,13 @@ def host_mirrors() -> tuple[str | None, str | None]:
     return parse_mirrors(listing)
 
 
+def acquire_options() -> list[str]:
+    """How the system's own apt fetches, as apt options: proxies, time limits, what it accepts."""
+    dumped = run(["apt-config", "dump"], timeout=60).output
+    kept = r"^(Acquire::(?:https?::|ForceIPv|Check-Valid-Until|Retries).*);$"
+    return re.findall(kept, dumped, re.MULTILINE)
+
+
 def parse_mirrors(listing: str) -> tuple[str | None, str | None]:
     """Choose from lines of ``component release url`` the Debian and the security mirror."""
     main: list[str] = []
@@ -112,8 +119,9 @@ def parse_mirrors(listing: str) -> tuple[str | None, str | None]:
 class PrivateApt:
     """An apt state of its own in the folder ``root``."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, suites: Sequence[str] = SUITES) -> None:
         self.root = root.absolute()
+        self.suites = tuple(suites)
         self.log = self.root / "update.log"
 
     def update(self, progress: Progress | None = None) -> None:
@@ -142,6 +150,12 @@ class PrivateApt:
         if "Filename" not in fields:
             return None
         return Package(name, fields["Version"], fields["SHA256"], int(fields["Size"]))
+
+    def offers(self, name: str) -> dict[str, str]:
+        """The suites that have a package, each with its version there."""
+        table = self._run("apt-cache", "madison", name, check=False)
+        rows = re.findall(r"^\s*\S+ \|\s*(\S+)\s*\|\s*\S+ ([\w-]+)/main", table, re.MULTILINE)
+        return {suite: version for version, suite in reversed(rows)}
 
     def names(self, prefix: str) -> list[str]:
         """The names of all packages that begin with ``prefix``, sorted."""
@@ -178,13 +192,13 @@ class PrivateApt:
         if mirror is None:
             raise UserError(
                 "no Debian mirror in this system's apt sources (/etc/apt/sources.list, "
-                "/etc/apt/sources.list.d): debian:VERSION cannot be fetched; give a folder, "
-                "a tarball or git:PATH@REV as the source"
+                "/etc/apt/sources.list.d): neither debian:VERSION nor compilers can be fetched; "
+                "give a folder, a tarball or git:PATH@REV as the source"
             )
         keyring = next((file for file in KEYRINGS if file.exists()), None)
         signed = f"[signed-by={keyring}] " if keyring else ""
         lines = []
-        for suite in SUITES:
+        for suite in self.suites:
             url = security if suite.endswith("-security") else mirror
             if url is not None:
                 lines.append(f"deb {signed}{url} {suite} main\n")
@@ -237,7 +251,7 @@ def _apt(
         )
     except ProgramMissing:
         raise UserError(
-            f"{program} is not installed here, so debian:VERSION cannot be fetched; "
-            "give a folder, a tarball or git:PATH@REV as the source"
+            f"{program} is not installed here, so neither debian:VERSION nor compilers can be "
+            "fetched; give a folder, a tarball or git:PATH@REV as the source"
         ) from None
     return done.output

@@ -11,29 +11,38 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from kernsmith import __version__, paths, process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
+from kernsmith.kernel.compile_cache import cache_environment, compiled_and_found
 from kernsmith.kernel.compiler import through_cache, write_compiler
-from kernsmith.kernel.config import check_config, parse_config, read_fragment, render_config
+from kernsmith.kernel.config import (
+    LTO_SYMBOLS,
+    check_config,
+    parse_config,
+    read_fragment,
+    render_config,
+)
 from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.lock import locked
+from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
+from kernsmith.study.profiles import ProfileKind, find_profile_kind
 from kernsmith.study.variant import Variant, digest_of
 
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
 RECIPE = 1
 BUILD_SECONDS = 4 * 3600.0
-# In millionths of all executed blocks.
-HOT_CUTOFF = 900_000
 _COMPILED = re.compile(r"^  (CC|AS)\s")
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
 _MISTAKES_SHOWN = 12
+_CACHE_LOG = "ccache.log"
 
 # What makes two builds of one variant equal: nothing of this machine and this moment enters.
 REPRODUCIBLE = {
@@ -62,7 +71,7 @@ class BuildFailed(KernsmithError):
 class Recipe:
     """All inputs of one build, resolved.
 
-    profile: an AutoFDO profile for the compiler, or None.
+    profile: what the compiler reads, of the kind that the variant asks for, or None.
     exact: the profile was made from exact counts, not from samples.
     """
 
@@ -76,35 +85,60 @@ class Recipe:
     exact: bool = False
 
     @property
-    def profile_flags(self) -> tuple[str, ...]:
-        """What the compiler is told beside the profile.
+    def function_sections(self) -> bool:
+        """Whether every function gets a section of its own: what layouts need."""
+        return gathers_functions(self.source.path, self.requested)
 
-        In an exact profile a function without counts was not executed, which clang must not
-        conclude from samples: such functions are cold, and what was executed lies close together.
+    @property
+    def code_flags(self) -> tuple[str, ...]:
+        """What the compiler is told about code, beside the kernel's own flags."""
+        sections = ("-ffunction-sections",) if self.function_sections else ()
+        return (*sections, *self.variant.flags, *self.profile_flags)
 
-        Of what was executed, the functions with the blocks that make up 90 % of the execution go
-        to `.text.hot`; clang's own 99 % takes in nearly all of an exact profile, and then a
-        workload finds its own functions spread over the code of all the others.
+    @property
+    def link_flags(self) -> tuple[str, ...]:
+        """What the linker of an LTO kernel is told: most code is generated there.
+
+        clang's flags for its back end do not travel in bitcode, and lld optimises by -O2 if it is
+        not told otherwise. (Attributes of functions travel: -march, -falign-functions.)
         """
-        if self.profile is None:
+        if not any(self.requested.get(symbol) == "y" for symbol in LTO_SYMBOLS):
             return ()
-        accurate = ("-fprofile-sample-accurate",) if self.exact else ()
-        return (
-            *accurate,
-            *("-mllvm", "-enable-ext-tsp-block-placement=true"),
-            *("-mllvm", f"-profile-summary-cutoff-hot={HOT_CUTOFF}"),
-        )
+        words = self.code_flags
+        back_end = [
+            word
+            for first, second in pairwise(words)
+            if first == "-mllvm"
+            for word in (first, second)
+        ]
+        return (*(("--lto-O3",) if "-O3" in words else ()), *back_end)
+
+    @property
+    def kind(self) -> ProfileKind | None:
+        """The kind of the profile, if there is one."""
+        asked = self.variant.profile
+        return find_profile_kind(asked.kind) if asked and self.profile else None
+
+    @property
+    def profile_flags(self) -> tuple[str, ...]:
+        """What the compiler is told beside the profile."""
+        return self.kind.flags(self.exact) if self.kind else ()
 
     @property
     def key(self) -> str:
         """Content address of the kernel: equal inputs, equal key."""
-        identity = self.variant.identity()
-        del identity["source"], identity["config"], identity["profile"], identity["options"]
+        toolchain = self.toolchain
+        told: dict[str, Any] = {"compiler": toolchain.name, "flags": self.variant.flags}
+        # What is as it always was adds nothing: the kernels that were built before stay valid.
+        if not toolchain.own_linker:
+            told["linker"] = toolchain.linker
+        if not self.function_sections:
+            told["function_sections"] = False
         return digest_of(
             {
                 "recipe": RECIPE,
                 "source": f"{self.source.digest}{self._own_folder}",
-                "variant": identity,
+                "variant": told,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.banners,
                 "profile": [file_digest(self.profile), *self.profile_flags]
@@ -125,16 +159,16 @@ def make_recipe(
 ) -> Recipe:
     """Resolve a variant's words: config, compiler, linker.
 
-    profile, exact: an AutoFDO profile, and whether it was made from exact counts.
+    profile, exact: a profile of the variant's kind, and whether it was made from exact counts.
 
     Raises:
-        UserError: unknown config or compiler.
+        UserError: unknown config, compiler or linker.
     """
     fragment = read_fragment(variant.config)
     return Recipe(
         variant=variant,
         source=source,
-        toolchain=find_toolchain(variant.compiler),
+        toolchain=find_toolchain(variant.compiler, variant.linker),
         requested=dict(fragment.symbols) | dict(variant.options),
         complete=fragment.complete,
         objects=fragment.objects,
@@ -194,12 +228,12 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     variables = dict(recipe.toolchain.make_variables)
     variables["CC"] = through_cache(output.parent, variables["CC"])
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
-    variables["KCFLAGS"] = " ".join(
-        [*here, "-ffunction-sections", *recipe.variant.flags, *recipe.profile_flags]
-    )
+    variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
     variables["KAFLAGS"] = " ".join(here)
-    if recipe.profile:
-        variables["CLANG_AUTOFDO_PROFILE"] = str(recipe.profile)
+    if recipe.link_flags:
+        variables["LD"] = " ".join([recipe.toolchain.linker, *recipe.link_flags])
+    if recipe.profile and recipe.kind:
+        variables |= dict(recipe.kind.make_variables(str(recipe.profile)))
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
@@ -213,10 +247,7 @@ def build_environment() -> dict[str, str | None]:
         **{name: None for name in os.environ if name.startswith(_OBEYED)},
         **REPRODUCIBLE,
         "LOCALVERSION": "",
-        "CCACHE_DIR": str(paths.ccache()),
-        "CCACHE_NOHASHDIR": "1",
-        "CCACHE_COMPILERCHECK": "content",
-        "CCACHE_MAXSIZE": "20G",
+        **cache_environment(),
     }
 
 
@@ -290,7 +321,10 @@ def _make(
     on_line: Callable[[str], None] | None = None,
 ) -> None:
     command = make_command(recipe, folder / "out", *arguments)
-    environment = build_environment() | {"KERNSMITH_LINK": str(folder / "link.env")}
+    environment = build_environment() | {
+        "KERNSMITH_LINK": str(folder / "link.env"),
+        "CCACHE_STATSLOG": str(folder / _CACHE_LOG),
+    }
     mistakes: list[str] = []
 
     def read(line: str) -> None:
@@ -346,12 +380,14 @@ def _place(built: Path, target: Path) -> None:
 
 def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
     source, toolchain = recipe.source, recipe.toolchain
+    compiled = compiled_and_found(folder / _CACHE_LOG)
     return {
         "version": PROVENANCE_VERSION,
         "kernsmith": __version__,
         "key": recipe.key,
         "source": {"name": source.name, "version": source.version, "digest": source.digest},
-        "variant": recipe.variant.identity() | {"name": recipe.variant.name},
+        "variant": recipe.variant.identity()
+        | {"name": recipe.variant.name, "compiler": toolchain.name, "linker": toolchain.linker},
         "compiler": dict(toolchain.banners)["compiler"],
         "linker": dict(toolchain.banners)["linker"],
         "command": make_command(recipe, folder / "out", "vmlinux", "bzImage"),
@@ -361,6 +397,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),
         "objects": sum(map(_compiled_in, folder.glob("build*.log"))),
+        "compiled": compiled[0] if compiled else None,
         "resumed": len(list(folder.glob("build.*.log"))),
         "seconds": round(seconds, 3),
         "built_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from kernsmith.errors import UserError
@@ -13,6 +14,8 @@ from kernsmith.paths import shipped
 
 _SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
 _UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
+# What arch/Kconfig offers beside LTO_NONE.
+LTO_SYMBOLS = ("LTO_CLANG_THIN", "LTO_CLANG_FULL", "LTO_CLANG_THIN_DIST")
 _WRITTEN = "# Automatically generated file; DO NOT EDIT."
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
@@ -77,21 +80,25 @@ def render_config(symbols: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+class ConfigRefused(UserError):
+    """Config symbols that a source does not have or that Kconfig did not take, all of them."""
+
+
 def check_config(requested: Mapping[str, str], effective: str, source: Path) -> None:
     """That every requested symbol survived `olddefconfig`.
 
     effective: text of the `.config` that Kconfig wrote.
 
     Raises:
-        UserError: symbols that do not exist in this source, or that Kconfig dropped or changed
+        ConfigRefused: symbols that do not exist in this source, or that Kconfig dropped or changed
             (their dependencies are not met), all of them named.
     """
     got = parse_config(effective)
     wrong = {name: v for name, v in requested.items() if got.get(name, "n") != v}
     if not wrong:
         return
-    known = _kconfig_symbols(source)
-    absent = sorted(name for name in wrong if name not in known)
+    known = kconfig_symbols(source)
+    absent = absent_symbols(wrong, source)
     dropped = [
         f"CONFIG_{name}={wrong[name]} (got {got.get(name, 'n')})"
         for name in sorted(wrong)
@@ -99,19 +106,32 @@ def check_config(requested: Mapping[str, str], effective: str, source: Path) -> 
     ]
     problems = []
     if absent:
-        names = ", ".join(f"CONFIG_{name}" for name in absent)
-        problems.append(f"this source has no config symbol {names}")
+        problems.append(no_symbols(absent))
     if dropped:
         problems.append(
             f"Kconfig did not take {', '.join(dropped)}: their dependencies are not met"
         )
-    raise UserError("; ".join(problems))
+    raise ConfigRefused("; ".join(problems))
 
 
-def _kconfig_symbols(source: Path) -> set[str]:
+def absent_symbols(symbols: Iterable[str], source: Path) -> list[str]:
+    """Those of the config symbols that a source does not have, sorted."""
+    known = kconfig_symbols(source)
+    return sorted(name for name in symbols if name not in known)
+
+
+def no_symbols(absent: Iterable[str]) -> str:
+    """The sentence about config symbols that a source does not have."""
+    names = ", ".join(f"CONFIG_{name}" for name in absent)
+    return f"this source has no config symbol {names}"
+
+
+@cache
+def kconfig_symbols(source: Path) -> frozenset[str]:
+    """All config symbols that the Kconfig files of a source define."""
     symbols: set[str] = set()
     pattern = re.compile(r"^\s*(?:menu)?config\s+(\w+)", re.MULTILINE)
     for path in source.rglob("Kconfig*"):
         if path.is_file():
             symbols.update(pattern.findall(path.read_text(encoding="utf-8", errors="replace")))
-    return symbols
+    return frozenset(symbols)

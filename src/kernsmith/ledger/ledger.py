@@ -26,6 +26,7 @@ from kernsmith import paths
 from kernsmith.errors import DiskFull, UserError
 from kernsmith.ledger.owner import Owner
 from kernsmith.ledger.schema import (
+    BUILDS,
     CLAIMS,
     METADATA,
     METRICS,
@@ -37,6 +38,7 @@ from kernsmith.ledger.schema import (
 
 OK = "ok"
 _CHUNK = 400
+_BUILD_KEY = ("study", "variant", "kernel", "status", "reason")
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,30 @@ class RunRow:
     def ok(self) -> bool:
         """Whether the workload ended as it should."""
         return self.status == OK
+
+
+@dataclass(frozen=True)
+class BuildRow:
+    """What became of one variant of a study before it could run.
+
+    kernel: its content address; empty when there is no kernel.
+    status: `ok`, `failed` or `refused`. reason: why, for the last two.
+    objects, seconds: objects and time of the build that made the kernel; compiled: how many of all
+        that it compiled (tools and boot code, too) were not in the compile cache.
+    text_bytes: size of the kernel's code.
+    """
+
+    study: str
+    variant: str
+    kernel: str
+    status: str
+    reason: str
+    compiler: str
+    linker: str
+    objects: int | None = None
+    compiled: int | None = None
+    seconds: float | None = None
+    text_bytes: int | None = None
 
 
 class Ledger:
@@ -207,6 +233,19 @@ class Ledger:
             ]
             if rows:
                 connection.execute(insert(METRICS), rows)
+
+    def record_builds(self, builds: Iterable[BuildRow]) -> None:
+        """Add what became of variants; what is there already stays as it is."""
+        rows = [vars(build) | {"recorded_at": now()} for build in builds]
+
+        def add() -> None:
+            with self._write() as connection:
+                for row in rows:
+                    key = [BUILDS.c[name] == row[name] for name in _BUILD_KEY]
+                    if connection.execute(select(BUILDS.c.id).where(*key)).first() is None:
+                        connection.execute(insert(BUILDS).values(row))
+
+        self._twice(add)
 
     def runs(self, trials: Iterable[str]) -> dict[str, RunRow]:
         """The latest run of each of these trials that has one."""

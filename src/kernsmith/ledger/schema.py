@@ -88,3 +88,23 @@ METRICS = Table(
     Column("value", Double, nullable=False),
     Column("unit", String(16), nullable=False),
 )
+
+# What became of each variant of a study before it could run: built, failed, or refused at once.
+BUILDS = Table(
+    "builds",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("study", Text, nullable=False, index=True),
+    Column("variant", Text, nullable=False),
+    Column("kernel", String(64), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("compiler", Text, nullable=False),
+    Column("linker", Text, nullable=False),
+    Column("objects", Integer),
+    Column("compiled", Integer),
+    Column("seconds", Double),
+    Column("text_bytes", Integer),
+    Column("recorded_at", String(32), nullable=False),
+    UniqueConstraint("study", "variant", "kernel", "status", "reason"),
+)

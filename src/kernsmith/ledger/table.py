@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +56,22 @@ def read_study_table(which: str | None = None, url: str | None = None) -> StudyT
     Raises:
         UserError: no such ledger or study, or several studies fit.
     """
-    url = url or f"sqlite:///{paths.ledger()}"
+    with reading(url) as connection:
+        return _table(connection, _find(connection, which, url or _default_url()))
+
+
+def _default_url() -> str:
+    return f"sqlite:///{paths.ledger()}"
+
+
+@contextmanager
+def reading(url: str | None) -> Iterator[Connection]:
+    """A connection to a ledger that is there, to read from.
+
+    Raises:
+        UserError: no such ledger, or it cannot be read.
+    """
+    url = url or _default_url()
     try:
         parsed = make_url(url)
         engine = create_engine(parsed)
@@ -63,7 +80,7 @@ def read_study_table(which: str | None = None, url: str | None = None) -> StudyT
             raise UserError(f"there is no ledger {file} yet: run a study first")
         try:
             with engine.connect() as connection:
-                return _table(connection, _find(connection, which, url))
+                yield connection
         finally:
             engine.dispose()
     except (SQLAlchemyError, ModuleNotFoundError) as error:

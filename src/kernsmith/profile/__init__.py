@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Exact branch counts of a kernel, and what is made of them."""
 
-from kernsmith.profile.autofdo import make_autofdo, usable_profile
 from kernsmith.profile.counts import (
     BranchCounts,
     is_counts,
@@ -9,13 +8,14 @@ from kernsmith.profile.counts import (
     read_counts,
     write_counts,
 )
+from kernsmith.profile.maker import ProfileMaker, find_profile_maker
 
 __all__ = [
     "BranchCounts",
+    "ProfileMaker",
+    "find_profile_maker",
     "is_counts",
-    "make_autofdo",
     "merge_counts",
     "read_counts",
-    "usable_profile",
     "write_counts",
 ]

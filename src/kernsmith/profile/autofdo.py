@@ -11,6 +11,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import BranchCounts, body_text, is_counts, read_counts
+from kernsmith.profile.maker import ProfileMaker
 
 PROFGEN_SECONDS = 900.0
 
@@ -71,3 +72,6 @@ def usable_profile(path: Path, kernel: Kernel, toolchain: Toolchain, target: Pat
         reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
         raise UserError(f"{path} is not a usable AutoFDO profile: {reason}") from None
     return path
+
+
+MAKER = ProfileMaker(make=make_autofdo, usable=usable_profile)

@@ -21,6 +21,10 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
         expected = "in the cache" if build["cached"] else duration(build["seconds"])
         builds.add_row(build["variant"], str(build["objects"] or "?"), expected)
     console.print(builds)
+    for refused in plan["refused"]:
+        console.print(
+            f"refused: {refused['variant']}: {refused['reason']}", soft_wrap=True, markup=False
+        )
     if plan["training"]:
         console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True)
     open_trials = [trial for trial in plan["trials"] if not trial["done"]]

@@ -10,7 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import find_factor
@@ -24,52 +31,72 @@ def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-Level = Annotated[str, BeforeValidator(_as_text)]
+Level = Annotated[
+    str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "integer", "boolean"]})
+]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # What stands below a field describes it in the schema that editors read.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class SourceTable(_Table):
     """[source]: what is built, and with what in every variant."""
 
     use: str
+    """A folder, a tarball, git:FOLDER@REVISION or debian:VERSION."""
     config: str = "lab"
-    compiler: str = "clang-22"
+    """A shipped config, a fragment over tinyconfig, or a complete .config."""
+    compiler: str = ""
+    """The compiler's program; default: the newest installed clang."""
+    linker: str = ""
+    """lld-22 and the like, bfd, or a path; default: the compiler's own lld, else the newest."""
     options: dict[str, Level] = Field(default_factory=dict)
+    """Config symbols of every variant."""
     flags: list[str] = Field(default_factory=list)
+    """Added to KCFLAGS of every variant."""
 
 
 class MachineTable(_Table):
     """[machine]: where kernels boot."""
 
     use: str = "tcg"
+    """The machine."""
     cpu: str = "skylake"
+    """A shipped CPU model, or the path of one (TOML)."""
 
 
 class WorkloadsTable(_Table):
-    """[workloads]: what runs in the guest.
-
-    `train` names those that profiles come from; `profile` is a file to use instead of training.
-    """
+    """[workloads]: what runs in the guest."""
 
     use: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
+    """Workloads, or sets of them."""
     train: list[str] = Field(default_factory=list)
+    """What profiles come from; default: all of `use`."""
     profile: str = ""
+    """A profile to use instead of training."""
 
 
 class DesignTable(_Table):
     """[design]: how often and in which order."""
 
     layouts: int = Field(8, ge=0, le=10_000)
+    """Random layouts of each variant, besides the default one."""
     replicates: int = Field(1, ge=1, le=10_000)
+    """Runs of each trial."""
     seed: int = 1
+    """Of the layouts and of the order of trials."""
     alpha: float = Field(0.05, gt=0, lt=1)
+    """Intervals have 1 - alpha confidence."""
     until: float = Field(0.0, ge=0, lt=100)
+    """Go on until the overall interval is narrower than this many per cent; 0 is off."""
     most_layouts: int = Field(64, ge=2, le=10_000)
+    """The limit for `until`."""
     metric: str = ""
+    """What `until` and the first sentence are about; default: model_cycles, else seconds."""
     pairing: Pairing = "seed"
+    """How layouts of two variants belong together."""
 
 
 class StudyFile(_Table):
@@ -112,6 +139,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         source=file.source.use,
         config=file.source.config,
         compiler=file.source.compiler,
+        linker=file.source.linker,
         options=tuple(sorted((_symbol(k), v) for k, v in file.source.options.items())),
         flags=tuple(file.source.flags),
         machine=file.machine.use,
@@ -210,7 +238,9 @@ def write_study(study: Study) -> str:
     """The study as TOML text that `read_study` reads back to an equal study."""
     quote = partial(json.dumps, ensure_ascii=False)
     lines = ["[source]", f"use = {quote(study.source)}", f"config = {quote(study.config)}"]
-    lines.append(f"compiler = {quote(study.compiler)}")
+    for key, value in (("compiler", study.compiler), ("linker", study.linker)):
+        if value:
+            lines.append(f"{key} = {quote(value)}")
     if study.flags:
         lines.append(f"flags = {quote(list(study.flags))}")
     if study.options:

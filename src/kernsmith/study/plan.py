@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from kernsmith.errors import UserError
-from kernsmith.study.factors import find_factor
+from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.study import Named, Study
 from kernsmith.study.variant import Variant
 
@@ -78,14 +78,14 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
         source=study.source,
         config=study.config,
         compiler=study.compiler,
+        linker=study.linker,
         options=study.options,
         flags=study.flags,
     )
     variants = []
     for given_name, levels in study.variants or _combinations(study):
         variant = replace(base, levels=levels, given_name=given_name)
-        for name, level in levels:
-            factor = find_factor(name)
+        for factor, level in _in_order_of_effect(levels):
             factor.check(level)
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
@@ -97,6 +97,12 @@ def _combinations(study: Study) -> Named:
     names = [name for name, _ in study.factors]
     combined = product(*(levels for _, levels in study.factors))
     return tuple(("", tuple(zip(names, levels, strict=True))) for levels in combined)
+
+
+def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor, str]]:
+    """Factors with their levels, those that look at what others did behind these others."""
+    pairs = [(find_factor(name), level) for name, level in levels]
+    return sorted(pairs, key=lambda pair: pair[0].rank)
 
 
 def _check_distinct(variants: Sequence[Variant]) -> None:

@@ -54,6 +54,8 @@ class Study:
     profile: a profile that the user brings instead of training; empty when kernsmith trains.
     factors: factor names with their levels; the first level of each is the baseline.
     variants: named variants instead of all combinations of factors; the first is the baseline.
+    compiler, linker: of every variant that has no such factor; an empty compiler is the newest
+        clang that is installed, an empty linker the one that belongs to the compiler.
     options, flags: config symbols and compiler flags of every variant.
     """
 
@@ -65,7 +67,8 @@ class Study:
     profile: str = ""
     machine: str = "tcg"
     cpu: str = "skylake"
-    compiler: str = "clang-22"
+    compiler: str = ""
+    linker: str = ""
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     variants: Named = ()
@@ -81,4 +84,6 @@ class Study:
         """Identity of the study: everything but its name."""
         fields = asdict(self)
         del fields["name"]
+        if not self.linker:  # studies without one keep the digest that they have in ledgers
+            del fields["linker"]
         return digest_of(fields)

@@ -30,6 +30,8 @@ class Variant:
     source and config are kept as the user wrote them (`debian:7.3`, `lab`); the kernel that is
     built from a variant is addressed by their content, not by these words.
 
+    compiler, linker: as a study names them (`gcc-12`, `lld-19`); an empty compiler is the newest
+        clang that is installed, an empty linker the one that belongs to the compiler.
     options: kernel config symbols without `CONFIG_` and their values, sorted by symbol.
     flags: what is added to KCFLAGS, in order.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
@@ -39,7 +41,8 @@ class Variant:
 
     source: str
     config: str
-    compiler: str = "clang-22"
+    compiler: str = ""
+    linker: str = ""
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     profile: ProfileRequest | None = None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a study can vary. Each module here is one factor; a new factor is a new module.
 
-A module has a constant `FACTOR`. Config symbols are the one open-ended family: a factor that
-is named `CONFIG_…` sets that symbol (see `config_symbol`).
+A module has a constant `FACTOR`. Two families are open-ended: a factor that is named `CONFIG_…`
+sets that symbol (see `config_symbol`), and `flags_…` adds flags (see `flags`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from kernsmith.study.factors import config_symbol
+from kernsmith.study.factors import config_symbol, flags
 from kernsmith.study.factors.protocol import Factor, LevelError
 
 __all__ = ["Factor", "LevelError", "factor_names", "find_factor"]
@@ -40,10 +40,12 @@ def find_factor(name: str) -> Factor:
     """
     if name.startswith("CONFIG_"):
         return config_symbol.factor_of(name)
+    if name.startswith(flags.PREFIX):
+        return flags.factor_of(name)
     try:
         return _registry()[name]
     except KeyError:
         known = ", ".join(factor_names())
         raise LevelError(
-            f"unknown factor {name!r}: allowed are {known}, and CONFIG_… symbols"
+            f"unknown factor {name!r}: allowed are {known}, CONFIG_… symbols, and flags"
         ) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`compiler`: the C compiler and its binutils, by the name of its program (`clang-22`)."""
+"""`compiler`: the C compiler, by the name of its program (`clang-22`, `gcc-12`) or its path."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from kernsmith.study.factors.protocol import Factor, LevelError
 
 
 def _check(level: str) -> None:
-    if not re.fullmatch(r"(clang|gcc)(-\d+)?|/.+", level):
+    if not re.fullmatch(r"(clang|gcc)(-\d+)?|/\S+", level):
         raise LevelError(
             f"factor 'compiler' has no level {level!r}: allowed are names such as clang-22 or "
             "gcc-12, or an absolute path"
         )
 
 
+def is_gcc(compiler: str) -> bool:
+    """Whether a compiler is gcc, by the name of its program."""
+    return "gcc" in compiler.rpartition("/")[2]
+
+
 FACTOR = Factor(
     name="compiler",
     description="the compiler's program: clang-22, gcc-12, or an absolute path",
     apply=lambda variant, level: replace(variant, compiler=level),
-    check=_check,
+    allow=_check,
 )

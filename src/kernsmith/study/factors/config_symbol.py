@@ -25,5 +25,5 @@ def factor_of(name: str) -> Factor:
         name=name,
         description=f"the config symbol {name}",
         apply=lambda variant, level: variant.with_option(symbol, level),
-        check=check,
+        allow=check,
     )

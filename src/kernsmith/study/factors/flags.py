@@ -1,34 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`flags`: what is added to the kernel's C flags (KCFLAGS), as in a shell."""
+"""`flags` and `flags_…`: any flags of the C compiler, added to KCFLAGS.
+
+There may be several such factors, told apart by what is behind the underscore: `flags_inline`,
+`flags_unroll`.
+"""
 
 from __future__ import annotations
 
-import shlex
+import re
 
 from kernsmith.study.factors.protocol import Factor, LevelError
 from kernsmith.study.variant import Variant
 
+PREFIX = "flags"
+NONE = "none"
+_WORD = r"[\w=+,.:/@%-]+"
 
-def _check(level: str) -> None:
-    try:
-        words = shlex.split(level)
-    except ValueError as error:
-        raise LevelError(f"factor 'flags' has no level {level!r}: {error}") from None
-    for word in words:
-        if not word.startswith("-"):
+
+def factor_of(name: str) -> Factor:
+    """The factor that adds its level's words to KCFLAGS."""
+    if not re.fullmatch(rf"{PREFIX}(_[A-Za-z0-9_-]+)?", name):
+        raise LevelError(f"{name!r} is not a name for flags: use {PREFIX} or {PREFIX}_SOMETHING")
+
+    def check(level: str) -> None:
+        # kbuild hands KCFLAGS to a shell unquoted: nothing but blanks may be special in it.
+        if level not in ("", NONE) and not re.fullmatch(rf"-{_WORD}( +{_WORD})*", level):
             raise LevelError(
-                f"factor 'flags' has no level {level!r}: {word!r} is no flag; flags start with "
-                "'-', an empty level adds none"
+                f"factor {name!r} has no level {level!r}: allowed are {NONE!r} and flags, which "
+                "start with '-', such as '-fno-inline -O3'; without quotes and shell characters"
             )
+
+    description = f"flags of the compiler: '-fno-inline -O3'; {NONE!r} or empty for none"
+    return Factor(name=name, description=description, apply=_apply, allow=check)
 
 
 def _apply(variant: Variant, level: str) -> Variant:
-    return variant.with_flags(*shlex.split(level))
-
-
-FACTOR = Factor(
-    name="flags",
-    description="flags of the compiler, as in a shell: '-fno-inline -O3'; empty for none",
-    apply=_apply,
-    check=_check,
-)
+    return variant if level == NONE else variant.with_flags(*level.split())

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`march`: the instruction set that the compiler may use (`-march=`), given by KCFLAGS."""
+"""`march`: the instruction set that the compiler may use (`-march=`), given by KCFLAGS.
+
+Only the instruction set: for the ordering of instructions see `mtune`.
+"""
 
 from __future__ import annotations
 
@@ -27,5 +30,5 @@ FACTOR = Factor(
     name="march",
     description="-march= of the kernel's C code; 'default' leaves it to the kernel's config",
     apply=_apply,
-    check=_check,
+    allow=_check,
 )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.study.factors.protocol import Factor, one_of
+from kernsmith.study.factors.protocol import Factor
 from kernsmith.study.variant import Variant
 
 SIZE = "CC_OPTIMIZE_FOR_SIZE"
@@ -21,5 +21,5 @@ FACTOR = Factor(
     name="optimisation",
     description="O2 (the kernel's default), O3 or Os",
     apply=_apply,
-    check=one_of("optimisation", ("O2", "O3", "Os")),
+    levels=("O2", "O3", "Os"),
 )

@@ -18,35 +18,40 @@ class LevelError(UserError):
 class Factor:
     """One thing that a study varies.
 
-    check: raises LevelError for a level that is not allowed.
     apply: the variant with this level in effect.
+    levels: all levels of a factor with a closed list; empty if `allow` decides.
+    allow: raises LevelError for a level that is not allowed.
+    rank: factors are applied by rank, then in the order of the study file; one that looks at what
+        others did to the variant has a higher rank than they.
     names_file: levels may be paths; those in a study file are relative to its folder.
     """
 
     name: str
     description: str
     apply: Callable[[Variant, str], Variant]
-    check: Callable[[str], None] = lambda level: None
+    levels: tuple[str, ...] = ()
+    allow: Callable[[str], None] = lambda level: None
+    rank: int = 0
     names_file: bool = False
 
+    def check(self, level: str) -> None:
+        """That the factor has this level.
 
-def one_of(name: str, allowed: tuple[str, ...]) -> Callable[[str], None]:
-    """A check for factors with a closed list of levels."""
-
-    def check(level: str) -> None:
-        if level not in allowed:
+        Raises:
+            LevelError: it has not; the message says what is allowed.
+        """
+        if self.levels and level not in self.levels:
             raise LevelError(
-                f"factor {name!r} has no level {level!r}: allowed are {', '.join(allowed)}"
+                f"factor {self.name!r} has no level {level!r}: allowed are {', '.join(self.levels)}"
             )
-
-    return check
+        self.allow(level)
 
 
 def not_empty(name: str) -> Callable[[str], None]:
-    """A check for factors whose levels are resolved later, when the study is prepared."""
+    """What allows levels that are resolved later, when the study is prepared."""
 
-    def check(level: str) -> None:
+    def allow(level: str) -> None:
         if not level:
             raise LevelError(f"factor {name!r} has an empty level")
 
-    return check
+    return allow

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What became of a study's variants before they could run, for the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernsmith.engine.forge import Forge
+from kernsmith.engine.prepare import Prepared
+from kernsmith.kernel.symbols import text_span
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.ledger import OK, BuildRow, Ledger
+from kernsmith.study import Variant
+
+FAILED = "failed"
+REFUSED = "refused"
+
+
+def record_builds(prepared: Prepared, forge: Forge, ledger: Ledger) -> None:
+    """Record every variant: the built, those that do not build, and those that were refused."""
+    ledger.record_builds(_rows(prepared, forge))
+
+
+def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
+    study = prepared.study.name
+    for variant in prepared.variants:
+        kernel = forge.kernel(variant)
+        if kernel is None and not forge.failure(variant):
+            continue  # not tried: the baseline did not build, or the user stopped
+        if kernel is None:
+            yield _without_kernel(study, variant, FAILED, forge.failure(variant))
+            continue
+        first, last = text_span(kernel.system_map)
+        made = kernel.provenance
+        yield BuildRow(
+            study=study,
+            variant=variant.name,
+            kernel=kernel.key,
+            status=OK,
+            reason="",
+            compiler=made["compiler"],
+            linker=made["linker"],
+            objects=made["objects"],
+            compiled=made.get("compiled"),
+            seconds=made["seconds"],
+            text_bytes=last - first,
+        )
+    for refused in prepared.refused:
+        yield _without_kernel(study, refused.variant, REFUSED, refused.reason)
+
+
+def _without_kernel(study: str, variant: Variant, status: str, reason: str) -> BuildRow:
+    banners = dict(find_toolchain(variant.compiler, variant.linker).banners)
+    return BuildRow(
+        study=study,
+        variant=variant.name,
+        kernel="",
+        status=status,
+        reason=reason,
+        compiler=banners["compiler"],
+        linker=banners["linker"],
+    )

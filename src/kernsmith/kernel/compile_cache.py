@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""ccache: no object is compiled twice, and how many were compiled is known."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from kernsmith import paths
+
+# Counters of ccache's statistics log, one a line for each call (src/ccache/core/Statistics.cpp).
+_COMPILED = re.compile(r"^cache_miss$", re.MULTILINE)
+_FOUND = re.compile(r"^(?:direct|preprocessed)_cache_hit$", re.MULTILINE)
+
+
+def compile_cache() -> str:
+    """What stands before the compiler's name; empty when ccache is not installed."""
+    return "ccache " if shutil.which("ccache") else ""
+
+
+def cache_environment() -> dict[str, str | None]:
+    """ccache's settings: a folder of kernsmith's own, shared by all kernels wherever they lie."""
+    return {
+        "CCACHE_DIR": str(paths.ccache()),
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_COMPILERCHECK": "content",
+        "CCACHE_MAXSIZE": "20G",
+    }
+
+
+def compiled_and_found(log: Path) -> tuple[int, int] | None:
+    """Objects that were compiled, and those that the cache had; None without a statistics log."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return len(_COMPILED.findall(text)), len(_FOUND.findall(text))

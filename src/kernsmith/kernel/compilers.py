@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which compilers there are, what each can do, and where it comes from: all found by asking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.errors import KernsmithError
+from kernsmith.kernel.private_root import private_roots
+from kernsmith.kernel.toolchain import (
+    CLANG,
+    LLD,
+    Toolchain,
+    default_compiler,
+    find_toolchain,
+    path_folders,
+    programs,
+)
+
+_COMPILERS = r"(clang|gcc)(-\d+)?"
+# What kbuild tells the compiler for each (Makefile, scripts/Makefile.autofdo, .propeller).
+_ABILITIES = {
+    "lto_thin": ("-flto=thin", "-fsplit-lto-unit", "-fvisibility=hidden"),
+    "lto_full": ("-flto=full", "-fvisibility=hidden"),
+    "autofdo": (
+        "-fdebug-info-for-profiling", "-mllvm", "-enable-fs-discriminator=true",
+        "-mllvm", "-improved-fs-discriminator=true", "-fsplit-machine-functions",
+    ),
+    "propeller": ("-fbasic-block-address-map",),
+    "propeller_labels": ("-fbasic-block-sections=labels",),
+}  # fmt: skip
+_PROPELLER = ("propeller", "propeller_labels")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler and what it can do for a kernel.
+
+    name: what a study writes. program: its path. banner: first line of `--version`.
+    linker: the linker that it is used with when a study names none.
+    march: the values of `-march=` for 64 bits, as the compiler lists them.
+    lto, propeller: modes and flags that it takes. autofdo: whether it takes the kernel's flags.
+    origin: a Debian package with its version, a private root, or the path alone.
+    default: whether it is what studies without a compiler are built with.
+    problem: why it cannot be used, empty if it can.
+    """
+
+    name: str
+    program: str
+    family: str
+    version: str
+    banner: str
+    linker: str
+    march: tuple[str, ...]
+    lto: tuple[str, ...]
+    autofdo: bool
+    propeller: tuple[str, ...]
+    origin: str
+    default: bool
+    problem: str = ""
+
+
+def list_compilers(prefixes: Sequence[Path] = ()) -> list[Compiler]:
+    """Compilers on PATH, in private roots, and in these folders or their `bin`.
+
+    A program that is there under several names is listed under the one with its version.
+    """
+    # ccache may stand before a compiler under the compiler's own name.
+    on_path = [p for p in programs(_COMPILERS, path_folders()) if p.resolve().name != "ccache"]
+    names = {program.name: program for program in reversed(on_path)}
+    names |= {root.compiler: root.program for root in private_roots() if root.compiler not in names}
+    for prefix in prefixes:
+        folders = [prefix.absolute(), prefix.absolute() / "bin"]
+        names |= {str(program): program for program in programs(_COMPILERS, folders)}
+    by_program: dict[Path, str] = {}
+    for name, program in sorted(names.items(), key=lambda item: (len(item[0]), item[0])):
+        by_program[program.resolve()] = name
+    found = [_look_at(name, names[name]) for name in by_program.values()]
+    return sorted(found, key=lambda each: (each.family, _numbers(each.version), each.name))
+
+
+def march_values(toolchain: Toolchain) -> tuple[str, ...]:
+    """What `-march=` takes for 64 bits, as the compiler lists it when it refuses another value."""
+    said = toolchain.says(("-march=not-a-cpu",))
+    listed = re.search(r"valid (?:target CPU values|arguments to .* switch) are: (.*)", said)
+    return tuple(re.split(r",? ", listed[1].partition(";")[0].strip())) if listed else ()
+
+
+def _look_at(name: str, program: Path) -> Compiler:
+    origin = _origin(name, program)
+    try:
+        toolchain = find_toolchain(name)
+        can = {ability for ability, flags in _ABILITIES.items() if not toolchain.refuses(flags)}
+        marches = march_values(toolchain)
+    except KernsmithError as error:
+        reason = str(error).splitlines()[0]
+        return Compiler(
+            name, str(program), "", "", "", "", (), (), False, (), origin, False, reason
+        )
+    # gcc takes flags of the same names, but the kernel has no such build with it.
+    clang = toolchain.family == CLANG
+    return Compiler(
+        name=name,
+        program=str(program),
+        family=toolchain.family,
+        version=".".join(map(str, toolchain.release)),
+        banner=dict(toolchain.banners)["compiler"],
+        linker=toolchain.linker,
+        march=marches,
+        lto=tuple(
+            mode
+            for mode in ("thin", "full")
+            if clang and toolchain.linker_family == LLD and f"lto_{mode}" in can
+        ),
+        autofdo=clang and "autofdo" in can,
+        propeller=tuple(_ABILITIES[each][0] for each in _PROPELLER if clang and each in can),
+        origin=origin,
+        default=name == _default(),
+    )
+
+
+def _default() -> str:
+    try:
+        return default_compiler()
+    except KernsmithError:
+        return ""
+
+
+def _origin(name: str, program: Path) -> str:
+    for root in private_roots():
+        if program == root.program:
+            return f"private root: {root.package} of Debian {root.suite}"
+    for path in (program, program.resolve()):
+        asked = process.run(
+            ["dpkg-query", "--search", path], timeout=30, check=False, merge=False
+        ).output
+        if asked:
+            package = asked.partition(":")[0]
+            shown = ["dpkg-query", "--show", "--showformat=${Version}", package]
+            return f"Debian package {package} {process.run(shown, timeout=30).output}"
+    return str(program)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part)

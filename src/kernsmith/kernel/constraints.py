@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What cannot be built, known before anything is built, and why.
+
+Each constraint looks at one candidate and returns a reason or nothing. Compilers and sources are
+asked for what they can do; nothing is decided by a table of versions that they do not have
+themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
+from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
+from kernsmith.kernel.source import Source
+from kernsmith.kernel.toolchain import BFD, CLANG, LLD, Toolchain, find_toolchain
+from kernsmith.study.profiles import find_profile_kind, profile_kinds
+from kernsmith.study.variant import Variant
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A variant with its words resolved. layouts: whether it is to be linked in random layouts."""
+
+    variant: Variant
+    toolchain: Toolchain
+    source: Source
+    options: Mapping[str, str]
+    layouts: bool
+
+
+def refusal(variant: Variant, source: Source, *, layouts: bool) -> str | None:
+    """Why a variant cannot be built from a source, or None.
+
+    layouts: whether its functions are to be ordered when linking.
+
+    Raises:
+        UserError: a config, compiler or linker that is not there at all.
+    """
+    options = dict(read_fragment(variant.config).symbols) | dict(variant.options)
+    toolchain = find_toolchain(variant.compiler, variant.linker)
+    candidate = _Candidate(variant, toolchain, source, options, layouts)
+    return next((reason for check in _CONSTRAINTS if (reason := check(candidate))), None)
+
+
+def _new_enough(candidate: _Candidate) -> str | None:
+    toolchain = candidate.toolchain
+    kind = "llvm" if toolchain.family == CLANG else "gcc"
+    linker = "llvm" if toolchain.linker_family == LLD else "binutils"
+    for name, release, tool in (
+        (toolchain.name, toolchain.release, kind),
+        (toolchain.linker, toolchain.linker_release, linker),
+    ):
+        least = _oldest(candidate.source.path, tool)
+        if release < least:
+            wanted, got = (".".join(map(str, numbers)) for numbers in (least, release))
+            return (
+                f"{candidate.source.name} needs {tool} {wanted} or newer (its "
+                f"scripts/min-tool-version.sh says so), and {Path(name).name} is {got}"
+            )
+    return None
+
+
+@cache
+def _oldest(tree: Path, tool: str) -> tuple[int, ...]:
+    """The oldest version of a tool that a source is built with; empty if it does not say."""
+    script = tree / "scripts/min-tool-version.sh"
+    if not script.exists():
+        return ()
+    told = process.run(
+        ["sh", script, tool], timeout=30, env={"ARCH": "x86", "SRCARCH": "x86"}, check=False
+    )
+    numbers = told.output.strip().split(".")
+    known = told.returncode == 0 and all(number.isdigit() for number in numbers)
+    return tuple(map(int, numbers)) if known else ()
+
+
+def _symbols_exist(candidate: _Candidate) -> str | None:
+    asked = [symbol for symbol, value in candidate.variant.options if value != "n"]
+    absent = absent_symbols(asked, candidate.source.path)
+    return no_symbols(absent) if absent else None
+
+
+def _lto(candidate: _Candidate) -> str | None:
+    chosen = next((s for s in LTO_SYMBOLS if candidate.options.get(s) == "y"), None)
+    if chosen is None:
+        return None
+    toolchain = candidate.toolchain
+    if toolchain.family != CLANG:
+        return f"CONFIG_{chosen} needs clang; the kernel has no LTO by {toolchain.name}"
+    if toolchain.linker_family != LLD:
+        return f"CONFIG_{chosen} needs lld: {toolchain.linker} does not read clang's bitcode"
+    if toolchain.linker_release[:1] < toolchain.release[:1]:
+        return (
+            f"CONFIG_{chosen} needs a linker that is as new as the compiler: {toolchain.linker} "
+            f"may not read the bitcode of {toolchain.name}"
+        )
+    return None
+
+
+def _profile(candidate: _Candidate) -> str | None:
+    toolchain, profile = candidate.toolchain, candidate.variant.profile
+    for kind in profile_kinds().values():
+        for symbol in kind.symbols:
+            if candidate.options.get(symbol) == "y" and toolchain.family != CLANG:
+                return f"CONFIG_{symbol} needs clang, and the compiler is {toolchain.name}"
+    if profile is None:
+        return None
+    oldest = find_profile_kind(profile.kind).oldest_clang
+    if toolchain.family != CLANG:
+        return f"profile={profile.kind} needs clang: {toolchain.name} cannot read it"
+    if toolchain.version < oldest:
+        return f"profile={profile.kind} needs clang {oldest} or newer: {toolchain.name} is too old"
+    return None
+
+
+def _flags(candidate: _Candidate) -> str | None:
+    toolchain, flags = candidate.toolchain, candidate.variant.flags
+    said = toolchain.refuses(flags) if flags else ""
+    if not said:
+        return None
+    one = next((flag for flag in flags if toolchain.refuses((flag,))), " ".join(flags))
+    return f"{toolchain.name} does not take {one}: {said}"
+
+
+def _layouts(candidate: _Candidate) -> str | None:
+    if not candidate.layouts:
+        return None
+    if not candidate.toolchain.orders_functions:
+        also = " (linker = bfd)" if candidate.toolchain.linker_family == BFD else ""
+        return (
+            f"{candidate.toolchain.linker}{also} cannot order functions by their names, so there "
+            "are no random layouts: take lld, or layouts = 0"
+        )
+    tree = candidate.source.path
+    if gathers_functions(tree, candidate.options):
+        return None
+    needed = needed_options(tree)
+    hint = f"set one of {', '.join(f'CONFIG_{n}' for n in needed)}, or " if needed else "take "
+    return (
+        f"{SCRIPT} of {candidate.source.name} does not gather functions that have sections of "
+        f"their own, so there are no random layouts: {hint}layouts = 0"
+    )
+
+
+_CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
+    _new_enough,
+    _symbols_exist,
+    _profile,
+    _lto,
+    _flags,
+    _layouts,
+)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compilers that the system's own Debian does not have: private roots, made by mmdebstrap.
+
+The packages of a newer suite are only extracted, not installed: no script of theirs runs, no
+privilege is needed, and nothing outside the folder changes. What keeps such programs from running
+on an older system is the C library. So each of them is put aside as `NAME.elf`, and a script takes
+its place that starts it with the root's own dynamic loader and libraries::
+
+    usr/bin/gcc-15                 what a study names
+    usr/bin/gcc-15.elf             Debian's program
+    toolchain.json                 which suite and version it is
+
+A driver finds cc1 and the assembler by its own name, relative to where it lies; thus scripts that
+start scripts work, at the cost of a millisecond each. (Other interpreters in the programs' headers
+would cost nothing, but cc1 is not position-independent and breaks when its header grows.)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernsmith import paths, process
+from kernsmith.errors import UserError
+from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
+from kernsmith.kernel.lock import locked
+from kernsmith.kernel.toolchain import private_compiler, private_root
+
+# Where newer compilers are, the oldest suite first: it asks least of the system.
+SUITES = ("trixie", "forky", "sid")
+ROOT_SECONDS = 3600.0
+_TRIPLET = "x86_64-linux-gnu"
+_LIBRARIES = f"usr/lib/{_TRIPLET}"
+_ARCHIVES = "var/cache/apt/archives"
+_PT_INTERP = 3
+_WRAPPER = """#!/bin/sh
+# {package}: started by the C library of its own suite
+here=${{0%/*}}
+exec "$here/{libraries}/ld-linux-x86-64.so.2" --library-path "$here/{libraries}" \\
+    --argv0 "$0" "$here/{program}" "$@"
+"""
+
+
+@dataclass(frozen=True)
+class PrivateRoot:
+    """A compiler in a root of its own. package: name and version, as Debian calls it."""
+
+    compiler: str
+    suite: str
+    package: str
+
+    @property
+    def program(self) -> Path:
+        """What is started."""
+        return private_compiler(self.compiler)
+
+
+def add_toolchain(compiler: str, progress: Progress | None = None) -> PrivateRoot:
+    """Make the private root of a compiler, or find the one that was made before.
+
+    compiler: `gcc-15` and the like.
+    progress: called with what is being done.
+
+    Raises:
+        UserError: no such compiler, no Debian mirror in the system's apt sources.
+        ProcessFailed: mmdebstrap ended with an error. The same call goes on with the packages that
+            were downloaded.
+    """
+    if not re.fullmatch(r"gcc-\d+", compiler):
+        raise UserError(
+            f"there is no private root for {compiler!r}: allowed are gcc-13, gcc-14, gcc-15 and "
+            "the like (install clang by apt-get, or name it by its path)"
+        )
+    root = private_root(compiler)
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with locked(root.with_name("lock")):
+        return find_private_root(compiler) or _make(compiler, root, progress)
+
+
+def find_private_root(compiler: str) -> PrivateRoot | None:
+    """The private root of a compiler, if it is there and complete."""
+    try:
+        known = json.loads((private_root(compiler) / "toolchain.json").read_text(encoding="utf-8"))
+        return PrivateRoot(**known)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def private_roots() -> list[PrivateRoot]:
+    """All private roots, by the compiler's name."""
+    folders = sorted((paths.cache_root() / "toolchains").glob("*/toolchain.json"))
+    return [root for path in folders if (root := find_private_root(path.parent.name))]
+
+
+def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:
+    apt = PrivateApt(root.parent / "apt", suites=SUITES)
+    apt.update(progress)
+    offers = apt.offers(compiler)
+    suite = next((suite for suite in SUITES if suite in offers), None)
+    if suite is None:
+        have = [name for name in apt.names("gcc-") if re.fullmatch(r"gcc-\d+", name)]
+        raise UserError(
+            f"Debian has no {compiler}; it has {', '.join(sorted(have, key=_number)) or 'no gcc'}"
+        )
+    part = root.with_name(f"{compiler}.part")
+    _extract(compiler, suite, part, progress)
+    made = PrivateRoot(compiler, suite, f"{compiler} {offers[suite]}")
+    _wrap(part, made.package)
+    _check(part, compiler)
+    (part / "toolchain.json").write_text(json.dumps(asdict(made), indent=2) + "\n")
+    shutil.rmtree(root, ignore_errors=True)
+    part.rename(root)
+    return made
+
+
+def _extract(compiler: str, suite: str, part: Path, progress: Progress | None) -> None:
+    """Download and extract the compiler with all it depends on, keeping what was downloaded."""
+    downloads = part.with_suffix(".debs")
+    _keep_downloads(part, downloads)
+    mirror, _ = host_mirrors()
+    assert mirror is not None  # PrivateApt has refused else
+    keyring = next((file for file in KEYRINGS if file.exists()), None)
+    give = f'mkdir -p "$1/{_ARCHIVES}" && cp "{downloads}"/*.deb "$1/{_ARCHIVES}/"'
+    there = any(downloads.glob("*.deb"))
+    command: list[str | Path] = [
+        "mmdebstrap", "--mode=chrootless", "--variant=extract", "--architectures=amd64",
+        "--components=main", f"--include={compiler}",
+        *([f"--keyring={keyring}"] if keyring else []),
+        *(f"--aptopt={option}" for option in acquire_options()),
+        *([f"--setup-hook={give}", "--skip=download/empty"] if there else []),
+        suite, part, mirror,
+    ]  # fmt: skip
+
+    def told(line: str) -> None:
+        if progress and (match := re.match(r"I: (.*)", line)):
+            progress(f"{compiler} from {suite}: {match[1]}", None)
+
+    try:
+        process.run(
+            command, log=part.with_suffix(".log"), timeout=ROOT_SECONDS, on_line=told, capture=False
+        )
+    except BaseException:
+        _keep_downloads(part, downloads)
+        raise
+    shutil.rmtree(downloads, ignore_errors=True)
+
+
+def _keep_downloads(part: Path, downloads: Path) -> None:
+    """Put aside the packages of a root that was not finished, and clear it away."""
+    downloads.mkdir(exist_ok=True)
+    for deb in (part / _ARCHIVES).glob("*.deb"):
+        deb.replace(downloads / deb.name)
+    shutil.rmtree(part, ignore_errors=True)
+
+
+def _wrap(root: Path, package: str) -> None:
+    """Replace each program, and each link to one, by a script that starts it."""
+    programs = set(_programs(root))
+    links = [
+        path
+        for folder in ("usr/bin", "usr/libexec")
+        for path in (root / folder).rglob("*")
+        if path.is_symlink() and path.resolve() in programs
+    ]
+    targets = {path: path for path in programs} | {link: link.resolve() for link in links}
+    # The driver looks for `as` where cc1 is, and on PATH only then.
+    for cc1 in programs:
+        if cc1.name == "cc1":
+            targets[cc1.with_name("as")] = (root / f"usr/bin/{_TRIPLET}-as").resolve()
+    for program in programs:
+        program.rename(program.with_name(f"{program.name}.elf"))
+    for path, program in targets.items():
+        path.unlink(missing_ok=True)
+        aside = program.with_name(f"{program.name}.elf")
+        text = _WRAPPER.format(
+            package=package,
+            libraries=os.path.relpath(root / _LIBRARIES, path.parent),
+            program=os.path.relpath(aside, path.parent),
+        )
+        path.write_text(text)
+        path.chmod(0o755)
+
+
+def _programs(root: Path) -> Iterator[Path]:
+    root = root.resolve()
+    for folder in ("usr/bin", "usr/libexec"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and not path.is_symlink() and _is_program(path):
+                yield path
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a file is an ELF64 program that names a dynamic loader (PT_INTERP; System V gABI)."""
+    with path.open("rb") as file:
+        header = file.read(64)
+        if header[:5] != b"\x7fELF\x02" or ".so" in path.name:
+            return False
+        start, size, count = (
+            struct.unpack_from("<Q", header, 32)[0],
+            *struct.unpack_from("<HH", header, 54),
+        )
+        file.seek(start)
+        table = file.read(size * count)
+    kinds = (struct.unpack_from("<I", table, index * size)[0] for index in range(count))
+    return _PT_INTERP in kinds
+
+
+def _check(root: Path, compiler: str) -> None:
+    """That the compiler runs here: it compiles and assembles a function."""
+    made = root / "check.o"
+    process.run(
+        [root / "usr/bin" / compiler, "-O2", "-x", "c", "-c", "-", "-o", made],
+        input="int answer(void) { return 42; }\n",
+        timeout=120,
+    )
+    made.unlink()
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("-")[2])

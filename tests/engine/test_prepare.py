@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What cannot be built is left out before anything is built; without the rest there is no study."""
+
+import shutil
+
+import pytest
+
+from kernsmith.engine import Silent, prepare
+from kernsmith.errors import UserError
+from kernsmith.kernel.source import Source
+from kernsmith.kernel.toolchain import default_compiler
+from kernsmith.study import Design, Study
+
+
+class Notes(Silent):
+    """Keeps what the user is told."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str, share: float | None = None) -> None:
+        self.texts.append(text)
+
+
+def study(*factors: tuple[str, tuple[str, ...]], layouts: int = 2) -> Study:
+    return Study(
+        source="debian:7.3",
+        config="micro",
+        factors=factors,
+        workloads=("pipe",),
+        design=Design(layouts=layouts),
+    )
+
+
+def test_a_study_goes_on_without_what_cannot_be_built(source: Source) -> None:
+    notes = Notes()
+    asked = study(("march", ("default", "no-such-cpu")), ("lto", ("none", "thin")))
+    prepared = prepare(asked, notes)
+    assert [variant.name for variant in prepared.variants] == [
+        "march=default lto=none",
+        "march=default lto=thin",
+    ]
+    assert {each.variant.name for each in prepared.refused} == {
+        "march=no-such-cpu lto=none",
+        "march=no-such-cpu lto=thin",
+    }
+    assert {trial.variant for trial in prepared.trials} == set(prepared.variants)
+    assert len([text for text in notes.texts if text.startswith("refused: march=no-such-")]) == 2
+
+
+def test_the_study_says_which_compiler_was_the_default(source: Source) -> None:
+    prepared = prepare(study(("label", ("a", "b"))), Silent())
+    assert prepared.study.compiler == default_compiler()
+    assert {variant.compiler for variant in prepared.variants} == {default_compiler()}
+
+
+def test_a_baseline_that_cannot_be_built_is_an_error(source: Source) -> None:
+    with pytest.raises(UserError, match=r"the baseline 'march=no-such-cpu' cannot be built: .*"):
+        prepare(study(("march", ("no-such-cpu", "default"))), Silent())
+
+
+@pytest.mark.skipif(not shutil.which("ld.bfd"), reason="GNU ld is not installed")
+def test_when_nothing_remains_to_be_compared_all_reasons_are_told(source: Source) -> None:
+    asked = study(("linker", ("default", "bfd")))
+    with pytest.raises(UserError, match=r"nothing remains .*\n    refused: linker=bfd: ") as caught:
+        prepare(asked, Silent())
+    assert "layouts = 0" in str(caught.value)
+    without = prepare(study(("linker", ("default", "bfd")), layouts=0), Silent())
+    assert len(without.variants) == 2

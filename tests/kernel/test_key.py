@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernels that were built stay valid: equal inputs have the key that they have always had."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith.kernel.build import Recipe, make_command
+from kernsmith.kernel.sections import SCRIPT
+from kernsmith.kernel.source import Source
+from kernsmith.kernel.toolchain import Toolchain
+from kernsmith.study import ProfileRequest, Variant
+
+CLANG = Toolchain(
+    name="clang-22",
+    family="clang",
+    version=22,
+    release=(22, 1, 8),
+    compiler="clang-22",
+    linker="ld.lld-22",
+    linker_family="lld",
+    linker_release=(22, 1, 8),
+    own_linker=True,
+    make_variables=(("LLVM", "-22"), ("CC", "clang-22")),
+    banners=(
+        ("compiler", "Debian clang version 22.1.8 (1~deb12u1)"),
+        ("linker", "Debian LLD 22.1.8 (compatible with GNU linkers)"),
+    ),
+)
+VARIANT = Variant(
+    source="debian:7.3",
+    config="micro",
+    options=(("HZ", "100"),),
+    flags=("-O3", "-march=x86-64-v3"),
+)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
+    tree = tmp_path / "sources/debian-7.3/tree"
+    script = tree / SCRIPT
+    script.parent.mkdir(parents=True)
+    script.write_text("#define TEXT_MAIN .text .text.[_0-9A-Za-z]*\n")
+    source = Source("linux-7.3.4", tree, "7.3.4", "sha256:0123", "x")
+    return Recipe(VARIANT, source, CLANG, {"64BIT": "y", "HZ": "100"}, False, 900, None)
+
+
+def test_the_key_of_a_kernel(recipe: Recipe) -> None:
+    """The figures are those of the first version that built kernels. If this fails, every kernel
+    that anyone has is built again: change RECIPE and these figures only if it must be so."""
+    assert recipe.key == "a8ed869181cf5cbf4513d3fce477a81d139ce240c05bde206f194ad08ed320ea"
+
+
+def test_the_key_of_a_kernel_with_a_profile(recipe: Recipe, tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    profile.write_text("profile")
+    asked = replace(VARIANT, profile=ProfileRequest("autofdo", ("pipe",)))
+    with_profile = replace(recipe, variant=asked, profile=profile, exact=True)
+    assert with_profile.key == "3380877eda50af24b5ca46704434dcd0fd6a5bf63482f849953a98a310d6d85f"
+
+
+def test_an_lto_linker_is_told_what_does_not_travel_in_bitcode(recipe: Recipe) -> None:
+    flags = (*VARIANT.flags, "-mllvm", "-enable-ext-tsp-block-placement=true")
+    variant = replace(VARIANT, flags=flags)
+    assert replace(recipe, variant=variant).link_flags == ()
+    lto = replace(recipe, variant=variant, requested={"LTO_CLANG_THIN": "y", "LTO_NONE": "n"})
+    assert lto.link_flags == ("--lto-O3", "-mllvm", "-enable-ext-tsp-block-placement=true")
+    told = make_command(lto, recipe.source.path)
+    assert f"LD=ld.lld-22 {' '.join(lto.link_flags)}" in told
+
+
+def test_words_for_the_same_compiler_are_the_same_kernel(recipe: Recipe) -> None:
+    named = replace(recipe, variant=replace(VARIANT, compiler="clang-22", linker="lld-22"))
+    assert named.key == recipe.key
+
+
+def test_another_linker_or_another_way_to_compile_is_another_kernel(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    gnu = replace(CLANG, linker="ld.bfd", own_linker=False)
+    (tmp_path / "old" / SCRIPT).parent.mkdir(parents=True)
+    (tmp_path / "old" / SCRIPT).write_text("#define TEXT_MAIN .text\n")
+    old = replace(recipe.source, path=tmp_path / "old")
+    others = [replace(recipe, toolchain=gnu), replace(recipe, source=old)]
+    assert len({recipe.key, *(other.key for other in others)}) == 3
+    assert "-ffunction-sections" in recipe.code_flags
+    assert "-ffunction-sections" not in others[1].code_flags

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compilers and linkers: found, asked what they can do, and newer ones fetched beside them."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import ProgramMissing, UserError
+from kernsmith.kernel.compilers import Compiler, list_compilers
+from kernsmith.kernel.private_root import PrivateRoot, add_toolchain, find_private_root
+from kernsmith.kernel.toolchain import default_compiler, find_toolchain
+
+COMPILERS = list_compilers()
+
+
+def test_the_newest_clang_is_the_default() -> None:
+    newest = find_toolchain()
+    assert newest.name == default_compiler()
+    assert newest.family == "clang"
+    assert newest.own_linker
+    clangs = [each for each in COMPILERS if each.family == "clang"]
+    assert newest.version == max(int(each.version.split(".")[0]) for each in clangs)
+    assert [each.name for each in COMPILERS if each.default] == [newest.name]
+
+
+def test_clang_brings_all_of_llvm_and_gcc_is_linked_by_lld() -> None:
+    clang, gcc = find_toolchain(), find_toolchain("gcc")
+    assert dict(clang.make_variables) == {"LLVM": f"-{clang.version}", "CC": clang.name}
+    assert gcc.family == "gcc"
+    assert gcc.linker_family == "lld"
+    assert dict(gcc.make_variables) == {"CC": "gcc", "LD": gcc.linker}
+    assert gcc.orders_functions
+
+
+def test_a_linker_may_be_named() -> None:
+    own = find_toolchain()
+    gnu = find_toolchain(own.name, "bfd")
+    assert (gnu.linker, gnu.linker_family, gnu.own_linker) == ("ld.bfd", "bfd", False)
+    assert not gnu.orders_functions
+    assert dict(gnu.make_variables)["LD"] == "ld.bfd"
+    # LLVM's tools still come from somewhere: they read GNU ld's files, too.
+    assert Path(gnu.tool("llvm-readelf")).name.startswith("llvm-readelf")
+    assert find_toolchain(own.name, f"lld-{own.version}").own_linker
+
+
+def test_a_path_is_a_compiler_with_what_lies_beside_it() -> None:
+    version = find_toolchain().version
+    folder = Path(f"/usr/lib/llvm-{version}/bin")
+    if not (folder / "ld.lld").exists():
+        pytest.skip(f"LLVM is not in {folder}")
+    toolchain = find_toolchain(str(folder / "clang"))
+    assert dict(toolchain.make_variables)["LLVM"] == f"{folder}/"
+    assert toolchain.linker == str(folder / "ld.lld")
+    assert Path(toolchain.tool("llvm-nm")).parent == folder
+
+
+@pytest.mark.parametrize(
+    ("compiler", "linker", "error", "told"),
+    [
+        ("clang-99", "", ProgramMissing, "apt-get install clang-99"),
+        ("gcc-99", "", ProgramMissing, "kernsmith toolchain add gcc-99"),
+        ("/bin/true", "", UserError, "neither clang nor gcc"),
+        ("", "lld-99", ProgramMissing, "apt-get install lld-99"),
+        ("", "/bin/true", UserError, "neither lld nor GNU ld"),
+        ("", "gold", UserError, "lld-22 and the like, bfd"),
+    ],
+)
+def test_what_is_not_there_is_told(
+    compiler: str, linker: str, error: type[UserError], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        find_toolchain(compiler, linker)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
+def test_a_compiler_takes_what_is_said_of_it(compiler: Compiler) -> None:
+    assert not compiler.problem
+    assert "x86-64-v3" in compiler.march
+    assert "i686" not in compiler.march
+    toolchain = find_toolchain(compiler.name)
+    for march in (compiler.march[0], compiler.march[-1], "x86-64-v3"):
+        assert not toolchain.refuses((f"-march={march}", "-O2"))
+    assert "not-a-cpu" in toolchain.refuses(("-march=not-a-cpu",))
+    assert compiler.lto == (("thin", "full") if compiler.family == "clang" else ())
+    if compiler.family == "clang" and int(compiler.version.split(".")[0]) >= 19:
+        assert compiler.autofdo
+        assert "-fbasic-block-address-map" in compiler.propeller
+    assert compiler.origin
+
+
+@pytest.fixture(scope="module")
+def gcc_15() -> PrivateRoot:
+    """Made once and kept in the cache, like the source."""
+    if find_private_root("gcc-15") is None and shutil.which("mmdebstrap") is None:
+        pytest.skip("mmdebstrap is not installed: make setup-test")
+    return add_toolchain("gcc-15")
+
+
+def test_a_newer_gcc_runs_from_a_private_root(gcc_15: PrivateRoot, tmp_path: Path) -> None:
+    """With its own cc1, its own assembler, and a CPU that the system's gcc 12 does not know."""
+    toolchain = find_toolchain("gcc-15")
+    assert (toolchain.family, toolchain.version) == ("gcc", 15)
+    source = tmp_path / "answer.c"
+    source.write_text("int answer(int n) { return n * 42; }\n")
+    command = [gcc_15.program, "-march=znver5", "-O2", "-ffunction-sections", "-c", source]
+    subprocess.run([*command, "-o", tmp_path / "answer.o"], check=True)
+    shown = subprocess.run(
+        ["readelf", "-SW", tmp_path / "answer.o"], capture_output=True, text=True, check=True
+    ).stdout
+    assert ".text.answer" in shown
+    tools = subprocess.run(
+        [gcc_15.program, "-print-prog-name=as"], capture_output=True, text=True, check=True
+    )
+    assert Path(tools.stdout.strip()).resolve().is_relative_to(gcc_15.program.parents[2].resolve())
+
+
+def test_the_command_line_lists_compilers_with_json(gcc_15: PrivateRoot) -> None:
+    words = [sys.executable, "-m", "kernsmith", "toolchain", "list", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    listed = {each["name"]: each for each in json.loads(done.stdout)["compilers"]}
+    assert "private root: gcc-15" in listed["gcc-15"]["origin"]
+    assert "znver5" in listed["gcc-15"]["march"]
+    default = listed[default_compiler()]
+    assert default["default"]
+    assert default["origin"].startswith("Debian package") or default["program"] in default["origin"]
+
+
+@pytest.mark.parametrize("compiler", ["clang-22", "gcc", "rustc"])
+def test_only_numbered_gcc_has_private_roots(compiler: str) -> None:
+    with pytest.raises(UserError, match="no private root for"):
+        add_toolchain(compiler)
