@@ -11,6 +11,6 @@ FACTOR = Factor(
     name="config",
     description="a shipped config, a fragment over tinyconfig, or a complete .config",
     apply=lambda variant, level: replace(variant, config=level),
-    check=not_empty("config"),
+    allow=not_empty("config"),
     names_file=True,
 )

@@ -11,6 +11,6 @@ FACTOR = Factor(
     name="source",
     description="a kernel tree: a folder, a tarball, git:FOLDER@REVISION, debian:VERSION",
     apply=lambda variant, level: replace(variant, source=level),
-    check=not_empty("source"),
+    allow=not_empty("source"),
     names_file=True,
 )
