@@ -2,6 +2,7 @@
 //! `kernsmith._native`: the Rust crates, for Python.
 
 mod cpu;
+mod cpuid;
 mod layout;
 
 use pyo3::prelude::*;
@@ -10,7 +11,12 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{cpu::cpu_model_check, layout::LayoutLab, version};
+    use super::{
+        cpu::cpu_model_check,
+        cpuid::{cpuid, xcr0},
+        layout::LayoutLab,
+        version,
+    };
 }
 
 /// The version of the native part.

@@ -20,7 +20,7 @@ app = App(
     version=__version__,
     help="Forge Linux kernels for a workload and prove that they are faster.",
 )
-for _name in ("optimize", "run", "plan", "analyze", "report", "doctor", "layout"):
+for _name in ("optimize", "run", "plan", "analyze", "report", "doctor", "cpu", "layout"):
     _module = importlib.import_module(f"kernsmith.cli.{_name}")
     app.command(getattr(_module, _name))
 
