@@ -14,3 +14,11 @@ def march_file() -> Path:
     if not path.exists():
         pytest.skip("../shared/data/march-make-bench.csv (the raw data of seed 000) is not here")
     return path
+
+
+def seed(name: str) -> str:
+    """The text of a seed; a test without it is skipped and says so."""
+    path = _FOLDER.parent / "seeds" / name
+    if not path.exists():
+        pytest.skip(f"../shared/seeds/{name} is not here")
+    return path.read_text(encoding="utf-8")

@@ -56,8 +56,8 @@ def parse_models(text: str) -> Models:
 
 
 def _range(text: str) -> tuple[int, int]:
-    first, _, last = text.partition("-")
-    return int(first, 16), int(last or first, 16)
+    first, dash, last = text.partition("-")
+    return int(first, 16), int(last if dash else first, 16)
 
 
 _Release = Annotated[Release, BeforeValidator(parse_release)]
