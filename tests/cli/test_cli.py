@@ -46,7 +46,9 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
     assert "Traceback" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["optimize", "run", "plan", "analyze", "report", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["optimize", "run", "plan", "analyze", "report", "cpu", "doctor"]
+)
 def test_every_command_has_help(command: str) -> None:
     done = kernsmith(command, "--help")
     assert done.returncode == 0

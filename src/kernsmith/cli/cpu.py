@@ -39,7 +39,7 @@ def list_cpus(
     With the word for -march=, the level that is reached, and the first releases of the compilers
     that take it; later branches that got it in a point release are named, too.
 
-    Examples:
+    For example:
 
         kernsmith cpu list
 
@@ -89,7 +89,7 @@ def detect(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     The level is found as glibc's loader finds it: from CPUID, and from what the system saves of
     the vector registers. What -march=native stands for is what the compiler says.
 
-    Examples:
+    For example:
 
         kernsmith cpu detect
 
@@ -136,7 +136,7 @@ def patch(
 
     Variants do not need it: the factor march gives -march= by KCFLAGS.
 
-    Examples:
+    For example:
 
         kernsmith cpu patch debian:6.12 -o cpu.patch
 
