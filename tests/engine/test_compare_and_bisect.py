@@ -49,7 +49,7 @@ def common(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[s
     write_config(folder / "series.config")
     return [
         "--source", str(repository), "--config", str(folder / "series.config"), "--workload",
-        "file", "--layouts", "4..6", "--metric", "kernel_instructions", "--json",
+        "file", "--layouts", "4..12", "--metric", "kernel_instructions", "--json",
         "--ledger", f"sqlite:///{folder}/ledger.sqlite",
     ]  # fmt: skip
 
