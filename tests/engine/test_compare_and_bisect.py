@@ -49,7 +49,8 @@ def common(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[s
     write_config(folder / "series.config")
     return [
         "--source", str(repository), "--config", str(folder / "series.config"), "--workload",
-        "pipe", "--layouts", "4..6", "--ledger", f"sqlite:///{folder}/ledger.sqlite", "--json",
+        "file", "--layouts", "4..12", "--metric", "kernel_instructions", "--json",
+        "--ledger", f"sqlite:///{folder}/ledger.sqlite",
     ]  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def run(folder: Path, *words: str, expect: int = 0) -> dict[str, Any]:
     return document
 
 
-def overall(document: dict[str, Any], metric: str = "model_cycles") -> dict[str, Any]:
+def overall(document: dict[str, Any], metric: str = "kernel_instructions") -> dict[str, Any]:
     (verdict,) = (
         v for v in document["verdicts"] if v["metric"] == metric and v["workload"] == "overall"
     )
@@ -107,12 +108,11 @@ def test_bisect_finds_the_commit_and_skips_what_does_not_build(
 
 
 def test_bisect_says_what_the_commit_itself_did(found: dict[str, Any]) -> None:
-    cycles, instructions = (
-        overall(found["verdict"], metric) for metric in ("model_cycles", "kernel_instructions")
-    )
-    assert cycles["significant"]
-    assert 1 < cycles["ci"][0] <= cycles["ratio"] < 1.02
-    assert 1.003 < instructions["ratio"] < 1.008
+    """Some 20 instructions a write, which is little of what the workload does."""
+    instructions = overall(found["verdict"])
+    assert instructions["significant"]
+    assert 1 < instructions["ci"][0] <= instructions["ratio"] < 1.002
+    assert "more kernel_instructions" in instructions["sentence"]
 
 
 def test_the_repository_stays_as_it_is(found: dict[str, Any], repository: Path) -> None:
@@ -129,12 +129,11 @@ def test_unused_code_alone_is_no_difference(
     document = run(
         tmp_path, "compare", commits[GOOD], commits[SLOW - 1], *common, "--fail-above", "0%"
     )
-    verdict = overall(document)
+    verdict, cycles = overall(document), overall(document, "model_cycles")
     assert not verdict["significant"]
     assert "no significant difference" in verdict["sentence"]
-    assert abs(verdict["ratio"] - 1) < 0.001
-    assert abs(verdict["default_ratio"] - 1) > abs(verdict["ratio"] - 1)
-    (luck,) = (luck for luck in document["luck"] if luck["metric"] == "model_cycles")
+    assert abs(cycles["ratio"] - 1) < abs(cycles["default_ratio"] - 1)
+    (luck,) = (luck for luck in document["luck"] if luck["metric"] == "kernel_instructions")
     assert luck["spread"].keys() == {commits[GOOD], commits[SLOW - 1]}
 
 

@@ -26,12 +26,13 @@ def test_kernels_with_common_functions_are_shuffled_alike() -> None:
 
 
 def test_functions_that_come_first_are_shuffled_alike_whatever_follows() -> None:
-    first = frozenset(FUNCTIONS[:300])
-    one = random_order(FUNCTIONS, "7", first)
-    other = random_order([*FUNCTIONS[:300], "new", "function_400"], "7", first)
-    assert one[:300] == other[:300] == random_order(first, "7")
-    assert set(one[300:]) == set(FUNCTIONS[300:])
-    assert sorted(other[300:]) == ["function_400", "new"]
+    ranks = (frozenset(FUNCTIONS[:300]), frozenset(FUNCTIONS[:310]))
+    one = random_order(FUNCTIONS, "7", ranks)
+    other = random_order([*FUNCTIONS[:310], "new", "function_400"], "7", ranks)
+    assert one[:300] == other[:300] == random_order(ranks[0], "7")
+    assert one[300:310] == other[300:310] == random_order(FUNCTIONS[300:310], "7")
+    assert set(one[310:]) == set(FUNCTIONS[310:])
+    assert sorted(other[310:]) == ["function_400", "new"]
 
 
 def test_places_are_spread_evenly() -> None:

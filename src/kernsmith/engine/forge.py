@@ -36,7 +36,7 @@ from kernsmith.kernel.symbols import (
     read_system_map,
 )
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.layout import layout_name, make_order
+from kernsmith.layout import Ranks, layout_name, make_order
 from kernsmith.profile import find_profile_maker, is_counts
 from kernsmith.study import Layout, Variant, digest_of
 from kernsmith.study.profiles import find_profile_kind
@@ -230,18 +230,21 @@ class _Orders:
     """Function orders of kernels; each kernel's functions are read once.
 
     Paired by place: functions that are equally long in all kernels come first in random layouts,
-    and padding behind those that differ keeps the fixed code at one address, too.
+    then those that are in all of them but differ, then those that only some have; padding behind
+    them keeps the fixed code at one address, too.
     """
 
     def __init__(self) -> None:
         self._symbols: dict[str, list[Symbol]] = {}
         self._functions: dict[str, Sequence[str]] = {}
-        self._first: frozenset[str] = frozenset()
+        self._ranks: Ranks = ()
         self._end = 0
 
     def pair_by_place(self, kernels: Sequence[Kernel]) -> None:
         symbols = [self._symbols_of(kernel) for kernel in kernels]
-        self._first = equally_long([function_lengths(each) for each in symbols])
+        lengths = [function_lengths(each) for each in symbols]
+        in_all = frozenset.intersection(*map(frozenset, lengths)) if lengths else frozenset()
+        self._ranks = (equally_long(lengths), in_all)
         # Rounded up, so that a kernel has the same padding beside most of its neighbours.
         self._end = -(-max(map(movable_end, symbols), default=0) // _PADDED_TO) * _PADDED_TO
 
@@ -272,13 +275,13 @@ class _Orders:
         if functions is None:
             symbols = self._symbols_of(kernel)
             functions = movable_functions(symbols)
-            if self._first:
+            if self._ranks:
                 # lld orders functions of one name among themselves as it likes: differently in
                 # two kernels. Without a place in the order they stay behind, in link order.
                 lengths = function_lengths(symbols)
                 functions = [name for name in functions if len(lengths.get(name, ())) == 1]
             self._functions[kernel.key] = functions
-        return make_order(layout, functions, self._first)
+        return make_order(layout, functions, self._ranks)
 
 
 def identity(variant: Variant) -> str:

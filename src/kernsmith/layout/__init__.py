@@ -3,13 +3,21 @@
 
 from kernsmith.layout.evaluate import ALGORITHMS, Costs, Evaluator
 from kernsmith.layout.linkmap import Text, read_link_map
-from kernsmith.layout.order import OrderFile, layout_name, make_order, random_order, read_order
+from kernsmith.layout.order import (
+    OrderFile,
+    Ranks,
+    layout_name,
+    make_order,
+    random_order,
+    read_order,
+)
 
 __all__ = [
     "ALGORITHMS",
     "Costs",
     "Evaluator",
     "OrderFile",
+    "Ranks",
     "Text",
     "layout_name",
     "make_order",

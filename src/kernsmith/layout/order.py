@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,39 +14,40 @@ from kernsmith.study.plan import Layout
 
 _SHOWN = 5
 
+Ranks = Sequence[Collection[str]]
+"""Functions that come first, those that come behind them, and so on."""
 
-def random_order(
-    functions: Iterable[str], seed: str, first: Collection[str] = frozenset()
-) -> list[str]:
+
+def random_order(functions: Iterable[str], seed: str, ranks: Ranks = ()) -> list[str]:
     """Functions in an order that only the seed decides.
 
     Each function is placed by a hash of the seed and its own name: two variants shuffle the
     functions that they have in common into the same relative order, so that their layouts of one
     seed are a pair.
 
-    first: functions that come before all others. Where these are equally long in two variants,
-        they lie at the same addresses in both: what is left of a difference is the change itself.
+    ranks: shuffled one after the other; functions that are in none of them come last. Where
+        those of the first rank are equally long in two variants, they lie at the same addresses
+        in both: what is left of a difference is the change itself.
     """
 
-    def place(name: str) -> tuple[bool, bytes]:
+    def place(name: str) -> tuple[int, bytes]:
         drawn = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
-        return name not in first, drawn
+        rank = next((i for i, names in enumerate(ranks) if name in names), len(ranks))
+        return rank, drawn
 
     return sorted(functions, key=place)
 
 
-def make_order(
-    layout: Layout, functions: Iterable[str], first: Collection[str] = frozenset()
-) -> list[str]:
+def make_order(layout: Layout, functions: Iterable[str], ranks: Ranks = ()) -> list[str]:
     """The order file's content for a layout that is not the default one.
 
-    first: functions that a random layout places before all others.
+    ranks: of a random layout (see `random_order`).
 
     Raises:
         UserError: an order file that cannot be read or names no function.
     """
     if layout.kind == "random":
-        return random_order(functions, layout.argument, first)
+        return random_order(functions, layout.argument, ranks)
     return list(read_order(Path(layout.argument), functions).symbols)
 
 
