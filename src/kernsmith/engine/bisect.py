@@ -181,7 +181,9 @@ class Bisect:
             ratios = log_ratios(result.prepared, result.measured, result.prepared.variants[1])
             if not ratios:
                 reason = result.failures[0] if result.failures else "nothing could be measured"
-                return Step(commit.id, commit.subject, SKIP, reason.splitlines()[0])
+                lines = [line.strip() for line in reason.splitlines()]
+                reason = " ".join(lines[:2] if lines[0].endswith(":") else lines[:1])
+                return Step(commit.id, commit.subject, SKIP, reason)
             look = look_at(ratios, alpha=study.design.alpha)
             layouts = study.design.layouts
             if decided := decide(look, layouts >= most):

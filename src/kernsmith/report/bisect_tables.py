@@ -63,7 +63,7 @@ def _steps_table(document: Mapping[str, Any]) -> Table:
     for name in ("commit", "subject"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")
     for name in ("change over layouts", "layouts", "one binary said", "instructions", "decision"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=name.startswith("change"))
     for step in (document["whole"], *document["steps"]):
         table.add_row(
             step["commit"][:_HASH_SHOWN],
