@@ -2,6 +2,7 @@
 #
 # make demo    set up, then the main job: forge a faster kernel and prove it
 # make test    set up, then all checks and tests
+# make test-all  the same, with the tests that need kernels of their own, built if need be
 # make bench   set up, then what kernsmith itself costs
 # make setup   only set up; says what it installs, silent when there is nothing to do
 # make lint    only the checks
@@ -10,7 +11,7 @@
 BIN := .venv/bin
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: setup setup-test demo test lint bench clean
+.PHONY: setup setup-test demo test test-all lint bench clean
 .NOTPARALLEL:
 
 setup:
@@ -39,6 +40,9 @@ test: setup-test lint
 	@cargo test --quiet --release --workspace
 	@echo '== pytest'
 	@$(BIN)/pytest
+
+test-all: export KERNSMITH_TEST_ALL = 1
+test-all: test
 
 bench: setup
 	@set -e; for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python "$$bench"; done

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from kernels import kept_kernel
 from kernsmith import paths
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel, make_recipe
@@ -52,4 +53,4 @@ def nat_kernel(source: Source) -> Kernel:
     study = Study(
         source=SOURCE, config="micro", options=NAT_OPTIONS, factors=(("profile", ("none",)),)
     )
-    return build_kernel(make_recipe(plan_variants(study, ())[0], source, None))
+    return kept_kernel(make_recipe(plan_variants(study, ())[0], source, None))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kernels import kept_kernel
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import build_kernel, make_recipe
+from kernsmith.kernel.build import make_recipe
 from kernsmith.kernel.link import relink
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.symbols import movable_functions, read_system_map
@@ -25,7 +26,7 @@ GCC = "gcc-12" if shutil.which("gcc-12") else "gcc"
 @pytest.fixture(scope="module")
 def kernel(source: Source) -> Kernel:
     variant = Variant(source="debian:7.3", config="micro", compiler=GCC)
-    return build_kernel(make_recipe(variant, source, None))
+    return kept_kernel(make_recipe(variant, source, None))
 
 
 @pytest.fixture(scope="module")

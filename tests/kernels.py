@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Kernels that only few tests need: an ordinary test run uses them when they are there."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.build import Recipe, build_kernel, find_kernel
+
+ALL = "KERNSMITH_TEST_ALL"
+
+
+def kept_kernel(recipe: Recipe) -> Kernel:
+    """The kernel, if it was built before or `make test-all` runs; else the test is skipped.
+
+    Each costs a whole build, some minutes: all of them together would make the first test run of
+    a machine take twice as long.
+    """
+    kernel = find_kernel(recipe)
+    if kernel is None and not os.environ.get(ALL):
+        pytest.skip(f"{recipe.variant.name} is not built yet: make test-all builds it")
+    return kernel or build_kernel(recipe)
