@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kernels import kept_kernel
 from kernsmith import paths, process
 from kernsmith.kernel.artifact import Kernel, load_kernel
-from kernsmith.kernel.build import build_kernel, make_recipe
+from kernsmith.kernel.build import make_recipe
 from kernsmith.kernel.config import render_config
 from kernsmith.kernel.cpu.catalogue import read_catalogue
 from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
@@ -104,7 +105,7 @@ def test_a_variant_for_another_processor_uses_them_nowhere_else(
     plain = Variant(source="debian:7.3", config=str(config))
     vectors = plain.with_flags("-march=x86-64-v4", "-O3")
     found = [
-        simd_functions(build_kernel(make_recipe(variant, source, None)).vmlinux, objdump)
+        simd_functions(kept_kernel(make_recipe(variant, source, None)).vmlinux, objdump)
         for variant in (plain, vectors)
     ]
     assert found[0].keys() == found[1].keys() != set()
