@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -142,27 +141,14 @@ static int connect_both(struct sockaddr_in *peer)
 	return kind == SOCK_STREAM ? accept_client(peer) : greet_server(peer);
 }
 
-/*
- * Who is woken up does not interrupt who runs: the client sends its packets, then the server reads
- * them. Otherwise a few nanoseconds would decide, and not the same way in every kernel.
- */
-static int take_turns(void)
-{
-	struct sched_param none = { 0 };
-
-	return sched_setscheduler(0, SCHED_BATCH, &none) ? failed("sched_setscheduler") : 0;
-}
-
 int nat_set_up(int type, size_t bytes)
 {
 	struct sockaddr_in peer = { 0 };
 
 	kind = type;
 	payload = bytes - IP_HEADER - (type == SOCK_STREAM ? TCP_HEADER : UDP_HEADER);
-	int error = take_turns();
+	int error = router_set_up();
 
-	if (!error)
-		error = router_set_up();
 	if (!error)
 		error = router_sockets(type, &client, &server);
 	if (!error)

@@ -8,6 +8,7 @@
 #include "workload.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -48,6 +49,17 @@ static struct times now(void)
 		.sys = of_timeval(self.ru_stime) + of_timeval(children.ru_stime) +
 		       seconds(partners_time()),
 	};
+}
+
+/*
+ * Who is woken up does not interrupt who runs, here and in every partner and child. Otherwise a few
+ * nanoseconds would decide, and not the same way in every kernel.
+ */
+static int take_turns(void)
+{
+	struct sched_param none = { 0 };
+
+	return sched_setscheduler(0, SCHED_BATCH, &none) ? failed("sched_setscheduler") : 0;
 }
 
 static int play(const struct workload *w, unsigned first, unsigned count)
@@ -96,7 +108,8 @@ int run_workload(const char *name, long rounds, long warmup)
 		printf("kernsmith: end %s status=%d unknown workload\n", name, error);
 		return error;
 	}
-	if (w->set_up)
+	error = take_turns();
+	if (!error && w->set_up)
 		error = w->set_up();
 	if (!error)
 		error = measure(w, rounds < 0 ? w->rounds : (unsigned)rounds,
