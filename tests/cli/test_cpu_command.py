@@ -51,7 +51,7 @@ def test_list_as_json() -> None:
 
 def test_list_of_a_compiler_has_only_what_it_takes() -> None:
     compiler = next(each for each in installed_compilers() if each.family == "gcc")
-    document = json.loads(_cpu("list", "--compiler", compiler.program, "--json").stdout)
+    document = json.loads(_cpu("list", "--compiler", compiler.name, "--json").stdout)
     assert {target["march"] for target in document["targets"]} <= compiler.words()
     assert "penryn" not in {target["march"] for target in document["targets"]}
 
@@ -59,7 +59,7 @@ def test_list_of_a_compiler_has_only_what_it_takes() -> None:
 def test_detect_tells_of_every_compiler() -> None:
     document = json.loads(_cpu("detect", "--json").stdout)
     assert 1 <= document["level"] <= 4
-    programs = [each.program for each in installed_compilers()]
+    programs = [each.name for each in installed_compilers()]
     assert [each["program"] for each in document["compilers"]] == programs
     told = _cpu("detect").stdout
     assert document["name"] in told

@@ -9,10 +9,10 @@ import pytest
 from kernels import kept_kernel
 from kernsmith import paths, process
 from kernsmith.kernel.artifact import Kernel, load_kernel
-from kernsmith.kernel.build import make_recipe
 from kernsmith.kernel.config import render_config
 from kernsmith.kernel.cpu.catalogue import read_catalogue
 from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.simd import beyond_places, kernel_places, simd_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import find_toolchain
@@ -38,13 +38,13 @@ unsigned add(const unsigned *from, int count)
 }
 """
 COMPILERS = installed_compilers()
-each_compiler = pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.program)
+each_compiler = pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
 
 
 @pytest.fixture(scope="module")
 def objdump() -> str:
     newest = max((c for c in COMPILERS if c.family == "clang"), key=lambda c: c.release)
-    return find_toolchain(newest.program).tool("llvm-objdump")
+    return find_toolchain(newest.name).tool("llvm-objdump")
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def detect(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     table = _table("compiler", "release", "best -march=", "-march=native is", "why not its own")
     for best in found:
         release = ".".join(map(str, best.compiler.release))
-        table.add_row(best.compiler.program, release, best.march, best.native, best.reason)
+        table.add_row(best.compiler.name, release, best.march, best.native, best.reason)
     console.print(table)
     if not found:
         console.print("no gcc or clang is installed here: make setup")
@@ -236,7 +236,7 @@ def _machine_document(machine: Machine, found: list[Best]) -> dict[str, Any]:
         "missing": list(machine.missing),
         "compilers": [
             {
-                "program": best.compiler.program,
+                "program": best.compiler.name,
                 "release": _written(best.compiler.release),
                 "march": best.march,
                 "native": best.native,

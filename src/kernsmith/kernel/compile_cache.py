@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from kernsmith import paths
@@ -12,11 +11,6 @@ from kernsmith import paths
 # Counters of ccache's statistics log, one a line for each call (src/ccache/core/Statistics.cpp).
 _COMPILED = re.compile(r"^cache_miss$", re.MULTILINE)
 _FOUND = re.compile(r"^(?:direct|preprocessed)_cache_hit$", re.MULTILINE)
-
-
-def compile_cache() -> str:
-    """What stands before the compiler's name; empty when ccache is not installed."""
-    return "ccache " if shutil.which("ccache") else ""
 
 
 def cache_environment() -> dict[str, str | None]:

@@ -3,25 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError
+from kernsmith.kernel.cpu.compiler import compiler_programs, examine
 from kernsmith.kernel.private_root import private_roots
-from kernsmith.kernel.toolchain import (
-    CLANG,
-    LLD,
-    Toolchain,
-    default_compiler,
-    find_toolchain,
-    path_folders,
-    programs,
-)
+from kernsmith.kernel.toolchain import CLANG, LLD, default_compiler, find_toolchain
 
-_COMPILERS = r"(clang|gcc)(-\d+)?"
 # What kbuild tells the compiler for each (Makefile, scripts/Makefile.autofdo, .propeller).
 _ABILITIES = {
     "lto_thin": ("-flto=thin", "-fsplit-lto-unit", "-fvisibility=hidden"),
@@ -65,29 +56,9 @@ class Compiler:
 
 
 def list_compilers(prefixes: Sequence[Path] = ()) -> list[Compiler]:
-    """Compilers on PATH, in private roots, and in these folders or their `bin`.
-
-    A program that is there under several names is listed under the one with its version.
-    """
-    # ccache may stand before a compiler under the compiler's own name.
-    on_path = [p for p in programs(_COMPILERS, path_folders()) if p.resolve().name != "ccache"]
-    names = {program.name: program for program in reversed(on_path)}
-    names |= {root.compiler: root.program for root in private_roots() if root.compiler not in names}
-    for prefix in prefixes:
-        folders = [prefix.absolute(), prefix.absolute() / "bin"]
-        names |= {str(program): program for program in programs(_COMPILERS, folders)}
-    by_program: dict[Path, str] = {}
-    for name, program in sorted(names.items(), key=lambda item: (len(item[0]), item[0])):
-        by_program[program.resolve()] = name
-    found = [_look_at(name, names[name]) for name in by_program.values()]
+    """Compilers on PATH, in private roots, and in these folders or their `bin`."""
+    found = [_look_at(name, program) for name, program in compiler_programs(prefixes).items()]
     return sorted(found, key=lambda each: (each.family, _numbers(each.version), each.name))
-
-
-def march_values(toolchain: Toolchain) -> tuple[str, ...]:
-    """What `-march=` takes for 64 bits, as the compiler lists it when it refuses another value."""
-    said = toolchain.says(("-march=not-a-cpu",))
-    listed = re.search(r"valid (?:target CPU values|arguments to .* switch) are: (.*)", said)
-    return tuple(re.split(r",? ", listed[1].partition(";")[0].strip())) if listed else ()
 
 
 def _look_at(name: str, program: Path) -> Compiler:
@@ -95,7 +66,7 @@ def _look_at(name: str, program: Path) -> Compiler:
     try:
         toolchain = find_toolchain(name)
         can = {ability for ability, flags in _ABILITIES.items() if not toolchain.refuses(flags)}
-        marches = march_values(toolchain)
+        asked = examine(program)
     except KernsmithError as error:
         reason = str(error).splitlines()[0]
         return Compiler(
@@ -110,7 +81,7 @@ def _look_at(name: str, program: Path) -> Compiler:
         version=".".join(map(str, toolchain.release)),
         banner=dict(toolchain.banners)["compiler"],
         linker=toolchain.linker,
-        march=marches,
+        march=tuple(sorted(asked.words())) if asked else (),
         lto=tuple(
             mode
             for mode in ("thin", "full")

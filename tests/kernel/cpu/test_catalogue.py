@@ -20,10 +20,10 @@ from seed_data import seed
 CATALOGUE = read_catalogue()
 COMPILERS = installed_compilers()
 NEWEST = [max((c for c in COMPILERS if c.family == f), key=lambda c: c.release) for f in FAMILIES]
-each_compiler = pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.program)
+each_compiler = pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
 
 
-newest_compilers = pytest.mark.parametrize("compiler", NEWEST, ids=lambda each: each.program)
+newest_compilers = pytest.mark.parametrize("compiler", NEWEST, ids=lambda each: each.name)
 
 
 def _skip_older(compiler: Compiler) -> None:

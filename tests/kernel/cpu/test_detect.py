@@ -41,7 +41,7 @@ def test_the_identity_is_that_of_cpuinfo() -> None:
     assert [machine.family, machine.model, machine.stepping] == numbers
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.program)
+@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
 def test_the_best_word_can_run_here_and_is_what_native_stands_for(compiler: Compiler) -> None:
     best = best_march(detect_machine(), compiler)
     assert best.march in compiler.words()
@@ -118,7 +118,7 @@ def test_another_architecture_is_one_sentence() -> None:
         detect_machine(lambda leaf, subleaf: (0, 0, 0, 0))
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.program)
+@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
 def test_an_unknown_processor_gets_its_level(compiler: Compiler) -> None:
     unknown = detect_machine(_machine(0xFFFFFF, LEVELS[0]), EVERYTHING_SAVED)
     assert best_march(unknown, compiler).march == "x86-64-v2"

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,8 +12,10 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed
 from kernsmith.kernel.cpu.catalogue import Release, parse_release
+from kernsmith.kernel.private_root import private_roots
+from kernsmith.kernel.toolchain import path_folders, programs
 
-_PROGRAM = re.compile(r"(gcc|clang)(-\d+)?")
+_NAMES = r"(clang|gcc)(-\d+)?"
 _NOWHERE = ("-x", "c", "-fsyntax-only", "/dev/null")
 _SECONDS = 30.0
 # Features are macros such as __AVX2__; names of processors (__znver3) have small letters.
@@ -23,9 +24,13 @@ _FEATURE = re.compile(r"^#define __([A-Z0-9_]+)__ 1$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Compiler:
-    """An installed compiler for x86-64. family: `gcc` or `clang`; banner: its own words."""
+    """An installed compiler for x86-64.
 
-    program: str
+    name: what a study writes. family: `gcc` or `clang`. banner: its own words.
+    """
+
+    name: str
+    program: Path
     family: str
     release: Release
     banner: str
@@ -59,33 +64,45 @@ class Compiler:
             said = self._run("-march=native", "-###", *_NOWHERE).output
             found = re.search(r'"-target-cpu" "([^"]+)"', said)
         if found is None:
-            raise KernsmithError(f"{self.program} does not say what -march=native stands for")
+            raise KernsmithError(f"{self.name} does not say what -march=native stands for")
         return found[1]
 
     def _run(self, *options: str, check: bool = True) -> process.Completed:
-        return process.run([self.program, *options], timeout=_SECONDS, check=check)
+        return process.run([str(self.program), *options], timeout=_SECONDS, check=check)
 
 
 @cache
-def _features(program: str, march: str) -> frozenset[str]:
-    command = [program, f"-march={march}", "-dM", "-E", "-x", "c", "/dev/null"]
+def _features(program: Path, march: str) -> frozenset[str]:
+    command = [str(program), f"-march={march}", "-dM", "-E", "-x", "c", "/dev/null"]
     return frozenset(_FEATURE.findall(process.run(command, timeout=_SECONDS).output))
 
 
-def installed_compilers() -> tuple[Compiler, ...]:
-    """Every gcc and clang on PATH that compiles for x86-64, one name each, sorted by release.
+def compiler_programs(prefixes: Sequence[Path] = ()) -> dict[str, Path]:
+    """Compilers on PATH, in private roots, and in these folders or their `bin`, by name.
 
-    A compiler that has several names (`gcc`, `gcc-12`) is there with the one that has its version.
+    A program that is there under several names is told under the one with its version.
     """
-    found: dict[Path, Compiler] = {}
-    for program in sorted(_on_path(), key=lambda path: -len(path.name)):
-        real = program.resolve()
-        if real not in found and (compiler := examine(program)):
-            found[real] = compiler
-    return tuple(sorted(found.values(), key=lambda compiler: (compiler.family, compiler.release)))
+    # ccache may stand before a compiler under the compiler's own name.
+    on_path = [p for p in programs(_NAMES, path_folders()) if p.resolve().name != "ccache"]
+    names = {program.name: program for program in reversed(on_path)}
+    names |= {root.compiler: root.program for root in private_roots() if root.compiler not in names}
+    for prefix in prefixes:
+        folders = [prefix.absolute(), prefix.absolute() / "bin"]
+        names |= {str(program): program for program in programs(_NAMES, folders)}
+    by_program: dict[Path, str] = {}
+    for name, program in sorted(names.items(), key=lambda item: (len(item[0]), item[0])):
+        by_program[program.resolve()] = name
+    return {name: names[name] for name in by_program.values()}
 
 
-def examine(program: Path) -> Compiler | None:
+def installed_compilers() -> tuple[Compiler, ...]:
+    """Every gcc and clang here that compiles for x86-64, sorted by release."""
+    found = (examine(program, name) for name, program in compiler_programs().items())
+    compilers = [compiler for compiler in found if compiler is not None]
+    return tuple(sorted(compilers, key=lambda compiler: (compiler.family, compiler.release)))
+
+
+def examine(program: Path, name: str = "") -> Compiler | None:
     """The compiler behind a program; None if it is none, or for another architecture."""
     try:
         banner = process.run([program, "--version"], timeout=_SECONDS).output.splitlines()[0]
@@ -96,12 +113,6 @@ def examine(program: Path) -> Compiler | None:
     version = re.search(r"(?:version |\) )(\d+\.\d+)", banner)
     if version is None or not machine.startswith("x86_64"):
         return None
-    return Compiler(program.name, family, parse_release(version[1]), banner.strip())
-
-
-def _on_path() -> Iterator[Path]:
-    for folder in map(Path, os.get_exec_path()):
-        if folder.is_dir():
-            for entry in folder.iterdir():
-                if _PROGRAM.fullmatch(entry.name) and os.access(entry, os.X_OK):
-                    yield entry
+    return Compiler(
+        name or program.name, program, family, parse_release(version[1]), banner.strip()
+    )

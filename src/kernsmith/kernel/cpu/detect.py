@@ -160,13 +160,13 @@ def best_march(machine: Machine, compiler: Compiler) -> Best:
     reasons = []
     for march in _candidates(machine, read_catalogue()):
         if march not in compiler.words():
-            reasons.append(f"{compiler.program} does not know {march}")
+            reasons.append(f"{compiler.name} does not know {march}")
             continue
         lacking = sorted(compiler.features(march) - usable - ONLY_BY_NAME)
         if not lacking:
             return Best(compiler, march, native, reasons[0] if reasons else "")
         reasons.append(f"{march} needs {', '.join(lacking)}, not usable here")
-    raise KernsmithError(f"{compiler.program} knows no -march= that this machine can run")
+    raise KernsmithError(f"{compiler.name} knows no -march= that this machine can run")
 
 
 def _candidates(machine: Machine, catalogue: Catalogue) -> Iterator[str]:
