@@ -26,7 +26,8 @@ from kernsmith.engine.events import Silent
 from kernsmith.engine.lab import Lab, open_lab
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, named_kernel
-from kernsmith.kernel.build import build_kernel, make_recipe
+from kernsmith.kernel.build import build_kernel
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import resolve_source
 from kernsmith.layout import Costs, random_order
 from kernsmith.machine.tcg import open_machine

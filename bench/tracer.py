@@ -15,7 +15,8 @@ from pathlib import Path
 from kernsmith import paths, process
 from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program, load_catalogue
-from kernsmith.kernel.build import build_kernel, make_recipe
+from kernsmith.kernel.build import build_kernel
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import resolve_source
 from kernsmith.machine import Boot
 from kernsmith.machine.tcg import Tcg, open_machine

@@ -8,7 +8,8 @@ import pytest
 from kernels import kept_kernel
 from kernsmith import paths
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import build_kernel, make_recipe
+from kernsmith.kernel.build import build_kernel
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.study import Study, Variant, plan_variants
 

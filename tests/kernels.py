@@ -8,7 +8,8 @@ import os
 import pytest
 
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import Recipe, build_kernel, find_kernel
+from kernsmith.kernel.build import build_kernel, find_kernel
+from kernsmith.kernel.recipe import Recipe
 
 ALL = "KERNSMITH_TEST_ALL"
 

@@ -54,7 +54,7 @@ _SLOW = """\
 		asm volatile("" : "+r" (count));
 	}}
 """
-STEPS = 5
+STEPS = 7
 
 
 def _unused(number: int) -> str:

@@ -10,8 +10,9 @@ from kernsmith import paths
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.kernel import build as build_module
 from kernsmith.kernel.artifact import Kernel, file_digest
-from kernsmith.kernel.build import BuildFailed, build_kernel, make_recipe
+from kernsmith.kernel.build import BuildFailed, build_kernel
 from kernsmith.kernel.config import parse_config, read_fragment, render_config
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.study import ProfileRequest, Variant
 

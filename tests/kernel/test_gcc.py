@@ -9,8 +9,8 @@ import pytest
 from kernels import kept_kernel
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import make_recipe
 from kernsmith.kernel.link import relink
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import layout_name, random_order

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.kernel.build import Recipe, make_command
+from kernsmith.kernel.build import make_command
+from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain

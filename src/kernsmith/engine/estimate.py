@@ -15,7 +15,7 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge, identity
 from kernsmith.engine.prepare import Prepared, prepare
 from kernsmith.engine.trials import finished_trials
-from kernsmith.kernel.build import make_recipe
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
 from kernsmith.study import Study, Trial, Variant
 

@@ -23,10 +23,11 @@ from kernsmith.engine.training import (
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BuildFailed, Recipe, build_kernel, find_kernel, make_recipe
+from kernsmith.kernel.build import BuildFailed, build_kernel, find_kernel
 from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
 from kernsmith.kernel.lock import locked
+from kernsmith.kernel.recipe import Recipe, make_recipe
 from kernsmith.kernel.symbols import (
     Symbol,
     equally_long,

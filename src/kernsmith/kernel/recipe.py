@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All inputs of a build, resolved, and the address of the kernel that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from kernsmith import paths
+from kernsmith.kernel.artifact import file_digest
+from kernsmith.kernel.config import LTO_SYMBOLS, read_fragment
+from kernsmith.kernel.sections import gathers_functions
+from kernsmith.kernel.source import Source
+from kernsmith.kernel.toolchain import Toolchain, find_toolchain
+from kernsmith.study.profiles import ProfileKind, find_profile_kind
+from kernsmith.study.variant import Variant, digest_of
+
+# Changes whenever the way of building changes in a manner that the other inputs do not show.
+RECIPE = 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All inputs of one build, resolved.
+
+    profile: what the compiler reads, of the kind that the variant asks for, or None.
+    exact: the profile was made from exact counts, not from samples.
+    """
+
+    variant: Variant
+    source: Source
+    toolchain: Toolchain
+    requested: Mapping[str, str]
+    complete: bool
+    objects: int
+    profile: Path | None
+    exact: bool = False
+
+    @property
+    def function_sections(self) -> bool:
+        """Whether every function gets a section of its own: what layouts need."""
+        return gathers_functions(self.source.path, self.requested)
+
+    @property
+    def code_flags(self) -> tuple[str, ...]:
+        """What the compiler is told about code, beside the kernel's own flags."""
+        sections = ("-ffunction-sections",) if self.function_sections else ()
+        return (*sections, *self.variant.flags, *self.profile_flags)
+
+    @property
+    def link_flags(self) -> tuple[str, ...]:
+        """What the linker of an LTO kernel is told: most code is generated there.
+
+        clang's flags for its back end do not travel in bitcode, and lld optimises by -O2 if it is
+        not told otherwise. (Attributes of functions travel: -march, -falign-functions.)
+        """
+        if not any(self.requested.get(symbol) == "y" for symbol in LTO_SYMBOLS):
+            return ()
+        words = self.code_flags
+        back_end = [
+            word
+            for first, second in pairwise(words)
+            if first == "-mllvm"
+            for word in (first, second)
+        ]
+        return (*(("--lto-O3",) if "-O3" in words else ()), *back_end)
+
+    @property
+    def kind(self) -> ProfileKind | None:
+        """The kind of the profile, if there is one."""
+        asked = self.variant.profile
+        return find_profile_kind(asked.kind) if asked and self.profile else None
+
+    @property
+    def profile_flags(self) -> tuple[str, ...]:
+        """What the compiler is told beside the profile."""
+        return self.kind.flags(self.exact) if self.kind else ()
+
+    @property
+    def key(self) -> str:
+        """Content address of the kernel: equal inputs, equal key."""
+        toolchain = self.toolchain
+        told: dict[str, Any] = {"compiler": toolchain.name, "flags": self.variant.flags}
+        # What is as it always was adds nothing: the kernels that were built before stay valid.
+        if not toolchain.own_linker:
+            told["linker"] = toolchain.linker
+        if not self.function_sections:
+            told["function_sections"] = False
+        return digest_of(
+            {
+                "recipe": RECIPE,
+                "source": f"{self.source.digest}{self._own_folder}",
+                "variant": told,
+                "config": [self.complete, sorted(self.requested.items())],
+                "toolchain": self.toolchain.banners,
+                "profile": [file_digest(self.profile), *self.profile_flags]
+                if self.profile
+                else None,
+            }
+        )
+
+    @property
+    def _own_folder(self) -> str:
+        """A folder of the user's: it may change or go, and relinks and packages need it."""
+        path = self.source.path
+        return "" if path.is_relative_to(paths.sources()) else str(path)
+
+
+def make_recipe(
+    variant: Variant, source: Source, profile: Path | None, *, exact: bool = True
+) -> Recipe:
+    """Resolve a variant's words: config, compiler, linker.
+
+    profile, exact: a profile of the variant's kind, and whether it was made from exact counts.
+
+    Raises:
+        UserError: unknown config, compiler or linker.
+    """
+    fragment = read_fragment(variant.config)
+    return Recipe(
+        variant=variant,
+        source=source,
+        toolchain=find_toolchain(variant.compiler, variant.linker),
+        requested=dict(fragment.symbols) | dict(variant.options),
+        complete=fragment.complete,
+        objects=fragment.objects,
+        profile=profile,
+        exact=profile is not None and exact,
+    )
