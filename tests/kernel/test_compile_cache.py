@@ -12,16 +12,23 @@ from kernsmith.kernel.compile_cache import cache_environment, compiled_and_found
 
 
 @pytest.mark.skipif(not shutil.which("ccache"), reason="ccache is not installed")
-def test_the_second_compilation_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("alone", "compiled_in_all"), [(False, 2), (True, 3)])
+def test_an_object_is_compiled_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: bool, compiled_in_all: int
+) -> None:
+    """Alone, a header that says something else is enough, even if nothing comes of it."""
     monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
-    source, log = tmp_path / "a.c", tmp_path / "log"
-    source.write_text("int a(void) { return 1; }\n")
-    settings = {name: value for name, value in cache_environment().items() if value}
+    log = tmp_path / "log"
+    (tmp_path / "a.c").write_text('#include "symbols.h"\nint a(void) { return USED; }\n')
+    settings = {name: value for name, value in cache_environment(alone=alone).items() if value}
     environment = os.environ | settings | {"CCACHE_STATSLOG": str(log)}
-    command = ["ccache", "gcc", "-c", "a.c", "-o", "a.o"]
-    for expected in ((1, 0), (1, 1), (1, 2)):
+    command = ["ccache", "gcc", "-Wp,-MMD,a.d", "-c", "a.c", "-o", "a.o"]
+    used = "#define USED 1\n"
+    for symbols in (used, used, used.replace("1", "2"), used + "#define NEVER_USED 1\n", used):
+        (tmp_path / "symbols.h").write_text(symbols)
+        os.utime(tmp_path / "symbols.h", (0, 0))
         subprocess.run(command, cwd=tmp_path, env=environment, check=True)
-        assert compiled_and_found(log) == expected
+    assert compiled_and_found(log) == (compiled_in_all, 5 - compiled_in_all)
 
 
 def test_without_a_log_nothing_is_known(tmp_path: Path) -> None:

@@ -155,7 +155,15 @@ class Forge:
             recipe,
             on_progress=lambda done, of: self.events.progress("objects", done, of),
             check=partial(self._check_needs, variant.config),
+            alone=self._is_alone(variant),
         )
+
+    def _is_alone(self, variant: Variant) -> bool:
+        """Whether no other kernel of the study is compiled with the same flags."""
+        variants = self.prepared.variants
+        made = {identity(v): v for v in (*variants, *(v.trainer for v in variants if v.profile))}
+        told = [(v.compiler, v.flags, v.profile) for v in made.values()]
+        return told.count((variant.compiler, variant.flags, variant.profile)) == 1
 
     def _profile(self, variant: Variant, seen: Seen) -> Path:
         assert variant.profile is not None

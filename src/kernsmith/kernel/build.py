@@ -60,6 +60,7 @@ def build_kernel(
     store: Path | None = None,
     on_progress: Progress = lambda done, of: None,
     check: Callable[[Mapping[str, str]], None] = lambda symbols: None,
+    alone: bool = False,
 ) -> Kernel:
     """Build a kernel, or return the one that was built before.
 
@@ -70,6 +71,8 @@ def build_kernel(
     on_progress: called with (objects compiled so far, objects expected or 0).
     check: called with all symbols of the effective `.config` before anything is compiled; may
         raise.
+    alone: whether no other kernel with the same flags is to be compiled (see
+        `cache_environment`).
 
     Raises:
         UserError: config symbols that do not exist or were dropped.
@@ -86,7 +89,7 @@ def build_kernel(
         resumed = _keep_log(folder)
         _configure(recipe, folder)
         check(parse_config((folder / "out/.config").read_text(encoding="utf-8")))
-        _compile(recipe, folder, on_progress, resumed)
+        _compile(recipe, folder, on_progress, resumed, alone)
         _check_unchanged(recipe.source)
         return _finish(recipe, folder, time.monotonic() - started)
 
@@ -166,7 +169,9 @@ def _check_unchanged(source: Source) -> None:
         raise UserError(f"{source.path} was changed while it was being built: run the same again")
 
 
-def _compile(recipe: Recipe, folder: Path, on_progress: Progress, resumed: int) -> None:
+def _compile(
+    recipe: Recipe, folder: Path, on_progress: Progress, resumed: int, alone: bool
+) -> None:
     compiled = resumed
 
     def count(line: str) -> None:
@@ -187,6 +192,7 @@ def _compile(recipe: Recipe, folder: Path, on_progress: Progress, resumed: int) 
         "vmlinux",
         "bzImage",
         on_line=count,
+        alone=alone,
     )
 
 
@@ -196,11 +202,13 @@ def _make(
     log: str,
     *arguments: str,
     on_line: Callable[[str], None] | None = None,
+    alone: bool = False,
 ) -> None:
     command = make_command(recipe, folder / "out", *arguments)
     environment = build_environment() | {
         "KERNSMITH_LINK": str(folder / "link.env"),
         "CCACHE_STATSLOG": str(folder / _CACHE_LOG),
+        **cache_environment(alone=alone),
     }
     mistakes: list[str] = []
 
