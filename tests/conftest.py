@@ -11,22 +11,11 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source, resolve_source
+from kernsmith.paths import shipped
 from kernsmith.study import Study, Variant, plan_variants
+from kernsmith.study.file import read_study
 
 SOURCE = "debian:7.3"
-NAT_OPTIONS = tuple(
-    (symbol, "y")
-    for symbol in (
-        "NETDEVICES",
-        "NETFILTER",
-        "NFT_MASQ",
-        "NFT_NAT",
-        "NF_CONNTRACK",
-        "NF_TABLES",
-        "NF_TABLES_IPV4",
-        "VETH",
-    )
-)
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +39,6 @@ def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
 
 @pytest.fixture(scope="session")
 def nat_kernel(source: Source) -> Kernel:
-    """The micro config and the least that the workloads of the set `nat` need besides."""
-    study = Study(
-        source=SOURCE, config="micro", options=NAT_OPTIONS, factors=(("profile", ("none",)),)
-    )
+    """The kernel of studies/router-layouts.toml."""
+    study = read_study(shipped("studies", "router-layouts.toml"))
     return kept_kernel(make_recipe(plan_variants(study, ())[0], source, None))
