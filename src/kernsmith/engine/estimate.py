@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from os import cpu_count
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 from kernsmith import paths
@@ -19,8 +19,9 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
 from kernsmith.study import Study, Trial, Variant
 
-# Used until there is history; measured on 2 cores with a kernel of 1,000 objects.
-_SECONDS_AN_OBJECT = 0.25
+# Used until there is history; measured on 2 cores.
+_SECONDS_AN_OBJECT = 0.5
+_SECONDS_A_KNOWN_OBJECT = 0.1  # most of which ccache has
 _SECONDS_A_TRIAL = 6.0
 _SECONDS_A_LINK = 6.0
 _DEFAULT_OBJECTS = 1800
@@ -87,22 +88,30 @@ def _trial(trial: Trial) -> dict[str, Any]:
 
 def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
     """Kernels in the order in which they are built; seconds is 0 for those in the cache."""
-    history = _build_history()
+    whole, known = _build_history()
     needed: dict[str, Variant] = {}
     for variant in prepared.variants:
         needed.setdefault(identity(variant), variant)
     for variant in prepared.variants:
         if variant.profile:
             needed.setdefault(identity(variant.trainer), variant.trainer)
+    # Kernels that are compiled with the same flags have most objects in common.
+    compiled = {_code(variant) for variant in needed.values() if forge.kernel(variant)}
     builds = []
     for variant in sorted(needed.values(), key=lambda variant: variant.profile is not None):
         objects = make_recipe(variant, prepared.source_of(variant), None).objects
         cached = forge.kernel(variant) is not None
-        cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * history
+        each = known if _code(variant) in compiled else whole
+        compiled.add(_code(variant))
+        cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * each
         builds.append(
             {"variant": variant.name, "objects": objects, "cached": cached, "seconds": cost}
         )
     return builds
+
+
+def _code(variant: Variant) -> tuple[object, ...]:
+    return variant.compiler, variant.flags, variant.profile
 
 
 def _training(prepared: Prepared, forge: Forge) -> list[str]:
@@ -129,20 +138,27 @@ def _links(prepared: Prepared, forge: Forge) -> int:
     return len(images)
 
 
-def _build_history() -> float:
-    """Mean seconds an object of the builds in the cache."""
-    figures = []
+def _build_history() -> tuple[float, float]:
+    """Median seconds an object of the builds in the cache: compiled, and mostly known to ccache."""
+    compiled: list[float] = []
+    known: list[float] = []
     for path in paths.kernels().glob("*/provenance.json"):
-        seconds, objects = _read_history(path)
+        seconds, objects, share = _read_history(path)
         if objects:
-            figures.append(seconds / objects)
-    return mean(figures) if figures else _SECONDS_AN_OBJECT
+            (compiled if share > 0.5 else known).append(seconds / objects)
+    return (
+        median(compiled) if compiled else _SECONDS_AN_OBJECT,
+        median(known) if known else _SECONDS_A_KNOWN_OBJECT,
+    )
 
 
-def _read_history(path: Path) -> tuple[float, int]:
+def _read_history(path: Path) -> tuple[float, int, float]:
+    """Seconds and objects of a build, and the share of them that was compiled; 0 if unknown."""
     try:
         provenance = json.loads(path.read_text(encoding="utf-8"))
-        whole = not provenance.get("resumed")
-        return float(provenance["seconds"]), int(provenance["objects"]) if whole else 0
-    except (OSError, ValueError, KeyError):
-        return 0.0, 0
+        objects = 0 if provenance.get("resumed") else int(provenance["objects"])
+        compiled = provenance.get("compiled")
+        share = 1.0 if compiled is None or not objects else compiled / objects
+        return float(provenance["seconds"]), objects, share
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0, 0, 0.0
