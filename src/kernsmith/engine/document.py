@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import asdict
 from math import exp, isfinite
 from typing import Any
 
 from kernsmith import __version__
+from kernsmith.engine.factors import FactorAnalysis, analyse_factors
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, Verdict, primary_metric
 from kernsmith.kernel.artifact import Kernel
@@ -61,6 +63,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
         ],
         "variants": [_variant(result, variant) for variant in prepared.variants],
         "verdicts": [_verdict(verdict) for verdict in result.verdicts],
+        "factors": [_factors(each) for each in analyse_factors(prepared, result.measured)],
         "runs": [_run(item) for item in result.measured],
         "sequential": [
             {
@@ -135,6 +138,31 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "default_treated": verdict.default_treated,
         "trained": verdict.trained,
         "sentence": sentence(effect, verdict.metric),
+    }
+
+
+def _factors(analysis: FactorAnalysis) -> dict[str, Any]:
+    return {
+        "metric": analysis.metric,
+        "factors": list(analysis.factors),
+        "layouts": analysis.layouts,
+        "terms": [
+            {key: None if figure != figure else figure for key, figure in asdict(row).items()}
+            for row in analysis.table
+        ],
+        "levels": [
+            {
+                "factor": each.factor,
+                "level": each.level,
+                "baseline": each.baseline,
+                "ratio": each.effect.ratio,
+                "ci": list(each.effect.ci) if each.effect.ci else None,
+                "p": each.effect.p,
+                "n": each.effect.n,
+                "significant": each.effect.significant,
+            }
+            for each in analysis.levels
+        ],
     }
 
 

@@ -88,7 +88,7 @@ def judge(
 ) -> StudyResult:
     """Compare every variant with the first one."""
     baseline, *others = prepared.variants
-    tables = {variant: _values(measured, variant) for variant in prepared.variants}
+    tables = {variant: layout_values(measured, variant) for variant in prepared.variants}
     verdicts: list[Verdict] = []
     for variant in others:
         verdicts += _compare(prepared, tables[baseline], tables[variant], baseline, variant)
@@ -141,7 +141,7 @@ def log_ratios(prepared: Prepared, measured: Sequence[Measured], variant: Varian
 
     In the order of the layouts; empty when there is no layout in which all workloads ended well.
     """
-    old, new = (_values(measured, each) for each in (prepared.variants[0], variant))
+    old, new = (layout_values(measured, each) for each in (prepared.variants[0], variant))
     both = {name for _, name in old} & {name for _, name in new}
     metric = primary_metric(prepared.study.design, both)
     sides = {
@@ -178,7 +178,8 @@ def _log_ratios(sides: Mapping[str, Pairs]) -> list[float]:
     return [sum(row) / len(row) for row in zip(*columns, strict=True)]
 
 
-def _values(measured: Sequence[Measured], variant: Variant) -> Values:
+def layout_values(measured: Sequence[Measured], variant: Variant) -> Values:
+    """What a variant's runs measured; the default layout has the empty index."""
     values: Values = {}
     for item in measured:
         if item.trial.variant != variant or item.run is None or not item.run.ok:

@@ -21,6 +21,7 @@ from kernsmith.report.page import (
     Section,
     Table,
     Text,
+    Value,
     Verdict,
     render_page,
 )
@@ -29,6 +30,7 @@ from kernsmith.report.study_tables import (
     Document,
     baseline,
     confidence,
+    design_lines,
     headline,
     judgement,
     others,
@@ -56,6 +58,7 @@ def study_page(document: Document) -> str:
         sections += _verdict_sections(document, variant)
     if not others(document):
         sections.append(Text("This study has one variant: there is nothing to compare it with."))
+    sections += _factor_sections(document)
     sections += _layout_sections(document)
     if document["failures"]:
         sections += [Heading("What failed"), Bullets(list(document["failures"]))]
@@ -155,6 +158,72 @@ def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
         ],
         caption=f"Ratios to the baseline, geometric means over random layouts, {sure} intervals",
     )
+
+
+def _factor_sections(document: Document) -> list[Section]:
+    """The whole design: each factor by itself, and how they work together."""
+    analyses = document["factors"]
+    if not analyses:
+        return []
+    levels: list[list[Value]] = [
+        [
+            analysis["metric"],
+            each["factor"],
+            each["level"],
+            each["baseline"],
+            each["ratio"],
+            each["ci"][0] if each["ci"] else None,
+            each["ci"][1] if each["ci"] else None,
+            each["p"],
+            judgement(each),
+        ]
+        for analysis in analyses
+        for each in analysis["levels"]
+    ]
+    terms: list[list[Value]] = [
+        [
+            analysis["metric"],
+            term["term"],
+            term["df"],
+            term["sum_of_squares"],
+            term["f"],
+            term["p"],
+            term["omega_squared"],
+        ]
+        for analysis in analyses
+        for term in analysis["terms"]
+    ]
+    return [
+        Heading("The whole design"),
+        Bullets(design_lines(document)),
+        Table(
+            [
+                *(Column(title) for title in ("metric", "factor", "level", "against")),
+                Column("ratio", number=".4f"),
+                Column("from", number=".4f"),
+                Column("to", number=".4f"),
+                Column("p", number=".2g"),
+                Column("verdict"),
+            ],
+            levels,
+            caption="Each factor by itself: geometric means over the levels of all others, "
+            f"{confidence(document)} intervals",
+        ),
+        Table(
+            [
+                Column("metric"),
+                Column("term"),
+                Column("df", number="d"),
+                Column("sum of squares", number=".4g"),
+                Column("F", number=".4g"),
+                Column("p", number=".2g"),
+                Column("partial ω²", number=".3f"),
+            ],
+            terms,
+            caption="All factors and their interactions: analysis of variance of the logarithms, "
+            "type II sums of squares, layouts of one seed are a block",
+        ),
+    ]
 
 
 def _layout_sections(document: Document) -> list[Section]:
