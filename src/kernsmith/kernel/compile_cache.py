@@ -23,7 +23,8 @@ def cache_environment(*, alone: bool = False) -> dict[str, str | None]:
         every symbol.
     """
     return {
-        "CCACHE_DEPEND" if alone else "CCACHE_NODEPEND": "1",
+        "CCACHE_DEPEND": "1" if alone else None,
+        "CCACHE_NODEPEND": None if alone else "1",
         "CCACHE_DIR": str(paths.ccache()),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_COMPILERCHECK": "content",
