@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The whole of a factorial design, on made-up figures whose answer is known."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from math import log
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import stats
 from test_verdicts import hash_of, judged, layout_noise
 
+from kernsmith.engine.document import study_document
 from kernsmith.engine.factors import FactorAnalysis, analyse_factors
+from kernsmith.machine.tcg import open_machine
+from kernsmith.report.luck import add_luck
+from kernsmith.report.study_markdown import study_markdown
+from kernsmith.report.study_page import design_sections, study_page
+from kernsmith.report.study_tables import print_study
 from kernsmith.study import Study, Trial
 
 STUDY = Study(
@@ -115,6 +124,22 @@ def test_labels_have_layouts_of_their_own() -> None:
     found = analysed(study, lambda t: 1e6 * factor(t) * layout_noise(t) * noise(t))
     assert {each.effect.paired for each in found.levels} == {False}
     assert found.table[-1].df == 4 * 7
+
+
+def test_every_form_of_the_result_ends_with_the_design() -> None:
+    result = judged(STUDY, lambda t: 1e6 * factor(t) * layout_noise(t) * noise(t))
+    result = replace(result, prepared=replace(result.prepared, machine=open_machine("skylake")))
+    document = add_luck(study_document(result)) | {"report": "report.html"}
+    text = StringIO()
+    print_study(document, Console(file=text, width=200))
+    page, markdown = study_page(document), study_markdown(document, design_sections(document))
+    for form in (text.getvalue(), page, markdown):
+        assert "optimisation × march" in form
+        assert "march: matters, p = " in form
+        assert "residual" in form
+    assert "| march | x86-64-v3 | default | 0.95" in markdown
+    assert document["factors"][0]["terms"][-1]["p"] is None
+    json.dumps(document, allow_nan=False)
 
 
 @pytest.mark.parametrize("factors", [(), STUDY.factors[:1]])

@@ -96,7 +96,7 @@ def compare(
     compiler
         The compiler's program.
     output
-        Folder for report.html, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

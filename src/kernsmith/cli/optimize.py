@@ -68,7 +68,7 @@ def optimize(
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.
     output
-        Folder for report.html, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

@@ -16,7 +16,8 @@ from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.ledger import Ledger
 from kernsmith.report.luck import add_luck
-from kernsmith.report.study_page import study_page
+from kernsmith.report.study_markdown import study_markdown
+from kernsmith.report.study_page import design_sections, study_page
 from kernsmith.report.study_tables import print_study
 from kernsmith.study import Study
 
@@ -46,13 +47,14 @@ def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> d
 
 
 def write_report(result: StudyResult, folder: Path) -> dict[str, Any]:
-    """Write a result's report.html, study.json and study.toml; returns its document."""
+    """Write a result's report (HTML, Markdown), study.json and study.toml; returns its document."""
     document = add_luck(study_document(result))
     document["report"] = str((folder / "report.html").absolute())
     files = {
         "study.json": _text(document),
         "study.toml": document["study"]["text"],
         "report.html": study_page(document),
+        "report.md": study_markdown(document, design_sections(document)),
     }
     for name, content in files.items():
         part = folder / f"{name}.part"

@@ -33,7 +33,7 @@ def run(
     study
         The study's TOML file.
     output
-        Folder for report.html, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

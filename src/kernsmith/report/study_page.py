@@ -58,7 +58,7 @@ def study_page(document: Document) -> str:
         sections += _verdict_sections(document, variant)
     if not others(document):
         sections.append(Text("This study has one variant: there is nothing to compare it with."))
-    sections += _factor_sections(document)
+    sections += design_sections(document)
     sections += _layout_sections(document)
     if document["failures"]:
         sections += [Heading("What failed"), Bullets(list(document["failures"]))]
@@ -160,7 +160,7 @@ def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
     )
 
 
-def _factor_sections(document: Document) -> list[Section]:
+def design_sections(document: Document) -> list[Section]:
     """The whole design: each factor by itself, and how they work together."""
     analyses = document["factors"]
     if not analyses:
