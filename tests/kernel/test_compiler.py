@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One cache for all revisions: the same file in two trees is compiled once."""
 
+import os
 import re
 import shlex
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.kernel.compile_cache import cache_environment
 from kernsmith.kernel.compiler import through_cache, without_cache, write_compiler
 
 pytestmark = pytest.mark.skipif(not shutil.which("ccache"), reason="there is no ccache")
@@ -46,6 +48,33 @@ def test_an_object_of_another_tree_comes_from_the_cache(tmp_path: Path) -> None:
         check=True,
     ).stdout  # fmt: skip
     assert re.search(r"^direct_cache_hit\t1$", told, re.MULTILINE), told
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("blob.S", '.incbin "blob"\n'),
+        ("blob.c", 'asm(".incbin \\"blob\\"");\n'),
+    ],
+)
+def test_what_is_brought_in_by_incbin_is_always_the_latest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, alone: bool
+) -> None:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path / "cache"))
+    output, tree = tmp_path / "kernel/out", tmp_path / "tree"
+    output.mkdir(parents=True)
+    tree.mkdir()
+    (tree / name).write_text(text)
+    write_compiler(output.parent, tree)
+    settings = {key: value for key, value in cache_environment(alone=alone).items() if value}
+    words = [*shlex.split(through_cache(output.parent, "cc")), "-Wp,-MMD,a.d", "-c", "-o", "a.o"]
+    for blob in (b"the first one", b"another one"):
+        (output / "blob").write_bytes(blob)
+        subprocess.run(
+            [*words, f"{tree}/{name}"], cwd=output, env=os.environ | settings, check=True
+        )
+        assert blob in (output / "a.o").read_bytes()
 
 
 def test_the_compiler_alone() -> None:

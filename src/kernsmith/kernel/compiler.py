@@ -6,6 +6,9 @@ would take all of their objects for different ones. So kbuild's compiler is a sc
 output that writes `../source/…` instead, where `source` is a link to the tree. Commits that touch
 few files then share all other objects. Objects are the same with and without it: file names in
 them are relative to the source in any case (`-ffile-prefix-map`).
+
+What `.incbin` brings in is no part of an object's key when ccache works without the preprocessor's
+output (see `compile_cache`): assembly, and C with that word in it, is never taken from the cache.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ tree={tree}
 if [ "$PWD" = {output} ]; then
     for word do
         shift
+        case $word in
+        *.S) export CCACHE_DISABLE=1 ;;
+        *.c) if grep -q incbin "$word"; then export CCACHE_DISABLE=1; fi ;;
+        esac
         case $word in
         *"$tree"*) word=${{word%%"$tree"*}}../{link}${{word#*"$tree"}} ;;
         esac
