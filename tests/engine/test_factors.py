@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The whole of a factorial design, on made-up figures whose answer is known."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from io import StringIO
 from math import log
 
-import numpy as np
+import pandas as pd
+import pingouin
 import pytest
-from rich.console import Console
-from scipy import stats
 from test_verdicts import hash_of, judged, layout_noise
 
+from kernsmith.cli.outcome import show
 from kernsmith.engine.document import study_document
 from kernsmith.engine.factors import FactorAnalysis, analyse_factors
 from kernsmith.machine.tcg import open_machine
 from kernsmith.report.luck import add_luck
 from kernsmith.report.study_markdown import study_markdown
-from kernsmith.report.study_page import design_sections, study_page
-from kernsmith.report.study_tables import print_study
+from kernsmith.report.study_page import study_page
 from kernsmith.study import Study, Trial
 
 STUDY = Study(
@@ -59,10 +56,10 @@ def test_factors_that_work_independently() -> None:
         assert effect.n == 8
         assert effect.significant
     terms = {row.term: row for row in found.table}
-    assert list(terms) == ["optimisation", "march", "optimisation × march", "residual"]
+    assert list(terms) == ["optimisation", "march", "optimisation × march"]
     assert terms["optimisation"].p < 1e-9
     assert terms["optimisation × march"].p > 0.01
-    assert [row.df for row in found.table] == [1, 2, 2, 7 * 5]
+    assert [(row.df, row.df_error) for row in found.table] == [(1, 7), (2, 14), (2, 14)]
 
 
 def test_factors_that_work_together() -> None:
@@ -72,40 +69,51 @@ def test_factors_that_work_together() -> None:
         return 1e6 * factor(trial) * together * layout_noise(trial) * noise(trial)
 
     terms = {row.term: row for row in analysed(STUDY, figure).table}
-    assert terms["optimisation × march"].p < 1e-9
+    assert terms["optimisation × march"].p < 1e-6
 
 
-def test_the_table_is_that_of_a_randomised_block_design() -> None:
-    """Sums of squares by the textbook's formulas, with layouts as blocks."""
+def test_two_levels_are_a_paired_test() -> None:
+    """Also where layouts do to one level what they do not do to the other."""
+
+    def figure(trial: Trial) -> float:
+        levels = dict(trial.variant.levels)
+        seed = f"{levels['optimisation']} {trial.layout.argument}"
+        return 1e6 * factor(trial) * (1 + 0.01 * (hash_of(seed) % 13)) * noise(trial)
+
+    found = analysed(STUDY, figure)
+    terms = {row.term: row for row in found.table}
+    levels = {each.level: each.effect for each in found.levels}
+    assert terms["optimisation"].p == pytest.approx(levels["O3"].p, rel=1e-6)
+    assert terms["march"].p < 1e-9 < terms["optimisation"].p
+
+
+def test_the_table_is_that_of_repeated_measures() -> None:
+    """Of pingouin's two-way repeated-measures ANOVA, with layouts as subjects."""
 
     def figure(trial: Trial) -> float:
         return 1e6 * factor(trial) * layout_noise(trial) * noise(trial)
 
     result = judged(STUDY, figure)
-    found = analyse_factors(result.prepared, result.measured)[0]
-    y = np.zeros((2, 3, 8))
-    for item in result.measured:
-        levels = dict(item.trial.variant.levels)
-        layout = item.trial.layout_number
-        if layout:
-            a = STUDY.factors[0][1].index(levels["optimisation"])
-            b = STUDY.factors[1][1].index(levels["march"])
-            y[a, b, layout - 1] += log(figure(item.trial)) / 3
-    mean = y.mean()
-    a_means, b_means = y.mean(axis=(1, 2)), y.mean(axis=(0, 2))
-    cells, blocks = y.mean(axis=2), y.mean(axis=(0, 1))
-    of_a = 24 * ((a_means - mean) ** 2).sum()
-    of_b = 16 * ((b_means - mean) ** 2).sum()
-    of_both = 8 * ((cells - mean) ** 2).sum() - of_a - of_b
-    error = ((y - cells[:, :, None] - blocks + mean) ** 2).sum()
-    squares = [row.sum_of_squares for row in found.table]
-    assert squares == pytest.approx([of_a, of_b, of_both, error], rel=1e-6)
-    f = (of_b / 2) / (error / 35)
-    assert found.table[1].f == pytest.approx(f, rel=1e-6)
-    assert found.table[1].p == pytest.approx(stats.f.sf(f, 2, 35), rel=1e-6)
+    rows = [
+        dict(item.trial.variant.levels)
+        | {"layout": item.trial.layout_number, "y": log(figure(item.trial))}
+        for item in result.measured
+        if item.trial.layout_number
+    ]
+    frame = pd.DataFrame(rows).groupby(["layout", "optimisation", "march"]).mean().reset_index()
+    expected = pingouin.rm_anova(
+        frame, dv="y", within=["optimisation", "march"], subject="layout", detailed=True
+    )
+    found = analyse_factors(result.prepared, result.measured)[0].table
+    for column, figures in (
+        ("SS", [row.sum_of_squares for row in found]),
+        ("F", [row.f for row in found]),
+        (next(name for name in expected if name in ("p-unc", "p_unc")), [row.p for row in found]),
+    ):
+        assert figures == pytest.approx(list(expected[column]), rel=1e-6), column
 
 
-def test_a_combination_that_is_not_there_is_left_out() -> None:
+def test_a_combination_that_is_not_there_is_left_out_and_named() -> None:
     """Its factors are judged by the others; nothing is made up."""
 
     def figure(trial: Trial) -> float:
@@ -116,30 +124,39 @@ def test_a_combination_that_is_not_there_is_left_out() -> None:
     found = analysed(STUDY, figure)
     levels = {each.level: each.effect.ratio for each in found.levels}
     assert levels == pytest.approx(WORTH, abs=1e-3)
-    assert [row.df for row in found.table] == [1, 2, 1, 7 * 4]
+    assert [row.df for row in found.table] == [1, 2, 1]
+    assert found.left_out == ("optimisation=O3 march=x86-64-v3",)
+    assert found.layouts == 8
 
 
-def test_labels_have_layouts_of_their_own() -> None:
-    study = replace(STUDY, factors=(("label", ("a", "b")), ("optimisation", ("O2", "O3"))))
+def test_labels_are_more_layouts_of_the_same_combination() -> None:
+    study = replace(STUDY, factors=(("label", ("a", "b")), *STUDY.factors))
     found = analysed(study, lambda t: 1e6 * factor(t) * layout_noise(t) * noise(t))
-    assert {each.effect.paired for each in found.levels} == {False}
-    assert found.table[-1].df == 4 * 7
+    assert found.factors == ("optimisation", "march")
+    assert found.layouts == 16
 
 
-def test_every_form_of_the_result_ends_with_the_design() -> None:
+def test_one_zero_changes_all_figures_of_its_workload_alike() -> None:
+    def figure(trial: Trial) -> float:
+        zero = trial.variant.levels[0][1] == "O3" and trial.layout_number == 3
+        return 0.0 if zero and trial.workload == "pipe" else 3.0
+
+    found = analysed(STUDY, figure)
+    (ratio,) = [each.effect.ratio for each in found.levels if each.level == "O3"]
+    assert ratio == pytest.approx((0.5 / 3.5) ** (1 / 8 / 3))
+
+
+def test_every_form_of_the_result_has_the_design(capsys: pytest.CaptureFixture[str]) -> None:
     result = judged(STUDY, lambda t: 1e6 * factor(t) * layout_noise(t) * noise(t))
     result = replace(result, prepared=replace(result.prepared, machine=open_machine("skylake")))
     document = add_luck(study_document(result)) | {"report": "report.html"}
-    text = StringIO()
-    print_study(document, Console(file=text, width=200))
-    page, markdown = study_page(document), study_markdown(document, design_sections(document))
-    for form in (text.getvalue(), page, markdown):
+    show(document, as_json=False)
+    page, markdown = study_page(document), study_markdown(document)
+    for form in (capsys.readouterr().out, page, markdown):
         assert "optimisation × march" in form
         assert "march: matters, p = " in form
-        assert "residual" in form
-    assert "| march | x86-64-v3 | default | 0.95" in markdown
-    assert document["factors"][0]["terms"][-1]["p"] is None
-    json.dumps(document, allow_nan=False)
+    assert "| model\\_cycles | march | x86-64-v3 | default | 0.95" in markdown
+    assert "is a model" in markdown
 
 
 @pytest.mark.parametrize("factors", [(), STUDY.factors[:1]])

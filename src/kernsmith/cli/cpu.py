@@ -214,10 +214,10 @@ def _written(release: Release) -> str:
 
 def _asked(program: str) -> Compiler:
     """The compiler that the user named."""
-    from kernsmith.kernel.cpu.compiler import examine
+    from kernsmith.kernel.cpu.compiler import compiler_programs, examine
     from kernsmith.process import find
 
-    found = examine(find(program))
+    found = examine(compiler_programs().get(program) or find(program), program)
     if found is None:
         raise UserError(f"{program} is no gcc or clang for x86-64")
     return found

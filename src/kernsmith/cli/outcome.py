@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.ledger import Ledger
+from kernsmith.report.design_tables import design_sections
 from kernsmith.report.luck import add_luck
+from kernsmith.report.plain import as_text
 from kernsmith.report.study_markdown import study_markdown
-from kernsmith.report.study_page import design_sections, study_page
+from kernsmith.report.study_page import study_page
 from kernsmith.report.study_tables import print_study
 from kernsmith.study import Study
 
@@ -54,7 +57,7 @@ def write_report(result: StudyResult, folder: Path) -> dict[str, Any]:
         "study.json": _text(document),
         "study.toml": document["study"]["text"],
         "report.html": study_page(document),
-        "report.md": study_markdown(document, design_sections(document)),
+        "report.md": study_markdown(document),
     }
     for name, content in files.items():
         part = folder / f"{name}.part"
@@ -67,8 +70,11 @@ def show(document: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a result's tables, or all of it as JSON."""
     if as_json:
         sys.stdout.write(_text(document))
-    else:
-        print_study(document, result_console())
+        return
+    console = result_console()
+    print_study(document, console)
+    if design := design_sections(document, all_metrics=False):
+        console.print(as_text(design), soft_wrap=True, markup=False)
 
 
 def result_console() -> Console:
@@ -85,4 +91,13 @@ def exit_code(document: Mapping[str, Any]) -> int:
 
 
 def _text(document: Mapping[str, Any]) -> str:
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(_finite(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a bound that is one is null."""
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

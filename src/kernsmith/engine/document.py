@@ -146,8 +146,12 @@ def _factors(analysis: FactorAnalysis) -> dict[str, Any]:
         "metric": analysis.metric,
         "factors": list(analysis.factors),
         "layouts": analysis.layouts,
+        "left_out": list(analysis.left_out),
         "terms": [
-            {key: None if figure != figure else figure for key, figure in asdict(row).items()}
+            {
+                key: None if isinstance(figure, float) and not isfinite(figure) else figure
+                for key, figure in asdict(row).items()
+            }
             for row in analysis.table
         ],
         "levels": [

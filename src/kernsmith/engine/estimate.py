@@ -96,22 +96,18 @@ def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
         if variant.profile:
             needed.setdefault(identity(variant.trainer), variant.trainer)
     # Kernels that are compiled with the same flags have most objects in common.
-    compiled = {_code(variant) for variant in needed.values() if forge.kernel(variant)}
+    compiled = {variant.code for variant in needed.values() if forge.kernel(variant)}
     builds = []
     for variant in sorted(needed.values(), key=lambda variant: variant.profile is not None):
         objects = make_recipe(variant, prepared.source_of(variant), None).objects
         cached = forge.kernel(variant) is not None
-        each = known if _code(variant) in compiled else whole
-        compiled.add(_code(variant))
+        each = known if variant.code in compiled else whole
+        compiled.add(variant.code)
         cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * each
         builds.append(
             {"variant": variant.name, "objects": objects, "cached": cached, "seconds": cost}
         )
     return builds
-
-
-def _code(variant: Variant) -> tuple[object, ...]:
-    return variant.compiler, variant.flags, variant.profile
 
 
 def _training(prepared: Prepared, forge: Forge) -> list[str]:

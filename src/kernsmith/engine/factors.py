@@ -10,15 +10,18 @@ from math import exp, log
 import numpy as np
 
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.verdicts import Measured, layout_values
+from kernsmith.engine.verdicts import Measured, Values, layout_values, primary_metric
 from kernsmith.machine.metrics import METRICS, in_order
-from kernsmith.stats.effect import Effect, paired_effect, unpaired_effect
-from kernsmith.stats.factorial import FactorialRow, factorial
-from kernsmith.stats.samples import Sample, summarise
+from kernsmith.stats.blocks import BlockRow, factorial_in_blocks
+from kernsmith.stats.effect import Effect, paired_effect
 from kernsmith.study import Variant
 
+# Two labels have layouts of their own: more blocks of the same combination, and no factor.
+LABEL = "label"
+
+Levels = tuple[str, ...]
 Logs = dict[str, float]
-"""By layout: the mean over workloads of a metric's logarithm."""
+"""By block: the mean over workloads of a metric's logarithm. A block is a layout (of a label)."""
 
 
 @dataclass(frozen=True)
@@ -35,104 +38,104 @@ class LevelEffect:
 class FactorAnalysis:
     """One metric of a study with several factors.
 
-    table: analysis of variance of the logarithms. Layouts are blocks when all variants share
-        their seeds: what a seed does to all variants alike is no error.
+    layouts: random layouts in which every combination ended well. left_out: combinations of which
+        there are fewer than two such layouts.
+    table: analysis of variance of the logarithms, with layouts as blocks.
     """
 
     metric: str
     factors: tuple[str, ...]
     layouts: int
-    table: tuple[FactorialRow, ...]
+    left_out: tuple[str, ...]
+    table: tuple[BlockRow, ...]
     levels: tuple[LevelEffect, ...]
 
 
 def analyse_factors(prepared: Prepared, measured: Sequence[Measured]) -> tuple[FactorAnalysis, ...]:
-    """Headline metrics over all factors; nothing for a study with fewer than two of them."""
-    factors = tuple(name for name, levels in prepared.study.factors if len(levels) > 1)
+    """Headline metrics and the study's own over all factors; nothing for fewer than two factors."""
+    factors = tuple(
+        name for name, levels in prepared.study.factors if len(levels) > 1 and name != LABEL
+    )
     if len(factors) < 2:
         return ()
     values = {variant: layout_values(measured, variant) for variant in prepared.variants}
-    headlines = {metric.name for metric in METRICS if metric.headline}
-    names = {metric for cells in values.values() for _, metric in cells} & headlines
-    workloads = [workload.name for workload in prepared.workloads]
-    found = []
-    for metric in in_order(names):
-        logs = {
-            variant: mean
-            for variant, cells in values.items()
-            if (mean := _mean_logs([cells.get((name, metric), {}) for name in workloads]))
-        }
-        found.append(_analyse(prepared, metric, factors, logs))
+    there = {metric for cells in values.values() for _, metric in cells}
+    wanted = {metric.name for metric in METRICS if metric.headline}
+    wanted.add(primary_metric(prepared.study.design, there))
+    found = [_analyse(prepared, name, factors, values) for name in in_order(there & wanted)]
     return tuple(analysis for analysis in found if analysis.levels)
 
 
-def _mean_logs(by_workload: Sequence[Mapping[str, list[float]]]) -> Logs:
+def _analyse(
+    prepared: Prepared, metric: str, factors: tuple[str, ...], values: Mapping[Variant, Values]
+) -> FactorAnalysis:
+    by_workload = [
+        {variant: cells.get((work.name, metric), {}) for variant, cells in values.items()}
+        for work in prepared.workloads
+    ]
+    halves = [_half(cells) for cells in by_workload]
+    logs: dict[Levels, Logs] = {}
+    names: dict[Levels, str] = {}
+    for variant in prepared.variants:
+        levels = dict(variant.levels)
+        key = tuple(levels[factor] for factor in factors)
+        parts = [cells[variant] for cells in by_workload]
+        logs.setdefault(key, {}).update(_mean_logs(variant.label, parts, halves))
+        names[key] = " ".join(f"{name}={level}" for name, level in zip(factors, key, strict=True))
+    few = {key for key, known in logs.items() if len(known) < 2}
+    logs = {key: known for key, known in logs.items() if key not in few}
+    shared = sorted(set.intersection(*map(set, logs.values()))) if logs else []
+    table: tuple[BlockRow, ...] = ()
+    if len(shared) > 1:
+        figures = np.array([[known[i] for i in shared] for known in logs.values()])
+        table = factorial_in_blocks(factors, list(logs), figures)
+    levels_of, alpha = dict(prepared.study.factors), prepared.study.design.alpha
+    effects = [
+        LevelEffect(factor, level, levels_of[factor][0], effect)
+        for place, factor in enumerate(factors)
+        for level in levels_of[factor][1:]
+        if (effect := _effect(logs, place, (levels_of[factor][0], level), shared, alpha))
+    ]
+    left_out = tuple(names[key] for key in names if key in few)
+    return FactorAnalysis(metric, factors, len(shared), left_out, table, tuple(effects))
+
+
+def _half(cells: Mapping[Variant, Mapping[str, list[float]]]) -> float:
+    """0.5 for all figures of a workload when one of them is zero."""
+    figures = [
+        value for by_layout in cells.values() for i, own in by_layout.items() if i for value in own
+    ]
+    return 0.5 if min(figures, default=1.0) <= 0 else 0.0
+
+
+def _mean_logs(
+    label: str, by_workload: Sequence[Mapping[str, list[float]]], halves: Sequence[float]
+) -> Logs:
     """Over the random layouts in which every workload ended well."""
     layouts = set.intersection(*(set(cells) for cells in by_workload)) - {""}
-    half = 0.5 if any(min(cells[i]) <= 0 for cells in by_workload for i in layouts) else 0.0
+    parts = list(zip(by_workload, halves, strict=True))
     return {
-        layout: sum(
+        f"{label}.{layout}": sum(
             sum(log(value + half) for value in cells[layout]) / len(cells[layout])
-            for cells in by_workload
+            for cells, half in parts
         )
-        / len(by_workload)
+        / len(parts)
         for layout in layouts
     }
 
 
-def _analyse(
-    prepared: Prepared, metric: str, factors: tuple[str, ...], logs: Mapping[Variant, Logs]
-) -> FactorAnalysis:
-    paired = len({variant.label for variant in logs}) == 1
-    if paired and logs:
-        shared = set.intersection(*map(set, logs.values()))
-        logs = {variant: {i: known[i] for i in shared} for variant, known in logs.items()}
-    alpha = prepared.study.design.alpha
-    levels = dict(prepared.study.factors)
-    effects = [
-        LevelEffect(factor, level, levels[factor][0], effect)
-        for factor in factors
-        for level in levels[factor][1:]
-        if (effect := _effect(logs, factor, (levels[factor][0], level), paired, alpha))
-    ]
-    counts = [len(known) for known in logs.values()]
-    table = _table(factors, logs, paired) if counts and min(counts) > 1 else ()
-    return FactorAnalysis(metric, factors, min(counts, default=0), table, tuple(effects))
-
-
-def _table(
-    factors: Sequence[str], logs: Mapping[Variant, Logs], paired: bool
-) -> tuple[FactorialRow, ...]:
-    blocks = sorted(next(iter(logs.values()))) if paired else []
-    means = {i: sum(known[i] for known in logs.values()) / len(logs) for i in blocks}
-    cells = []
-    for variant, known in logs.items():
-        values = np.array([known[i] - means.get(i, 0.0) for i in blocks or sorted(known)])
-        order = np.arange(len(values))
-        levels = dict(variant.levels)
-        cells.append(
-            summarise(Sample(tuple(levels[name] for name in factors), values, order, order))
-        )
-    return factorial(factors, cells, blocks=max(1, len(blocks)))
-
-
 def _effect(
-    logs: Mapping[Variant, Logs], factor: str, pair: tuple[str, str], paired: bool, alpha: float
+    logs: Mapping[Levels, Logs], place: int, pair: tuple[str, str], shared: list[str], alpha: float
 ) -> Effect | None:
     """Of two levels, over the combinations of other levels that both have."""
-    by_others: dict[tuple[tuple[str, str], ...], dict[str, Logs]] = {}
-    for variant, known in logs.items():
-        others = tuple(item for item in variant.levels if item[0] != factor)
-        by_others.setdefault(others, {})[dict(variant.levels)[factor]] = known
+    by_others: dict[Levels, dict[str, Logs]] = {}
+    for levels, known in logs.items():
+        others = (*levels[:place], *levels[place + 1 :])
+        by_others.setdefault(others, {})[levels[place]] = known
     both = [found for found in by_others.values() if set(pair) <= set(found)]
-    if not both:
+    if not both or not shared:
         return None
-    old, new = (_averaged([found[level] for found in both]) for level in pair)
-    compare = paired_effect if paired else unpaired_effect
-    return compare(old, new, alpha=alpha) if old and new else None
-
-
-def _averaged(parts: Sequence[Logs]) -> list[float]:
-    """Geometric means, one a layout that all parts have."""
-    layouts = sorted(set.intersection(*map(set, parts)))
-    return [exp(sum(part[i] for part in parts) / len(parts)) for i in layouts]
+    old, new = (
+        [exp(sum(found[level][i] for found in both) / len(both)) for i in shared] for level in pair
+    )
+    return paired_effect(old, new, alpha=alpha)

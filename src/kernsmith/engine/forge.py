@@ -162,8 +162,7 @@ class Forge:
         """Whether no other kernel of the study is compiled with the same flags."""
         variants = self.prepared.variants
         made = {identity(v): v for v in (*variants, *(v.trainer for v in variants if v.profile))}
-        told = [(v.compiler, v.flags, v.profile) for v in made.values()]
-        return told.count((variant.compiler, variant.flags, variant.profile)) == 1
+        return [each.code for each in made.values()].count(variant.code) == 1
 
     def _profile(self, variant: Variant, seen: Seen) -> Path:
         assert variant.profile is not None

@@ -118,8 +118,10 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
 
-def build_environment() -> dict[str, str | None]:
+def build_environment(*, alone: bool = False) -> dict[str, str | None]:
     """Environment of kbuild and of relinks: reproducible, with kernsmith's own ccache.
+
+    alone: see `cache_environment`.
 
     Variables of the user's that kbuild would obey are removed: they are not in a kernel's key.
     """
@@ -127,7 +129,7 @@ def build_environment() -> dict[str, str | None]:
         **{name: None for name in os.environ if name.startswith(_OBEYED)},
         **REPRODUCIBLE,
         "LOCALVERSION": "",
-        **cache_environment(),
+        **cache_environment(alone=alone),
     }
 
 
@@ -205,10 +207,9 @@ def _make(
     alone: bool = False,
 ) -> None:
     command = make_command(recipe, folder / "out", *arguments)
-    environment = build_environment() | {
+    environment = build_environment(alone=alone) | {
         "KERNSMITH_LINK": str(folder / "link.env"),
         "CCACHE_STATSLOG": str(folder / _CACHE_LOG),
-        **cache_environment(alone=alone),
     }
     mistakes: list[str] = []
 

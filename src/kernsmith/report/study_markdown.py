@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from math import exp, log
 
-from kernsmith.report.luck import OVERALL
-from kernsmith.report.page import Bullets, Column, Section, Table, Value
+from kernsmith.report.design_tables import design_sections
+from kernsmith.report.luck import OVERALL, mix_by_layout
+from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
 from kernsmith.report.study_tables import (
+    MODEL_CYCLES,
+    MODEL_WORDS,
     Document,
     baseline,
     confidence,
@@ -19,21 +22,37 @@ from kernsmith.report.study_tables import (
 )
 
 
-def study_markdown(document: Document, design: Sequence[Section]) -> str:
-    """The verdicts of a study document (see `engine.document`), without runs and provenance.
-
-    design: the sections about the whole of a factorial design.
-    """
+def study_markdown(document: Document) -> str:
+    """What a study document says (see `engine.document`), without single runs and provenance."""
     lines = [line for variant in others(document) for _, line in headline(document, variant)]
-    sections = [
-        Bullets([*lines, *sequential(document)]),
-        _overall_table(document),
-        _workload_table(document),
-        *_spread_tables(document),
-        *design,
-        *([Bullets(list(document["failures"]))] if document["failures"] else []),
-    ]
+    sections: list[Section] = [Text(_conditions(document))]
+    if lines:
+        sections += [Bullets([*lines, *sequential(document)])]
+        sections += [_overall_table(document), _workload_table(document)]
+    sections += [*_spread_tables(document), *design_sections(document)]
+    if document["failures"]:
+        failures = [" ".join(failure.split()) for failure in document["failures"]]
+        sections += [Heading("What failed"), Bullets(failures)]
+    if any(MODEL_CYCLES in run["metrics"] for run in document["runs"]):
+        sections.append(Text(MODEL_WORDS))
     return as_markdown(sections)
+
+
+def _conditions(document: Document) -> str:
+    """What was measured where: figures mean nothing without it."""
+    source, machine = document["source"], document["machine"]
+    compilers = dict.fromkeys(
+        variant["provenance"]["compiler"]
+        for variant in document["variants"]
+        if variant["provenance"]
+    )
+    layouts = {run["layout"] for run in document["runs"]} - {"default"}
+    model = f", CPU model {machine['cpu']}" if machine["cpu"] else ""
+    return (
+        f"{source['name']} on {machine['name']}{model}; {len(document['variants'])} variants, "
+        f"{len(document['workloads'])} workloads, {len(layouts)} random layouts; "
+        f"{', '.join(compilers)}; kernsmith {document['kernsmith']}"
+    )
 
 
 def _overall_table(document: Document) -> Table:
@@ -83,9 +102,11 @@ def _workload_table(document: Document) -> Table:
 def _spread_tables(document: Document) -> list[Table]:
     """How far layout alone moves each kernel."""
     metric = document["study"]["metric"]
-    mine = (each for each in document["luck"] if each["metric"] == metric)
-    spread: Mapping[str, Sequence[float]] = next((each["spread"] for each in mine), {})
+    rows: list[list[Value]] = []
+    for variant, by_layout in mix_by_layout(document, metric).items():
+        figures = [value for _, value in by_layout]
+        mean = exp(sum(map(log, figures)) / len(figures))
+        rows.append([variant, *(100 * (end / mean - 1) for end in (min(figures), max(figures)))])
     columns = [Column("variant"), Column("lowest, %", "+.2f"), Column("highest, %", "+.2f")]
-    rows: list[list[Value]] = [[name, low, high] for name, (low, high) in spread.items()]
     caption = f"{metric} of the lowest and the highest random layout, against the mean of all"
-    return [Table(columns, rows, caption)] if spread else []
+    return [Table(columns, rows, caption)] if rows else []

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernsmith.report.charts import Interval, box_plot, forest_plot, run_order_plot
+from kernsmith.report.design_tables import design_sections
 from kernsmith.report.luck import luck_lines, mix_by_layout
 from kernsmith.report.page import (
     Bullets,
@@ -21,7 +22,6 @@ from kernsmith.report.page import (
     Section,
     Table,
     Text,
-    Value,
     Verdict,
     render_page,
 )
@@ -30,7 +30,6 @@ from kernsmith.report.study_tables import (
     Document,
     baseline,
     confidence,
-    design_lines,
     headline,
     judgement,
     others,
@@ -158,72 +157,6 @@ def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
         ],
         caption=f"Ratios to the baseline, geometric means over random layouts, {sure} intervals",
     )
-
-
-def design_sections(document: Document) -> list[Section]:
-    """The whole design: each factor by itself, and how they work together."""
-    analyses = document["factors"]
-    if not analyses:
-        return []
-    levels: list[list[Value]] = [
-        [
-            analysis["metric"],
-            each["factor"],
-            each["level"],
-            each["baseline"],
-            each["ratio"],
-            each["ci"][0] if each["ci"] else None,
-            each["ci"][1] if each["ci"] else None,
-            each["p"],
-            judgement(each),
-        ]
-        for analysis in analyses
-        for each in analysis["levels"]
-    ]
-    terms: list[list[Value]] = [
-        [
-            analysis["metric"],
-            term["term"],
-            term["df"],
-            term["sum_of_squares"],
-            term["f"],
-            term["p"],
-            term["omega_squared"],
-        ]
-        for analysis in analyses
-        for term in analysis["terms"]
-    ]
-    return [
-        Heading("The whole design"),
-        Bullets(design_lines(document)),
-        Table(
-            [
-                *(Column(title) for title in ("metric", "factor", "level", "against")),
-                Column("ratio", number=".4f"),
-                Column("from", number=".4f"),
-                Column("to", number=".4f"),
-                Column("p", number=".2g"),
-                Column("verdict"),
-            ],
-            levels,
-            caption="Each factor by itself: geometric means over the levels of all others, "
-            f"{confidence(document)} intervals",
-        ),
-        Table(
-            [
-                Column("metric"),
-                Column("term"),
-                Column("df", number="d"),
-                Column("sum of squares", number=".4g"),
-                Column("F", number=".4g"),
-                Column("p", number=".2g"),
-                Column("partial ω²", number=".3f"),
-            ],
-            terms,
-            caption="All factors and their interactions: analysis of variance of the logarithms, "
-            "type II sums of squares, layouts of one seed are a block",
-        ),
-    ]
 
 
 def _layout_sections(document: Document) -> list[Section]:

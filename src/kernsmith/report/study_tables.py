@@ -14,7 +14,6 @@ from kernsmith.report.plan_tables import duration
 
 Document = Mapping[str, Any]
 MODEL_CYCLES = "model_cycles"
-INTERACTION = " × "
 
 MODEL_WORDS = (
     "model_cycles is a model: instructions and front-end events of a simulated CPU, added up. "
@@ -40,13 +39,6 @@ def print_study(document: Document, console: Console) -> None:
         for line in luck_lines(document, variant):
             console.print(f"{variant}: {line}", soft_wrap=True, markup=False)
     for line in sequential(document):
-        console.print(line, soft_wrap=True, markup=False)
-    for analysis in document["factors"]:
-        if analysis["metric"] == document["study"]["metric"]:
-            console.print(_level_table(document, analysis))
-            if analysis["terms"]:
-                console.print(_term_table(analysis))
-    for line in design_lines(document):
         console.print(line, soft_wrap=True, markup=False)
     if any(metric == MODEL_CYCLES for metric in _measured(document)):
         console.print(MODEL_WORDS, soft_wrap=True, markup=False)
@@ -113,24 +105,6 @@ def sequential(document: Document) -> list[str]:
     return lines
 
 
-def design_lines(document: Document) -> list[str]:
-    """Which factors matter and which work together, on the metric that the study is about."""
-    lines = []
-    for analysis in document["factors"]:
-        if analysis["metric"] != document["study"]["metric"]:
-            continue
-        for term in analysis["terms"]:
-            if term["p"] is None:
-                continue
-            several = INTERACTION in term["term"]
-            if term["p"] < document["study"]["alpha"]:
-                found = "what one does depends on the other" if several else "matters"
-            else:
-                found = "no interaction to be seen" if several else "no difference to be seen"
-            lines.append(f"{term['term']}: {found}, p = {term['p']:.2g}")
-    return lines
-
-
 def interval(verdict: Mapping[str, Any]) -> str:
     """`0.8412 … 0.8467`, or a dash when there is one layout only."""
     if verdict["ci"] is None:
@@ -171,42 +145,6 @@ def _cells(verdict: Mapping[str, Any]) -> list[str]:
         number(verdict["default_ratio"], ".4f"),
         judgement(verdict),
     ]
-
-
-def _level_table(document: Document, analysis: Mapping[str, Any]) -> Table:
-    table = Table(title=f"Each factor by itself: {analysis['metric']}, mean over all others")
-    for title in ("factor", "level", "against"):
-        table.add_column(title, no_wrap=True)
-    for title in ("ratio", f"{confidence(document)} interval", "p", "verdict"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for each in analysis["levels"]:
-        table.add_row(
-            each["factor"],
-            each["level"],
-            each["baseline"],
-            f"{each['ratio']:.4f}",
-            interval(each),
-            number(each["p"], ".2g"),
-            judgement(each),
-        )
-    return table
-
-
-def _term_table(analysis: Mapping[str, Any]) -> Table:
-    table = Table(title=f"All factors and their interactions: {analysis['metric']}, logarithms")
-    table.add_column("term", no_wrap=True)
-    for title in ("df", "sum of squares", "F", "p", "partial ω²"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for term in analysis["terms"]:
-        table.add_row(
-            term["term"],
-            str(term["df"]),
-            f"{term['sum_of_squares']:.3g}",
-            number(term["f"], ".4g"),
-            number(term["p"], ".2g"),
-            number(term["omega_squared"], ".3f"),
-        )
-    return table
 
 
 def _mix_table(document: Document, variant: str) -> Table:

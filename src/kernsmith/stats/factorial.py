@@ -37,20 +37,14 @@ class FactorialRow:
     omega_squared: float
 
 
-def factorial(
-    factors: Sequence[str], cells: Sequence[Summary], *, blocks: int = 1
-) -> tuple[FactorialRow, ...]:
+def factorial(factors: Sequence[str], cells: Sequence[Summary]) -> tuple[FactorialRow, ...]:
     """The table of all main effects and interactions.
-
-    blocks: of so many blocks, each with one value of every cell, the means were taken off (a
-        randomised complete block design); the residual has `blocks - 1` degrees of freedom fewer.
 
     Empty with fewer than two factors or without replicates. Combinations without values are
     allowed: terms then lose degrees of freedom, and a term without any has NaN for F and p.
     """
     total = sum(cell.n for cell in cells)
-    df_error = total - len(cells) - (blocks - 1)
-    if len(factors) < 2 or df_error < 1:
+    if len(factors) < 2 or total <= len(cells):
         return ()
     terms = [
         term
@@ -59,6 +53,7 @@ def factorial(
     ]
     columns = {term: _columns(term, cells) for term in terms}
     error = sum((cell.n - 1) * cell.variance for cell in cells if cell.n > 1)
+    df_error = total - len(cells)
     rows = [_row(term, terms, columns, factors, cells, (error, df_error), total) for term in terms]
     return (*rows, FactorialRow("residual", df_error, error, nan, nan, nan))
 

@@ -23,6 +23,13 @@ class ProfileRequest:
     file: str = ""
 
 
+# Config symbols that change the flags of every file.
+_TOLD_TO_ALL = (
+    "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
+    "LTO_CLANG_THIN", "LTO_NONE",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Variant:
     """Everything that decides what the compiler and the linker are told.
@@ -70,6 +77,12 @@ class Variant:
     def trainer(self) -> Variant:
         """The variant whose kernel is run to collect this variant's profile."""
         return replace(self, profile=None, label="", levels=(), given_name="")
+
+    @property
+    def code(self) -> tuple[object, ...]:
+        """What every file is compiled with: kernels that differ in it have no object in common."""
+        told = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
+        return self.compiler, self.flags, told, self.profile
 
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Factorial analysis of variance in blocks: every combination of levels is measured in each block.
+
+Each term is tested against its own interaction with the blocks, as in repeated measures (Maxwell &
+Delaney, Designing Experiments and Analyzing Data, chapter 12), and not against one pooled residual:
+blocks may agree on what one factor does and differ on another. With two levels in a complete design
+that is the paired t-test of the two, F = t². Terms have type II sums of squares, see
+`kernsmith.stats.factorial`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import nan
+
+import numpy as np
+
+from kernsmith.stats.anova import f_test
+from kernsmith.stats.samples import Array
+
+Term = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BlockRow:
+    """A main effect or an interaction.
+
+    error, df_error: sum of squares and degrees of freedom of the term's interaction with the
+        blocks. f, p: infinite and 0 without error, NaN when nothing varies.
+    omega_squared: partial omega squared (Keren & Lewis 1979).
+    """
+
+    term: str
+    df: int
+    sum_of_squares: float
+    df_error: int
+    error: float
+    f: float
+    p: float
+    omega_squared: float
+
+
+def factorial_in_blocks(
+    factors: Sequence[str], cells: Sequence[Sequence[str]], values: Array
+) -> tuple[BlockRow, ...]:
+    """All main effects and interactions.
+
+    cells: the levels of each combination, one a factor. values: combinations × blocks.
+
+    Empty with fewer than two factors or blocks. Combinations may be missing: terms then lose
+    degrees of freedom.
+    """
+    blocks = values.shape[1]
+    if len(factors) < 2 or blocks < 2:
+        return ()
+    terms = [
+        term
+        for size in range(1, len(factors) + 1)
+        for term in combinations(range(len(factors)), size)
+    ]
+    columns = {term: _columns(term, cells) for term in terms}
+    centred = values - values.mean(axis=0)
+    # What is below the rounding of the values themselves is nothing.
+    floor = (16 * np.finfo(float).eps * max(1.0, float(np.abs(values).max()))) ** 2 * values.size
+    rows = []
+    for term in terms:
+        others = [columns[other] for other in terms if not set(term) <= set(other)]
+        without, with_it = (
+            _projector(others, len(cells)),
+            _projector([*others, columns[term]], len(cells)),
+        )
+        part = (with_it - without) @ centred
+        df = round(float(np.trace(with_it) - np.trace(without)))
+        mean = part.mean(axis=1, keepdims=True)
+        square = _at_least(blocks * float((mean**2).sum()), floor)
+        error = _at_least(float(((part - mean) ** 2).sum()), floor)
+        df_error = df * (blocks - 1)
+        f, p = f_test(square, df, error, df_error)
+        rows.append(
+            BlockRow(
+                " × ".join(factors[i] for i in term),
+                df,
+                square,
+                df_error,
+                error,
+                f,
+                p,
+                _omega_squared(square, df, error, df_error, values.size),
+            )
+        )
+    return tuple(rows)
+
+
+def _at_least(square: float, floor: float) -> float:
+    return square if square > floor else 0.0
+
+
+def _omega_squared(square: float, df: int, error: float, df_error: int, total: int) -> float:
+    if df < 1 or square + error <= 0:
+        return nan
+    mean_error = error / df_error
+    excess = square - df * mean_error
+    return excess / (excess + total * mean_error)
+
+
+def _columns(term: Term, cells: Sequence[Sequence[str]]) -> Array:
+    """One indicator column a combination of the term's levels."""
+    keys = [tuple(cell[index] for index in term) for cell in cells]
+    names = sorted(set(keys))
+    return np.array([[float(key == name) for name in names] for key in keys])
+
+
+def _projector(parts: Sequence[Array], cells: int) -> Array:
+    """Onto the space that the columns span together with the grand mean."""
+    design = np.hstack([np.ones((cells, 1)), *parts])
+    left, size, _ = np.linalg.svd(design, full_matrices=False)
+    basis = left[:, size > 1e-10 * size[0]]
+    projector: Array = basis @ basis.T
+    return projector
