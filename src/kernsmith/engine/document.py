@@ -30,6 +30,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
     """The whole result, JSON-able."""
     prepared, study = result.prepared, result.prepared.study
     trained = {name for v in prepared.variants if v.profile for name in v.profile.train}
+    measured = {name for item in result.measured if item.run for name in item.run.metrics}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -38,7 +39,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
             "name": study.name,
             "digest": study.digest,
             "alpha": study.design.alpha,
-            "metric": primary_metric(study.design, {v.metric for v in result.verdicts}),
+            "metric": primary_metric(study.design, measured),
             "text": write_study(study),
         },
         "source": _source(prepared, prepared.variants[0]),

@@ -48,11 +48,17 @@ def _conditions(document: Document) -> str:
     )
     layouts = {run["layout"] for run in document["runs"]} - {"default"}
     model = f", CPU model {machine['cpu']}" if machine["cpu"] else ""
-    return (
-        f"{source['name']} on {machine['name']}{model}; {len(document['variants'])} variants, "
-        f"{len(document['workloads'])} workloads, {len(layouts)} random layouts; "
-        f"{', '.join(compilers)}; kernsmith {document['kernsmith']}"
+    counts = (
+        f"{len(document[what])} {what if len(document[what]) != 1 else what.removesuffix('s')}"
+        for what in ("variants", "workloads")
     )
+    said = [
+        f"{source['name']} on {machine['name']}{model}",
+        f"{', '.join(counts)}, {len(layouts)} random layouts",
+        ", ".join(compilers),
+        f"kernsmith {document['kernsmith']}",
+    ]
+    return "; ".join(part for part in said if part)
 
 
 def _overall_table(document: Document) -> Table:

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A result in every form: terminal, page, Markdown, JSON; also of odd studies."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_verdicts import OPTIMIZE, Figure, judged, layout_noise
+
+from kernsmith.cli.outcome import show
+from kernsmith.engine.document import study_document
+from kernsmith.machine.tcg import open_machine
+from kernsmith.report.luck import add_luck
+from kernsmith.report.study_markdown import study_markdown
+from kernsmith.report.study_page import study_page
+from kernsmith.study import Study
+
+
+def document_of(study: Study, figure: Figure, failures: tuple[str, ...] = ()) -> dict[str, Any]:
+    result = judged(study, figure)
+    result = replace(
+        result,
+        prepared=replace(result.prepared, machine=open_machine("skylake")),
+        failures=(*result.failures, *failures),
+    )
+    return add_luck(study_document(result)) | {"report": "report.html"}
+
+
+def test_markdown_says_what_was_found_and_where() -> None:
+    figure: Figure = lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.profile else 1)  # noqa: E731
+    text = study_markdown(document_of(OPTIMIZE, figure))
+    assert "- profile=autofdo: whole mix: faster by 10.0 %" in text
+    assert "on tcg, CPU model" in text
+    assert "8 random layouts" in text
+    assert "| overall | 0.9000\\* |" in text
+    assert "is a model" in text
+    assert "What failed" not in text
+
+
+def test_failures_have_a_heading_and_a_line_each() -> None:
+    document = document_of(OPTIMIZE, lambda t: 1e6, ("does not build:\n    error: one\n  two",))
+    text = study_markdown(document)
+    assert "## What failed\n\n- does not build: error: one two\n" in text
+
+
+def test_one_variant_has_no_verdicts_but_layouts(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of(replace(OPTIMIZE, factors=()), lambda t: 1e6 * layout_noise(t))
+    text = study_markdown(document)
+    assert "| default | -" in text
+    assert "relative to" not in text
+    assert "one variant" in study_page(document)
+    show(document, as_json=False)
+    assert "whole design" not in capsys.readouterr().out
+
+
+def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of(OPTIMIZE, lambda t: 1e6)
+    document["seconds"] = float("inf")
+    show(document, as_json=True)
+    printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert printed["seconds"] is None
