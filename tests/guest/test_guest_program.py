@@ -15,8 +15,18 @@ from kernsmith.guest import load_catalogue
 from kernsmith.paths import shipped
 from kernsmith.process import Completed
 
-# One file, one workload: unix_socket.c is unix-socket.
-NAMES = sorted(path.stem.replace("_", "-") for path in (shipped("guest") / "workloads").glob("*.c"))
+# One file, one workload: unix_socket.c is unix-socket. Only nat.c has a family of them.
+FILES = sorted((shipped("guest") / "workloads").glob("*.c"))
+
+
+def names_in(path: Path) -> list[str]:
+    """The workloads of a file: its own name, or a family whose names begin with it."""
+    family = re.findall(r"^NAT_WORKLOAD\((\w+), \w+, (\d+)", path.read_text(), re.MULTILINE)
+    stem = path.stem.replace("_", "-")
+    return [f"{stem}-{protocol}-{size}" for protocol, size in family] or [stem]
+
+
+NAMES = sorted(name for path in FILES for name in names_in(path))
 ETHERNET_HEADER = 14
 # What a container or another kernel may lack, by the workloads that need it. Only root may make
 # network namespaces.
