@@ -2,6 +2,7 @@
 """What became of variants, in the ledger and as tables."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,15 @@ def test_recording_builds_again_adds_nothing(url: str) -> None:
     ledger.record_builds([BUILT, FAILED, REFUSED])
     ledger.close()
     assert len(read_kernels((), url)) == 4
+
+
+def test_what_failed_and_was_built_later_was_built(url: str) -> None:
+    ledger = Ledger(url)
+    mended = replace(FAILED, kernel="m" * 20, status="ok", reason="", objects=981)
+    ledger.record_builds([mended])
+    ledger.close()
+    rows = [row for row in read_kernels((), url) if row.variant == FAILED.variant]
+    assert [(row.status, row.objects) for row in rows] == [("ok", 981)]
 
 
 def test_a_table_has_a_line_for_each_variant_and_its_reason(url: str) -> None:

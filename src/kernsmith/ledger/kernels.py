@@ -43,7 +43,8 @@ class KernelRow:
 def read_kernels(studies: Sequence[str] = (), url: str | None = None) -> list[KernelRow]:
     """All variants of these studies, or of all studies, in the order in which they were recorded.
 
-    A variant that was built at another time in another way is there once for each kernel.
+    A variant that was built at another time in another way is there once for each kernel; one that
+    failed, or was refused, and was built later is there as it was built.
 
     Raises:
         UserError: no such ledger, no such study in it, or no builds at all.
@@ -60,7 +61,13 @@ def read_kernels(studies: Sequence[str] = (), url: str | None = None) -> list[Ke
             if name not in known:
                 listed = ", ".join(known) or "none"
                 raise UserError(f"no builds of a study {name!r} in the ledger; it has {listed}")
-        return [_row(connection, b) for b in builds if not studies or b.study in studies]
+        built = {(b.study, b.variant): b.id for b in builds if b.kernel}
+        return [
+            _row(connection, b)
+            for b in builds
+            if not studies or b.study in studies
+            if b.kernel or b.id > built.get((b.study, b.variant), 0)
+        ]
 
 
 def _row(connection: Connection, build: Row[tuple[object, ...]]) -> KernelRow:
