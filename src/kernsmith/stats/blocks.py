@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import nan
 
 import numpy as np
 
 from kernsmith.stats.anova import f_test
+from kernsmith.stats.factorial import all_terms, indicators
 from kernsmith.stats.samples import Array
-
-Term = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,8 @@ def factorial_in_blocks(
     blocks = values.shape[1]
     if len(factors) < 2 or blocks < 2:
         return ()
-    terms = [
-        term
-        for size in range(1, len(factors) + 1)
-        for term in combinations(range(len(factors)), size)
-    ]
-    columns = {term: _columns(term, cells) for term in terms}
+    columns = {term: indicators(term, cells) for term in all_terms(factors)}
+    terms = list(columns)
     centred = values - values.mean(axis=0)
     # What is below the rounding of the values themselves is nothing.
     floor = (16 * np.finfo(float).eps * max(1.0, float(np.abs(values).max()))) ** 2 * values.size
@@ -103,13 +97,6 @@ def _omega_squared(square: float, df: int, error: float, df_error: int, total: i
     mean_error = error / df_error
     excess = square - df * mean_error
     return excess / (excess + total * mean_error)
-
-
-def _columns(term: Term, cells: Sequence[Sequence[str]]) -> Array:
-    """One indicator column a combination of the term's levels."""
-    keys = [tuple(cell[index] for index in term) for cell in cells]
-    names = sorted(set(keys))
-    return np.array([[float(key == name) for name in names] for key in keys])
 
 
 def _projector(parts: Sequence[Array], cells: int) -> Array:

@@ -46,12 +46,9 @@ def factorial(factors: Sequence[str], cells: Sequence[Summary]) -> tuple[Factori
     total = sum(cell.n for cell in cells)
     if len(factors) < 2 or total <= len(cells):
         return ()
-    terms = [
-        term
-        for size in range(1, len(factors) + 1)
-        for term in combinations(range(len(factors)), size)
-    ]
-    columns = {term: _columns(term, cells) for term in terms}
+    levels = [cell.levels for cell in cells]
+    columns = {term: indicators(term, levels) for term in all_terms(factors)}
+    terms = list(columns)
     error = sum((cell.n - 1) * cell.variance for cell in cells if cell.n > 1)
     df_error = total - len(cells)
     rows = [_row(term, terms, columns, factors, cells, (error, df_error), total) for term in terms]
@@ -81,9 +78,21 @@ def _row(
     return FactorialRow(" × ".join(factors[i] for i in term), df, square, f, p, omega)
 
 
-def _columns(term: Term, cells: Sequence[Summary]) -> Array:
-    """One indicator column a combination of the term's levels."""
-    keys = [tuple(cell.levels[index] for index in term) for cell in cells]
+def all_terms(factors: Sequence[str]) -> list[Term]:
+    """Main effects, then interactions of two factors, and so on."""
+    return [
+        term
+        for size in range(1, len(factors) + 1)
+        for term in combinations(range(len(factors)), size)
+    ]
+
+
+def indicators(term: Term, cells: Sequence[Sequence[str]]) -> Array:
+    """One column a combination of the term's levels, cells × columns of 0 and 1.
+
+    cells: the levels of each, one a factor.
+    """
+    keys = [tuple(levels[index] for index in term) for levels in cells]
     names = sorted(set(keys))
     return np.array([[float(key == name) for name in names] for key in keys])
 
