@@ -29,7 +29,7 @@ if [ "$PWD" = {output} ]; then
         shift
         case $word in
         *.S) export CCACHE_DISABLE=1 ;;
-        *.c) if grep -q incbin "$word"; then export CCACHE_DISABLE=1; fi ;;
+        *.c) if grep -qs incbin "$word"; then export CCACHE_DISABLE=1; fi ;;
         esac
         case $word in
         *"$tree"*) word=${{word%%"$tree"*}}../{link}${{word#*"$tree"}} ;;

@@ -48,7 +48,7 @@ def _lines(analyses: list[Mapping[str, Any]], alpha: float) -> list[str]:
                 found = "matters"
             else:
                 found = "on average no difference to be seen"
-            also = ", but not whatever the other factors are" if name in together else ""
+            also = "; it depends on the other factors" if name in together else ""
             lines.append(f"{name}: {found}{also}, p = {term['p']:.2g}")
         lines += [f"left out, too few good layouts: {name}" for name in analysis["left_out"]]
     return lines
