@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -22,5 +23,10 @@ def kept_kernel(recipe: Recipe) -> Kernel:
     """
     kernel = find_kernel(recipe)
     if kernel is None and not os.environ.get(ALL):
-        pytest.skip(f"{recipe.variant.name} is not built yet: make test-all builds it")
+        config = Path(recipe.variant.config).stem
+        built = f"{recipe.toolchain.name}, {recipe.variant.name}"
+        pytest.skip(
+            f"the kernel of the config {config} ({built}) is not built yet: it takes minutes, and "
+            "make test-all builds it"
+        )
     return kernel or build_kernel(recipe)

@@ -28,7 +28,7 @@ def linked(kernel: Kernel, order: list[str], kind: str = "random") -> Path:
 
 
 def run(image: Path, folder: Path) -> Outcome:
-    # Of all workloads, its instructions depend least on when timers fire (0.001 % over layouts).
+    # Of all workloads, the one whose instructions differ least between layouts (by 0.001 %).
     some = load_catalogue().select(["signal"])[0]
     return open_machine("skylake").run(Boot(image, some, folder))
 
