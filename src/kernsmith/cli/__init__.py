@@ -15,18 +15,10 @@ from rich.console import Console
 from kernsmith import __version__
 from kernsmith.errors import DiskFull, KernsmithError, UserError
 
-app = App(
-    name="kernsmith",
-    version=__version__,
-    help="Forge Linux kernels for a workload and prove that they are faster.",
-)
 _COMMANDS = (
     "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
     "toolchain", "cpu", "doctor",
 )  # fmt: skip
-for _name in _COMMANDS:
-    _module = importlib.import_module(f"kernsmith.cli.{_name}")
-    app.command(getattr(_module, _name))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,9 +30,22 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(_guarded(words, debug))
 
 
+def _app(words: list[str]) -> App:
+    """With the command that is called, or, for their list, all: each imports what it needs."""
+    app = App(
+        name="kernsmith",
+        version=__version__,
+        help="Forge Linux kernels for a workload and prove that they are faster.",
+    )
+    called = [name for name in _COMMANDS if words[:1] == [name]]
+    for name in called or _COMMANDS:
+        app.command(getattr(importlib.import_module(f"kernsmith.cli.{name}"), name))
+    return app
+
+
 def _guarded(words: list[str], debug: bool) -> int:
     try:
-        code = app(words, exit_on_error=True, result_action="return_value")
+        code = _app(words)(words, exit_on_error=True, result_action="return_value")
     except (KernsmithError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

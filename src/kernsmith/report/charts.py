@@ -18,8 +18,8 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+import scipy
 import vl_convert
-from scipy import stats
 
 PALETTE = (
     "#2f81c7", "#d9730d", "#2e9e6b", "#c2559d", "#8a6fd1", "#a08a00", "#d24b4b", "#6b7280",
@@ -333,7 +333,7 @@ def _density(name: str, values: Sequence[float]) -> list[dict[str, Any]]:
     if len(sample) < 5 or spread <= 1e-12 * float(np.max(np.abs(sample))):
         return []
     grid = np.linspace(sample.min() - 0.3 * spread, sample.max() + 0.3 * spread, 80)
-    density = stats.gaussian_kde(sample)(grid)
+    density = scipy.stats.gaussian_kde(sample)(grid)
     peak = float(density.max())
     return [
         {"group": name, "value": float(x), "density": float(y) / peak}

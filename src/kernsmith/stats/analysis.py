@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan, sqrt
 
-from scipy import stats
+import scipy
 
 from kernsmith.stats.anova import NO_TEST, OneWay, Test, kruskal_wallis, one_way, welch
 from kernsmith.stats.assumptions import Check, Outlier, check_assumptions, find_outliers
@@ -298,8 +298,8 @@ def _interactions(result: StratumAnalysis, alpha: float) -> list[str]:
 def _few(n: int, sensitivity: Sensitivity | None) -> str:
     if n == 1:
         return "A group of one has no spread: it leans on the spread of the others."
-    low = sqrt((n - 1) / float(stats.chi2.isf(0.025, n - 1)))
-    high = sqrt((n - 1) / float(stats.chi2.isf(0.975, n - 1)))
+    low = sqrt((n - 1) / float(scipy.stats.chi2.isf(0.025, n - 1)))
+    high = sqrt((n - 1) / float(scipy.stats.chi2.isf(0.975, n - 1)))
     text = (
         f"n = {n} supports little: each group's standard deviation may truly be between "
         f"{low:.2f} and {high:.2f} times the one shown (95 %), and normality, independence and "

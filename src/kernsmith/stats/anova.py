@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf, isnan, nan
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from kernsmith.stats.samples import Sample, Summary
 
@@ -78,7 +78,7 @@ def f_test(effect: float, df_effect: float, error: float, df_error: float) -> tu
     if error <= 0:
         return (inf, 0.0)
     f = max(effect, 0.0) / df_effect / (error / df_error)
-    return (f, float(stats.f.sf(f, df_effect, df_error)))
+    return (f, float(scipy.stats.f.sf(f, df_effect, df_error)))
 
 
 def welch(summaries: Sequence[Summary]) -> Test:
@@ -94,7 +94,7 @@ def welch(summaries: Sequence[Summary]) -> Test:
     spread = float(((1 - weights / total) ** 2 / (n - 1)).sum())
     f = between / (1 + 2 * (count - 2) / (count**2 - 1) * spread)
     df = (count**2 - 1) / (3 * spread)
-    return Test(f, (float(count - 1), df), float(stats.f.sf(f, count - 1, df)))
+    return Test(f, (float(count - 1), df), float(scipy.stats.f.sf(f, count - 1, df)))
 
 
 def kruskal_wallis(samples: Sequence[Sample]) -> Test:
@@ -105,7 +105,7 @@ def kruskal_wallis(samples: Sequence[Sample]) -> Test:
     joined = np.concatenate(values)
     if joined.min() == joined.max():
         return NO_TEST
-    found = stats.kruskal(*values)
+    found = scipy.stats.kruskal(*values)
     return Test(float(found.statistic), (float(len(values) - 1),), float(found.pvalue))
 
 
@@ -141,5 +141,5 @@ def bartlett(summaries: Sequence[Summary]) -> Test:
     scale = 1 + (float((1 / df).sum()) - 1 / float(df.sum())) / (3 * (len(groups) - 1))
     statistic = raw / scale
     return Test(
-        statistic, (float(len(groups) - 1),), float(stats.chi2.sf(statistic, len(groups) - 1))
+        statistic, (float(len(groups) - 1),), float(scipy.stats.chi2.sf(statistic, len(groups) - 1))
     )

@@ -9,8 +9,8 @@ from math import erfc, isnan, nan, sqrt
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from kernsmith.stats.anova import Test, bartlett, brown_forsythe
 from kernsmith.stats.multiple import holm
@@ -115,7 +115,7 @@ def _normality(samples: Sequence[Sample], alpha: float) -> Check:
         return Check(name, test, nan, nan, "unknown", text)
     kept = np.linspace(0, len(residuals) - 1, min(len(residuals), SHAPIRO_LIMIT)).astype(int)
     # W does not depend on the scale, but scipy takes small residuals for none.
-    found = stats.shapiro(residuals[kept] / np.abs(residuals).max())
+    found = scipy.stats.shapiro(residuals[kept] / np.abs(residuals).max())
     p = float(found.pvalue)
     note = f" (of {len(kept)} of {len(residuals)})" if len(kept) < len(residuals) else ""
     if p < alpha:
@@ -218,7 +218,7 @@ def _drift(samples: Sequence[Sample], alpha: float) -> Check:
             continue
         when = np.empty(n)
         when[np.argsort(sample.position, kind="stable")] = np.arange(n)
-        line = stats.linregress(when, sample.values)
+        line = scipy.stats.linregress(when, sample.values)
         names.append(sample.name)
         p_values.append(float(line.pvalue))
         totals.append(float(line.slope) * (n - 1))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from kernsmith.stats.samples import exp_or_infinity
 
@@ -194,10 +194,10 @@ def _effect(
         ci, p, share = None, None, None
     else:
         error = sqrt(variance)
-        half = float(stats.t.isf(alpha / 2, df)) * error
+        half = float(scipy.stats.t.isf(alpha / 2, df)) * error
         ci = (exp_or_infinity(shift - half), exp_or_infinity(shift + half))
         t = abs(shift) / error if error > 0 else (inf if shift else 0.0)
-        p = float(2 * stats.t.sf(t, df))
+        p = float(2 * scipy.stats.t.sf(t, df))
         found = _share_of(sides)
         share = found if isfinite(found) else None
     return Effect(exp_or_infinity(shift), ci, p, n, share, alpha, df, half_added, paired)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from scipy import stats
+import scipy
 
 from kernsmith.stats.samples import Array, Sample, Summary
 
@@ -80,7 +80,7 @@ def ministat_verdict(baseline: Summary, other: Summary, alpha: float) -> Minista
 def student(confidence: float, df: int) -> float:
     """The entry of ministat's table: three decimals, the normal distribution beyond 100."""
     half = _TWO_SIDED[confidence] / 2
-    exact = stats.norm.isf(half) if df > 100 else stats.t.isf(half, df)
+    exact = scipy.stats.norm.isf(half) if df > 100 else scipy.stats.t.isf(half, df)
     return round(float(exact), 3)
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, inf, isnan, nan, sqrt
 
-from scipy import stats
-from scipy.optimize import brentq
+import scipy
 
 MOST = 10_000_000
 """More values than this are called impossible."""
@@ -28,7 +27,7 @@ def power_of(
         return 1.0 if difference else alpha
     df = n - 1 if paired else 2 * (n - 1)
     shift = abs(difference) / sd * sqrt(n if paired else n / 2)
-    found = float(stats.nct.sf(stats.t.isf(alpha / 2, df), df, shift))
+    found = float(scipy.stats.nct.sf(scipy.stats.t.isf(alpha / 2, df), df, shift))
     return 1.0 if isnan(found) else found
 
 
@@ -70,7 +69,7 @@ def detectable(sd: float, n: int, power: float, alpha: float = 0.05) -> float:
     high = 1.0
     while missing(high) < 0:
         high *= 2
-    return sd * float(brentq(missing, 0.0, high, xtol=1e-12))
+    return sd * float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-12))
 
 
 def _root(missing: Callable[[float], float], low: float, most: float) -> float:
@@ -81,4 +80,4 @@ def _root(missing: Callable[[float], float], low: float, most: float) -> float:
         low, high = high, high * 2
         if high > most:
             return inf
-    return float(brentq(missing, low, high, xtol=1e-10, rtol=1e-12))
+    return float(scipy.optimize.brentq(missing, low, high, xtol=1e-10, rtol=1e-12))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import exp, inf, isfinite, nan, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 Array = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class Summary:
         """Confidence interval of the mean (Student); NaN for one value."""
         if self.n < 2 or not isfinite(self.sd):
             return (nan, nan)
-        half = float(stats.t.isf(alpha / 2, self.n - 1)) * self.sd / sqrt(self.n)
+        half = float(scipy.stats.t.isf(alpha / 2, self.n - 1)) * self.sd / sqrt(self.n)
         return (self.mean - half, self.mean + half)
 
 

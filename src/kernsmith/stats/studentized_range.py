@@ -20,10 +20,8 @@ from functools import lru_cache
 from math import exp, inf, log, log1p, pi, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
-from scipy.optimize import brentq
-from scipy.special import gammaln, log_ndtr, logsumexp
 
 Array = NDArray[np.float64]
 Floats = Sequence[float] | Array
@@ -70,7 +68,7 @@ def critical_values(alpha: float, k: int, df: Floats) -> Array:
         return np.array([solved[float(each)] for each in wanted])
     nodes = np.geomspace(different[0], different[-1], 40)
     values = [_critical(alpha, k, float(node)) for node in nodes]
-    return np.asarray(CubicSpline(np.log(nodes), values)(np.log(wanted)))
+    return np.asarray(scipy.interpolate.CubicSpline(np.log(nodes), values)(np.log(wanted)))
 
 
 def critical_value(alpha: float, k: int, df: float) -> float:
@@ -88,7 +86,7 @@ def _critical(alpha: float, k: int, df: float) -> float:
     low, high = (log(_critical(alpha, k, _NORMAL_DF)) if df < _NORMAL_DF else log(1e-6)), log(4.0)
     while excess(high) > 0:
         low, high = max(low, high), high + 1.0
-    return exp(float(brentq(excess, low - 1e-6, high, xtol=1e-11)))
+    return exp(float(scipy.optimize.brentq(excess, low - 1e-6, high, xtol=1e-11)))
 
 
 def _integrals(q: Array, k: int, df: Array) -> Array:
@@ -102,12 +100,12 @@ def _integrals(q: Array, k: int, df: Array) -> Array:
     left = 0.5 * np.log(df / (df + 0.5 * q**2)) - width - 45.0 / df
     right = np.minimum(width, 4.0)
     grid = left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 320)
-    log_constant = log(2.0) + 0.5 * df * np.log(df / 2.0) - gammaln(df / 2.0)
+    log_constant = log(2.0) + 0.5 * df * np.log(df / 2.0) - scipy.special.gammaln(df / 2.0)
     # df t - df s²/2 in a form that does not cancel for large df
     density = -df[:, None] * (0.5 * np.expm1(2 * grid) - grid) + (log_constant - 0.5 * df)[:, None]
     heights = density + _log_tail_of_range(k, q[:, None] * np.exp(grid))
     step = (right - left) / (grid.shape[1] - 1)
-    return np.asarray(np.exp(logsumexp(heights, axis=1)) * step)
+    return np.asarray(np.exp(scipy.special.logsumexp(heights, axis=1)) * step)
 
 
 def _log_tail_of_range(k: int, w: Array) -> Array:
@@ -115,11 +113,11 @@ def _log_tail_of_range(k: int, w: Array) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _spline(k: int) -> CubicSpline:
+def _spline(k: int) -> scipy.interpolate.CubicSpline:
     """log P(W > w) as a function of log(1 + w)."""
     nodes = np.linspace(0.0, log1p(_WIDEST), 1200)
     values = np.array([_log_tail_exactly(k, float(w)) for w in np.expm1(nodes)])
-    return CubicSpline(nodes, values)
+    return scipy.interpolate.CubicSpline(nodes, values)
 
 
 def _log_tail_exactly(k: int, w: float) -> float:
@@ -127,11 +125,11 @@ def _log_tail_exactly(k: int, w: float) -> float:
         return 0.0
     z = np.linspace(-9.0, w / 2 + 12.0, 500)
     log_density = -0.5 * z**2 - 0.5 * log(2 * pi)
-    below = log_ndtr(z)
-    ratio = np.minimum(np.exp(log_ndtr(z - w) - below), 1.0)
+    below = scipy.special.log_ndtr(z)
+    ratio = np.minimum(np.exp(scipy.special.log_ndtr(z - w) - below), 1.0)
     with np.errstate(divide="ignore"):
         missing = np.log(-np.expm1((k - 1) * np.log1p(-ratio)))
-    total = float(logsumexp(log_density + (k - 1) * below + missing))
+    total = float(scipy.special.logsumexp(log_density + (k - 1) * below + missing))
     return min(0.0, total + log(k) + log(z[1] - z[0]))
 
 
