@@ -39,7 +39,7 @@ test: setup-test lint
 	@echo '== cargo test'
 	@cargo test --quiet --release --workspace
 	@echo '== pytest'
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 test-all: export KERNSMITH_TEST_ALL = 1
 test-all: test

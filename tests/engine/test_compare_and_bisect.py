@@ -19,7 +19,7 @@ from kernsmith import paths
 from kernsmith.kernel.lock import locked
 from series import BROKEN, SLOW, make_series, write_config
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("series")]
 
 GOOD = 8
 

@@ -19,7 +19,7 @@ from kernsmith.kernel.symbols import read_system_map
 from kernsmith.layout import ALGORITHMS, Costs, random_order
 from kernsmith.machine.tcg import open_machine
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("lab")]
 
 TRACED = ("file", "signal")
 LAYOUTS = 4

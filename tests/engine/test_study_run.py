@@ -17,6 +17,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.paths import shipped
 
 pytestmark = pytest.mark.kernel
+of_one_study = pytest.mark.xdist_group("optimize")
 
 MIX = ("pipe", "file", "fork")
 OPTIMIZE = [
@@ -47,6 +48,7 @@ def optimized(
     return folder, json.loads(done.stdout)
 
 
+@of_one_study
 def test_the_optimised_kernel_is_proven_faster(optimized: tuple[Path, dict[str, Any]]) -> None:
     _, document = optimized
     cycles = verdicts(document, "model_cycles")
@@ -63,6 +65,7 @@ def test_the_optimised_kernel_is_proven_faster(optimized: tuple[Path, dict[str, 
     assert all(run["status"] == "ok" for run in document["runs"])
 
 
+@of_one_study
 def test_the_report_has_all_that_is_needed_to_repeat_it(
     optimized: tuple[Path, dict[str, Any]],
 ) -> None:
@@ -81,6 +84,7 @@ def test_the_report_has_all_that_is_needed_to_repeat_it(
     assert Path(optimised["profile"]).exists()
 
 
+@of_one_study
 def test_asking_again_repeats_nothing_and_says_the_same(
     optimized: tuple[Path, dict[str, Any]],
 ) -> None:
@@ -91,6 +95,7 @@ def test_asking_again_repeats_nothing_and_says_the_same(
     assert count(folder, "runs") == before == len(document["runs"])
 
 
+@of_one_study
 def test_a_written_study_is_the_same_study(optimized: tuple[Path, dict[str, Any]]) -> None:
     folder, document = optimized
     study = Path(document["report"]).with_name("study.toml")
@@ -101,6 +106,7 @@ def test_a_written_study_is_the_same_study(optimized: tuple[Path, dict[str, Any]
     assert all(build["cached"] for build in plan["builds"] if "none" in build["variant"])
 
 
+@of_one_study
 def test_the_terminal_shows_the_verdict_and_where_the_kernel_is(
     optimized: tuple[Path, dict[str, Any]],
 ) -> None:
@@ -111,6 +117,7 @@ def test_the_terminal_shows_the_verdict_and_where_the_kernel_is(
         assert words in shown
 
 
+@of_one_study
 def test_trained_and_held_out_workloads_are_shown_apart(
     optimized: tuple[Path, dict[str, Any]],
 ) -> None:

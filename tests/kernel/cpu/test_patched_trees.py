@@ -19,6 +19,7 @@ import pytest
 from trees import linked_tree, patched_tree
 
 from kernsmith import paths
+from kernsmith.kernel.compile_cache import cache_environment
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.cpu.catalogue import FAMILIES, Release, read_catalogue
 from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
@@ -70,8 +71,11 @@ class Tree:
         output.mkdir(exist_ok=True)
         suffix = compiler.name.removeprefix("clang") or "1"
         with_compiler = f"LLVM={suffix}" if compiler.family == "clang" else f"CC={compiler.name}"
-        command = ["make", "-C", str(path or self.path), f"O={output}", with_compiler, *words]
+        tools = f"HOSTCC=ccache {NEWEST[0].name}"
+        tree = str(path or self.path)
+        command = ["make", "-C", tree, f"O={output}", with_compiler, tools, *words]
         clean = {name: value for name, value in os.environ.items() if "MAKE" not in name}
+        clean |= {name: value for name, value in cache_environment().items() if value}
         done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout
@@ -120,7 +124,7 @@ def test_defaults_stay_and_choices_are_those_of_the_compiler(tree: Tree, tmp_pat
 
 def test_every_choice_can_be_configured(tree: Tree, tmp_path: Path) -> None:
     """With the tree's own Kconfig, for each installed compiler and for releases to come."""
-    tree.make(tmp_path / "out", NEWEST[0], "tinyconfig")
+    tree.make(tmp_path / "out", NEWEST[0], "allnoconfig")
     (tmp_path / "Kconfig").write_text(SMALL_KCONFIG)
     compilers = [(c.family, c.release, _taken(tree, c)) for c in NEWEST]
     for family in FAMILIES:
@@ -169,10 +173,9 @@ def test_kernel_objects_are_compiled_with_the_choice(tree: Tree, tmp_path: Path)
 def _compile_choices(tree: Tree, compiler: Compiler, folder: Path) -> int:
     output = folder / compiler.name
     config = output / ".config"
-    tree.make(output, compiler, "tinyconfig")
-    with config.open("a") as file:
-        file.write("CONFIG_64BIT=y\nCONFIG_X86_NATIVE_CPU=n\n")
-    tree.make(output, compiler, "olddefconfig")
+    least = folder / "least.config"
+    least.write_text("CONFIG_64BIT=y\n")
+    tree.make(output, compiler, f"KCONFIG_ALLCONFIG={least}", "allnoconfig")
     base = config.read_text().replace("X86_MARCH_DEFAULT=y", "X86_MARCH_DEFAULT=n")
     taken = _taken(tree, compiler)
     chosen = [option for option in tree.options if option.symbol in taken][tree.index :: EVERY]
