@@ -62,6 +62,21 @@ static int take_turns(void)
 	return sched_setscheduler(0, SCHED_BATCH, &none) ? failed("sched_setscheduler") : 0;
 }
 
+/*
+ * Sleeps until a second of the clock is full. Timer ticks then come at the same places of the
+ * workload, however long the kernel took to boot: which process has used up its slice at a tick
+ * is no matter of luck.
+ */
+static int wait_for_second(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t = (struct timespec){ .tv_sec = t.tv_sec + 1 };
+	errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	return errno ? failed("clock_nanosleep") : 0;
+}
+
 static int play(const struct workload *w, unsigned first, unsigned count)
 {
 	int error = 0;
@@ -75,8 +90,12 @@ static int play(const struct workload *w, unsigned first, unsigned count)
 
 static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
 {
+	int error = wait_for_second();
+
+	if (error)
+		return error;
 	MARK(MARKER_ARM);
-	int error = play(w, 0, warmup);
+	error = play(w, 0, warmup);
 
 	if (error)
 		return error;

@@ -28,8 +28,7 @@ def linked(kernel: Kernel, order: list[str], kind: str = "random") -> Path:
 
 
 def run(image: Path, folder: Path) -> Outcome:
-    # Of all workloads, the one whose instructions differ least between layouts (by 0.001 %).
-    some = load_catalogue().select(["signal"])[0]
+    some = load_catalogue().select(["pipe"])[0]
     return open_machine("skylake").run(Boot(image, some, folder))
 
 
@@ -60,7 +59,7 @@ def test_a_layout_moves_functions_and_the_kernel_counts_the_same_work(
     assert default.ok, default.reason
     assert random.ok, random.reason
     old, new = (o.metrics["kernel_instructions"][0] for o in (default, random))
-    assert abs(new / old - 1) < 0.001
+    assert abs(new / old - 1) < 0.0005
     assert random.metrics["l1i_misses"] != default.metrics["l1i_misses"]
 
 
