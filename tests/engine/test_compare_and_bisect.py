@@ -49,7 +49,7 @@ def common(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[s
     write_config(folder / "series.config")
     return [
         "--source", str(repository), "--config", str(folder / "series.config"), "--workload",
-        "file", "--layouts", "4..12", "--metric", "kernel_instructions", "--json",
+        "pipe", "--layouts", "4..12", "--metric", "kernel_instructions", "--json",
         "--ledger", f"sqlite:///{folder}/ledger.sqlite",
     ]  # fmt: skip
 
@@ -108,10 +108,10 @@ def test_bisect_finds_the_commit_and_skips_what_does_not_build(
 
 
 def test_bisect_says_what_the_commit_itself_did(found: dict[str, Any]) -> None:
-    """Some 20 instructions a write, which is little of what the workload does."""
+    """Some 28 instructions a write: half a per cent of what the workload does."""
     instructions = overall(found["verdict"])
     assert instructions["significant"]
-    assert 1 < instructions["ci"][0] <= instructions["ratio"] < 1.002
+    assert 1.004 < instructions["ci"][0] <= instructions["ratio"] < 1.007
     assert "more kernel_instructions" in instructions["sentence"]
 
 
@@ -123,16 +123,15 @@ def test_the_repository_stays_as_it_is(found: dict[str, Any], repository: Path) 
     assert refs == ["refs/heads/main"]
 
 
-def test_unused_code_alone_is_no_difference(
+def test_unused_code_alone_is_hardly_a_difference(
     found: dict[str, Any], commits: list[str], common: list[str], tmp_path: Path
 ) -> None:
+    """A handful of instructions may differ, since the kernel is longer: always the same ones."""
     document = run(
-        tmp_path, "compare", commits[GOOD], commits[SLOW - 1], *common, "--fail-above", "0%"
+        tmp_path, "compare", commits[GOOD], commits[SLOW - 1], *common, "--fail-above", "0.01%"
     )
-    verdict, cycles = overall(document), overall(document, "model_cycles")
-    assert not verdict["significant"]
-    assert "no significant difference" in verdict["sentence"]
-    assert abs(cycles["ratio"] - 1) < 0.005
+    assert overall(document)["ratio"] == pytest.approx(1, abs=1e-5)
+    assert not overall(document, "model_cycles")["significant"]
     (luck,) = (luck for luck in document["luck"] if luck["metric"] == "kernel_instructions")
     assert luck["spread"].keys() == {commits[GOOD], commits[SLOW - 1]}
 

@@ -71,7 +71,7 @@ class Tree:
         output.mkdir(exist_ok=True)
         suffix = compiler.name.removeprefix("clang") or "1"
         with_compiler = f"LLVM={suffix}" if compiler.family == "clang" else f"CC={compiler.name}"
-        tools = f"HOSTCC=ccache {NEWEST[0].name}"
+        tools = f"HOSTCC=ccache {compiler.name}"
         tree = str(path or self.path)
         command = ["make", "-C", tree, f"O={output}", with_compiler, tools, *words]
         clean = {name: value for name, value in os.environ.items() if "MAKE" not in name}
