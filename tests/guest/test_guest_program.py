@@ -89,6 +89,7 @@ def router_received(pid: int) -> tuple[int, int]:
     return 0, 0
 
 
+@pytest.mark.xdist_group("packets")
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
 @pytest.mark.parametrize("size", [64, 1500])
 def test_packets_through_the_router_have_the_size_of_the_name(
@@ -98,12 +99,15 @@ def test_packets_through_the_router_have_the_size_of_the_name(
     assert ended(guest(program, "--run", name, "--rounds", "1"), name) == 0
     total, packets = 0, 0
     deadline = time.monotonic() + 30
-    command = [program, "--run", name, "--rounds", "100000000"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as running:
+    command = ["nice", "-n", "19", program, "--run", name, "--rounds", "100000000"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
         while packets < 2_000 and time.monotonic() < deadline:
             time.sleep(0.1)
             total, packets = router_received(running.pid)
+    finally:
         running.kill()
+        running.wait()
     # The device counts the Ethernet header. All packets but the first few are alike:
     # acknowledgements ride on those with data.
     assert packets >= 2_000
