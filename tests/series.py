@@ -39,8 +39,8 @@ _WHOLE = (
 _TOP_ONLY = ("", "arch", "drivers", "drivers/net", "fs", "net", "tools")
 _BUILD_FILES = re.compile(r"(^|/)(Kconfig|Makefile|Kbuild)[^/]*$")
 
-# Files of the micro kernel without network, in the order in which unused functions go into them:
-# early and late ones in the link alternate.
+# Files of the micro kernel, in the order in which unused functions go into them: early and late
+# ones in the link alternate.
 _FILES = (
     "kernel/fork.c", "fs/open.c", "mm/mmap.c", "kernel/signal.c", "fs/namei.c",
     "arch/x86/kernel/process.c", "mm/memory.c", "kernel/exit.c", "fs/exec.c", "mm/vmscan.c",
@@ -161,13 +161,10 @@ def make_series(
 
 
 def write_config(path: Path) -> None:
-    """The micro config without network and ciphers, with the line tables of `profile=none`."""
-    symbols = dict(read_fragment("micro").symbols)
-    first, last = "NET", "CRYPTO_TWOFISH"
-    names = list(symbols)
-    dropped = {*names[names.index(first) : names.index(last) + 1], "AUDIT", "POSIX_MQUEUE"}
-    kept = {name: value for name, value in symbols.items() if name not in dropped}
-    path.write_text(render_config(kept | {"AUTOFDO_CLANG": "y"}), encoding="utf-8")
+    """The micro config with the line tables of `profile=none`: all objects of the first commit
+    are those of the micro kernel."""
+    symbols = read_fragment("micro").symbols
+    path.write_text(render_config(symbols | {"AUTOFDO_CLANG": "y"}), encoding="utf-8")
 
 
 def main() -> None:

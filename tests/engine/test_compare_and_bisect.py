@@ -16,6 +16,7 @@ from sqlalchemy import create_engine, text
 
 import series as series_module
 from kernsmith import paths
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.lock import locked
 from series import BROKEN, SLOW, make_series, write_config
 
@@ -43,8 +44,13 @@ def commits(repository: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def common(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What all commands here have in common; one ledger, so that nothing is measured twice."""
+def common(
+    repository: Path, micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """What all commands here have in common; one ledger, so that nothing is measured twice.
+
+    With the micro kernel, ccache has all objects but the changed ones.
+    """
     folder = tmp_path_factory.mktemp("series")
     write_config(folder / "series.config")
     return [
