@@ -132,11 +132,11 @@ def test_the_repository_stays_as_it_is(found: dict[str, Any], repository: Path) 
 def test_unused_code_alone_is_hardly_a_difference(
     found: dict[str, Any], commits: list[str], common: list[str], tmp_path: Path
 ) -> None:
-    """A handful of instructions may differ, since the kernel is longer: always the same ones."""
+    """A handful of instructions may differ, since the kernel is longer, or a timer's worth."""
     document = run(
-        tmp_path, "compare", commits[GOOD], commits[SLOW - 1], *common, "--fail-above", "0.01%"
+        tmp_path, "compare", commits[GOOD], commits[SLOW - 1], *common, "--fail-above", "0.1%"
     )
-    assert overall(document)["ratio"] == pytest.approx(1, abs=1e-5)
+    assert overall(document)["ratio"] == pytest.approx(1, abs=5e-4)
     assert not overall(document, "model_cycles")["significant"]
     (luck,) = (luck for luck in document["luck"] if luck["metric"] == "kernel_instructions")
     assert luck["spread"].keys() == {commits[GOOD], commits[SLOW - 1]}
