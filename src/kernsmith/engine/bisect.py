@@ -33,7 +33,7 @@ from kernsmith.study import Study, digest_of
 INSTRUCTIONS = "kernel_instructions"
 _HASH_SHOWN = 12
 
-LEAST = 0.01
+LEAST_CHANGE = 0.01
 """Per cent: without a threshold of the user's, a smaller change is none. In a kernel that is one
 unused function longer, a workload can execute four instructions more, the same in all layouts."""
 
@@ -90,7 +90,7 @@ class Bisect:
 
     study: workloads, machine and design of every step; its variants are set here.
     threshold: change in per cent from which a commit is bad; None: half of the whole change, which
-        must be above `LEAST`.
+        must be above `LEAST_CHANGE`.
     folder: of the state of all bisections; each has a folder of its own there.
     """
 
@@ -132,7 +132,7 @@ class Bisect:
         return self._found(whole, threshold, tuple(steps), stands.first_bad, bisection.log)
 
     def _whole(self) -> Step:
-        limit = log1p((LEAST if self.threshold is None else self.threshold) / 100)
+        limit = log1p((LEAST_CHANGE if self.threshold is None else self.threshold) / 100)
 
         def decide(look: Look, last: bool) -> tuple[str, str] | None:
             if look.low > limit:

@@ -35,7 +35,7 @@ ON_PATH = [compiler for compiler in installed_compilers() if shutil.which(compil
 NEWEST = tuple(
     max((c for c in ON_PATH if c.family == family), key=lambda c: c.release) for family in FAMILIES
 )
-EVERY = 1 if os.environ.get("KERNSMITH_EVERY_CPU") else 36
+EVERY = 1 if os.environ.get("KERNSMITH_EVERY_CPU") else 26
 GUARD = {"-mno-sse", "-mno-mmx", "-mno-sse2", "-mno-avx", "-mno-80387"}
 
 # What Kconfig.cpu needs of the rest of the kernel, with compilers of any release.
