@@ -245,14 +245,14 @@ python_parts() {
     mark_done python "$(digest "${sources[@]}")"
 }
 
-tracer() {
-    local key product=target/release/libkernsmith_tracer.so
-    local sources=(Cargo.toml Cargo.lock native/tracer native/profile)
+programs() {
+    local key tracer=target/release/libkernsmith_tracer.so
+    local sources=(Cargo.toml Cargo.lock native/compiler native/profile native/tracer)
     key=$(digest "${sources[@]}")
-    is_done tracer "$key" "$product" && return
-    say "building the tracer"
-    logged tracer cargo build --release --package kernsmith-tracer
-    mark_done tracer "$(digest "${sources[@]}")"
+    is_done programs "$key" "$tracer" target/release/kernsmith-compiler && return
+    say "building the tracer and kbuild's compiler"
+    logged programs cargo build --release --package kernsmith-tracer --package kernsmith-compiler
+    mark_done programs "$(digest "${sources[@]}")"
 }
 
 guest() {
@@ -271,6 +271,6 @@ flock -n 9 || {
     flock 9
 }
 packages
-tracer
+programs
 python_parts
 guest

@@ -34,6 +34,11 @@ def ccache() -> Path:
     return cache_root() / "ccache"
 
 
+def probes() -> Path:
+    """What compilers answered when a kernel was configured, a file for each question."""
+    return cache_root() / "probes"
+
+
 def ledger() -> Path:
     """The default ledger: an SQLite database of all trials and runs."""
     return cache_root() / "ledger.sqlite"

@@ -106,6 +106,9 @@ def _folder(recipe: Recipe, store: Path | None) -> Path:
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     """The `make` command line of a build, with everything that the variant asks for."""
     variables = dict(recipe.toolchain.make_variables)
+    # kbuild's own choice, where the toolchain makes none.
+    host = variables.get("HOSTCC", variables["CC"] if "LLVM" in variables else "gcc")
+    variables["HOSTCC"] = through_cache(output.parent, host)
     variables["CC"] = through_cache(output.parent, variables["CC"])
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
     variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])

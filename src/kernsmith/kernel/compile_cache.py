@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""ccache: no object is compiled twice, and how many were compiled is known."""
+"""What was compiled or asked once is kept: ccache, and the compilers' answers to probes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _FOUND = re.compile(r"^(?:direct|preprocessed)_cache_hit$", re.MULTILINE)
 
 
 def cache_environment(*, alone: bool = False) -> dict[str, str | None]:
-    """ccache's settings: a folder of kernsmith's own, shared by all kernels wherever they lie.
+    """Where kbuild's compiler (`native/compiler`) keeps what was compiled, and asked.
+
+    Both are in folders of kernsmith's own, shared by all kernels wherever they lie.
 
     alone: no other kernel is expected to be compiled with the same flags. Then the files that an
         object was made from are its key (ccache's "depend mode"), and not the preprocessor's
@@ -29,6 +31,7 @@ def cache_environment(*, alone: bool = False) -> dict[str, str | None]:
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_COMPILERCHECK": "content",
         "CCACHE_MAXSIZE": "20G",
+        "KERNSMITH_PROBES": str(paths.probes()),
     }
 
 

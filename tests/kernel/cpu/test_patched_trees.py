@@ -20,6 +20,7 @@ from trees import linked_tree, patched_tree
 
 from kernsmith import paths
 from kernsmith.kernel.compile_cache import cache_environment
+from kernsmith.kernel.compiler import through_cache, write_compiler
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.cpu.catalogue import FAMILIES, Release, read_catalogue
 from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
@@ -67,13 +68,15 @@ class Tree:
     path: Path
     options: tuple[Option, ...]
 
-    def make(self, output: Path, compiler: Compiler, *words: str, path: Path | None = None) -> str:
-        output.mkdir(exist_ok=True)
-        suffix = compiler.name.removeprefix("clang") or "1"
-        with_compiler = f"LLVM={suffix}" if compiler.family == "clang" else f"CC={compiler.name}"
-        tools = f"HOSTCC=ccache {compiler.name}"
-        tree = str(path or self.path)
-        command = ["make", "-C", tree, f"O={output}", with_compiler, tools, *words]
+    def make(self, folder: Path, compiler: Compiler, *words: str, path: Path | None = None) -> str:
+        """Into `folder / "out"`, as kernels are built; returns what make says."""
+        (folder / "out").mkdir(parents=True, exist_ok=True)
+        write_compiler(folder, path or self.path)
+        asked = through_cache(folder, compiler.name)
+        tools = [f"CC={asked}", f"HOSTCC={asked}"]
+        if compiler.family == "clang":
+            tools.append(f"LLVM={compiler.name.removeprefix('clang') or '1'}")
+        command = ["make", "-C", str(path or self.path), f"O={folder / 'out'}", *tools, *words]
         clean = {name: value for name, value in os.environ.items() if "MAKE" not in name}
         clean |= {name: value for name, value in cache_environment().items() if value}
         done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
@@ -109,14 +112,14 @@ def test_defaults_stay_and_choices_are_those_of_the_compiler(tree: Tree, tmp_pat
     plain = linked_tree(tree.original, tmp_path / "plain")
     tree.make(tmp_path / "before", gcc, "x86_64_defconfig", path=plain)
     tree.make(tmp_path / "after", gcc, "x86_64_defconfig")
-    before, after = ((tmp_path / name / ".config").read_text() for name in ("before", "after"))
+    before, after = ((tmp_path / name / "out/.config").read_text() for name in ("before", "after"))
     added = [line for line in after.splitlines() if "X86_MARCH" in line]
     assert [line for line in after.splitlines() if line not in added] == before.splitlines()
     assert [line for line in added if "=" in line] == ["CONFIG_X86_MARCH_DEFAULT=y"]
-    (tmp_path / "clang").mkdir()
-    (tmp_path / "clang/.config").write_text(before)
+    (tmp_path / "clang/out").mkdir(parents=True)
+    (tmp_path / "clang/out/.config").write_text(before)
     tree.make(tmp_path / "clang", clang, "olddefconfig")
-    for compiler, text in ((gcc, after), (clang, (tmp_path / "clang/.config").read_text())):
+    for compiler, text in ((gcc, after), (clang, (tmp_path / "clang/out/.config").read_text())):
         shown = parse_config(text).keys()
         expected = {"X86_MARCH_DEFAULT", *_taken(tree, compiler)}
         assert {name for name in shown if name.startswith("X86_MARCH_")} == expected
@@ -124,7 +127,7 @@ def test_defaults_stay_and_choices_are_those_of_the_compiler(tree: Tree, tmp_pat
 
 def test_every_choice_can_be_configured(tree: Tree, tmp_path: Path) -> None:
     """With the tree's own Kconfig, for each installed compiler and for releases to come."""
-    tree.make(tmp_path / "out", NEWEST[0], "allnoconfig")
+    tree.make(tmp_path, NEWEST[0], "allnoconfig")
     (tmp_path / "Kconfig").write_text(SMALL_KCONFIG)
     compilers = [(c.family, c.release, _taken(tree, c)) for c in NEWEST]
     for family in FAMILIES:
@@ -171,11 +174,11 @@ def test_kernel_objects_are_compiled_with_the_choice(tree: Tree, tmp_path: Path)
 
 
 def _compile_choices(tree: Tree, compiler: Compiler, folder: Path) -> int:
-    output = folder / compiler.name
-    config = output / ".config"
+    own = folder / compiler.name
+    config = own / "out/.config"
     least = folder / "least.config"
     least.write_text("CONFIG_64BIT=y\n")
-    tree.make(output, compiler, f"KCONFIG_ALLCONFIG={least}", "allnoconfig")
+    tree.make(own, compiler, f"KCONFIG_ALLCONFIG={least}", "allnoconfig")
     base = config.read_text().replace("X86_MARCH_DEFAULT=y", "X86_MARCH_DEFAULT=n")
     taken = _taken(tree, compiler)
     chosen = [option for option in tree.options if option.symbol in taken][tree.index :: EVERY]
@@ -183,7 +186,7 @@ def _compile_choices(tree: Tree, compiler: Compiler, folder: Path) -> int:
         config.write_text(base.replace(f"# CONFIG_{option.symbol} is not set", ""))
         with config.open("a") as file:
             file.write(f"CONFIG_{option.symbol}=y\n")
-        _check_flags(tree.make(output, compiler, "V=1", "prepare0"), option)
+        _check_flags(tree.make(own, compiler, "V=1", "prepare0"), option)
         got = parse_config(config.read_text())
         assert got["X86_MARCH"] == f'"{option.march}"'
         assert got.get("X86_MARCH_RUST", '""').strip('"') in ("", option.march)

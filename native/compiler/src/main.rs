@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The compiler as kbuild calls it for one kernel: `KERNEL/compiler clang-22 -c …`.
+//!
+//! `KERNEL/compiler` is a link to this program; beside it are `out`, kbuild's output, and `source`,
+//! a link to the kernel's source. What kbuild compiles goes through ccache when there is one, with
+//! paths that hold for every source ([`words`]). What it asks the compiler — whether it knows an
+//! option, of which version it is — is asked once ([`probe`]).
+
+mod probe;
+mod words;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use probe::Probe;
+
+/// As a shell does when a program cannot be started.
+const NOT_STARTED: u8 = 127;
+
+/// The folder of one kernel.
+struct Kernel {
+    output: PathBuf,
+    /// The source, as kbuild names it.
+    tree: PathBuf,
+}
+
+impl Kernel {
+    fn of(program: &Path) -> Option<Self> {
+        let folder = program.parent()?;
+        Some(Self {
+            output: folder.join("out"),
+            tree: folder.join(words::LINK).read_link().ok()?,
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let mut command = std::env::args_os();
+    let kernel = command.next().and_then(|own| Kernel::of(Path::new(&own)));
+    let (Some(kernel), Some(compiler)) = (kernel, command.next()) else {
+        eprintln!("usage: KERNEL/compiler COMPILER WORD…  (KERNEL/source: a link to the source)");
+        return ExitCode::from(2);
+    };
+    let words: Vec<OsString> = command.collect();
+    if let Some(probe) = Probe::new(&compiler, &words, &kernel) {
+        return probe.answer();
+    }
+    compile(compiler, words, &kernel)
+}
+
+/// Becomes the compiler; returns only when that fails.
+fn compile(compiler: OsString, mut words: Vec<OsString>, kernel: &Kernel) -> ExitCode {
+    let cached = in_path("ccache").is_some();
+    let mut command = Command::new(if cached {
+        "ccache".into()
+    } else {
+        compiler.clone()
+    });
+    if cached {
+        command.arg(&compiler);
+        let here = std::env::current_dir().ok();
+        if here.is_some() && here == kernel.output.canonicalize().ok() {
+            if words.iter().any(|word| words::brings_in_files(word)) {
+                command.env("CCACHE_DISABLE", "1");
+            }
+            for word in &mut words {
+                words::relative_to_link(word, &kernel.tree);
+            }
+        }
+    }
+    let error = command.args(words).exec();
+    eprintln!("{}: {error}", command.get_program().display());
+    ExitCode::from(NOT_STARTED)
+}
+
+/// The program that a command's first word means.
+fn in_path(name: impl AsRef<Path>) -> Option<PathBuf> {
+    let name = name.as_ref();
+    if name.components().count() > 1 {
+        return name.exists().then(|| name.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
+}
