@@ -93,8 +93,14 @@ fn impossible_texts_are_refused() {
     assert!(refused(&both, vec![Step::Group(vec![0, 1])]).contains("overlap"));
 }
 
+/// User code in its usual place.
+const NEAR: &[u64] = &[0];
+
+/// User code of which the low 32 bits of an address do not tell the place.
+const FAR: &[u64] = &[0, 0x7f12 << 32];
+
 /// A walk over random blocks, half of them in the text; every kind of end, interrupts as well.
-fn trace(random: &mut Random, text: &Text, words: usize) -> Trace {
+fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Trace {
     let kinds = [
         Kind::None,
         Kind::Conditional,
@@ -118,7 +124,7 @@ fn trace(random: &mut Random, text: &Text, words: usize) -> Trace {
                 start: if kernel {
                     section.start + place
                 } else {
-                    0x40_0000 + random.below(1 << 18)
+                    random.pick(user) + 0x40_0000 + random.below(1 << 18)
                 },
                 target: 0,
                 bytes,
@@ -241,9 +247,18 @@ fn without_returns(mut counters: [Counters; 2]) -> [Counters; 2] {
 
 #[test]
 fn a_replayed_layout_costs_what_executing_it_costs() {
+    replays_cost_what_executing_costs(NEAR);
+}
+
+#[test]
+fn so_it_does_wherever_user_code_lies() {
+    replays_cost_what_executing_costs(FAR);
+}
+
+fn replays_cost_what_executing_costs(user: &[u64]) {
     let mut random = Random::new(5);
     let text = text(&mut random, 60);
-    let trace = trace(&mut random, &text, 120_000);
+    let trace = trace(&mut random, &text, 120_000, user);
     let replay = Replay::new(trace.clone(), &text);
     let mut layouts = vec![text.place(&[])];
     for _ in 0..9 {
@@ -265,7 +280,7 @@ fn a_replayed_layout_costs_what_executing_it_costs() {
 fn a_sample_is_a_part_of_the_whole() {
     let mut random = Random::new(6);
     let text = text(&mut random, 60);
-    let trace = trace(&mut random, &text, 1_000_000);
+    let trace = trace(&mut random, &text, 1_000_000, NEAR);
     let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
     let replay = Replay::new(trace, &text);
     let layouts = [text.place(&[])];
@@ -311,7 +326,7 @@ fn ring() -> (Text, Trace) {
 fn every_algorithm_puts_each_executed_function_once() {
     let mut random = Random::new(7);
     let text = text(&mut random, 60);
-    let trace = trace(&mut random, &text, 50_000);
+    let trace = trace(&mut random, &text, 50_000, NEAR);
     let replay = Replay::new(trace, &text);
     let movable: Vec<u32> = (0..60).collect();
     let graph = Graph::new(&text, &[&replay], &movable);
@@ -350,7 +365,7 @@ fn callees_follow_their_callers() {
 fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
     let mut random = Random::new(8);
     let text = text(&mut random, 400);
-    let traces = [1, 2].map(|_| trace(&mut random, &text, 30_000));
+    let traces = [1, 2].map(|_| trace(&mut random, &text, 30_000, NEAR));
     let replays = traces.map(|trace| Replay::new(trace, &text).into());
     let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
     let start = shuffled(&mut random, 400);

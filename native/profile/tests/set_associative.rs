@@ -84,6 +84,52 @@ fn hits_and_values_are_those_of_the_definition() {
     }
 }
 
+/// Many keys in a row, 32 bits wide and 64, with single lookups in between.
+#[test]
+fn many_at_once_hit_as_one_by_one() {
+    let mut random = Random::new(2);
+    for round in 0..200 {
+        let ways = random.pick(&[1, 2, 4, 8, 12, 13, 16, 64]);
+        let sets = 1 << random.below(6);
+        let replacement = random.pick(&[Replacement::Lru, Replacement::RoundRobin]);
+        let mut narrow = SetAssociative::<(), u32>::new(sets * ways, ways, replacement);
+        let mut wide = SetAssociative::<()>::new(sets * ways, ways, replacement);
+        let mut reference = Reference::new(sets * ways, ways, replacement);
+        for step in 0..100 {
+            let count = random.below(40);
+            let keys: Vec<u32> = (0..count)
+                .map(|_| random.below(3 * (sets * ways) as u64) as u32)
+                .collect();
+            let missing = |key: &&u32| {
+                let missing = reference.lookup(u64::from(**key)).is_none();
+                if missing {
+                    reference.insert(u64::from(**key), 0);
+                }
+                missing
+            };
+            let expected: Vec<u32> = keys.iter().filter(missing).copied().collect();
+            let mut filtered = keys.clone();
+            let kept = narrow.filter(&mut filtered);
+            assert_eq!(filtered[..kept], expected, "round {round}, step {step}");
+            let mut filtered: Vec<u64> = keys.into_iter().map(u64::from).collect();
+            let kept = wide.filter(&mut filtered);
+            assert!(
+                filtered[..kept]
+                    .iter()
+                    .copied()
+                    .eq(expected.into_iter().map(u64::from))
+            );
+            let single = random.below(64) as u32;
+            let known = reference.lookup(u64::from(single)).is_some();
+            if !known {
+                reference.insert(u64::from(single), 0);
+            }
+            assert_eq!(narrow.access(single), known, "round {round}, step {step}");
+            assert_eq!(wide.access(u64::from(single)), known);
+        }
+    }
+}
+
 #[test]
 fn a_loop_one_line_too_long_always_misses_with_lru() {
     let mut cache = SetAssociative::<()>::new(8, 8, Replacement::Lru);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a branch goes: branch target buffer, indirect target table and return stack.
 
-use super::{PredictorGeometry, Replacement, SetAssociative};
+use super::{Key, PredictorGeometry, Replacement, SetAssociative};
 
 /// The addresses that calls return to, in a ring: when it is full, the oldest one is lost.
 #[derive(Debug, Clone)]
@@ -51,14 +51,14 @@ impl ReturnStack {
 /// Targets of taken branches by the branch's address, and of indirect branches by the address
 /// together with the targets of the indirect branches before it.
 #[derive(Debug, Clone)]
-pub struct Targets {
-    buffer: SetAssociative<u64>,
+pub struct Targets<K = u64> {
+    buffer: SetAssociative<u64, K>,
     indirect: Vec<(u64, u64)>,
     path: u64,
     pc_shift: u32,
 }
 
-impl Targets {
+impl<K: Key> Targets<K> {
     pub fn new(geometry: &PredictorGeometry) -> Self {
         let indirect = if geometry.indirect_bits == 0 {
             0
@@ -73,25 +73,36 @@ impl Targets {
         }
     }
 
-    /// A taken direct branch. Returns whether the buffer knew it.
+    /// A taken direct branch, by its address shifted right. Returns whether the buffer knew it.
     #[inline(always)]
-    pub fn direct(&mut self, pc: u64, target: u64) -> bool {
-        let key = pc >> self.pc_shift;
-        let hit = self.buffer.lookup(key).is_some();
+    pub fn direct(&mut self, branch: K, target: u64) -> bool {
+        let hit = self.buffer.lookup(branch).is_some();
         if !hit {
-            self.buffer.insert(key, target);
+            self.buffer.insert(branch, target);
         }
         hit
     }
 
+    /// See [`SetAssociative::is_news`].
+    #[inline(always)]
+    pub fn is_news(&mut self, branch: K) -> bool {
+        self.buffer.is_news(branch)
+    }
+
+    /// The same, for many in a row; `told` is called with whether each was known. No figure depends
+    /// on the target that the buffer knows for a direct branch, so it learns none.
+    #[inline(always)]
+    pub fn enter(&mut self, branches: impl Iterator<Item = K>, told: impl FnMut(K, bool)) {
+        self.buffer.enter(branches, told);
+    }
+
     /// An indirect jump or call. Returns whether its target was predicted.
-    pub fn indirect(&mut self, pc: u64, target: u64) -> bool {
+    pub fn indirect(&mut self, branch: K, pc: u64, target: u64) -> bool {
         let by_path = self.by_path(pc, target);
-        let key = pc >> self.pc_shift;
-        let last_target = match self.buffer.lookup(key) {
+        let last_target = match self.buffer.lookup(branch) {
             Some(known) => Some(std::mem::replace(known, target)),
             None => {
-                self.buffer.insert(key, target);
+                self.buffer.insert(branch, target);
                 None
             }
         };

@@ -24,7 +24,7 @@ pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbGeometry,
 };
 pub use predictor::{Branch, Predictor};
-pub use set_associative::SetAssociative;
+pub use set_associative::{Key, SetAssociative};
 pub use tlb::InstructionTlbs;
 
 /// All simulated structures of one CPU.

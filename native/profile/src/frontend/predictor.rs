@@ -2,7 +2,7 @@
 //! Branch prediction: direction of conditional branches, and targets of all.
 
 use super::btb::{ReturnStack, Targets};
-use super::{Counters, PredictorGeometry, PredictorKind};
+use super::{Counters, Key, PredictorGeometry, PredictorKind};
 
 /// One executed branch with its outcome. `pc` is the address of the branch instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const STEP: u16 = 0b11_10_11_01_10_00_01_00;
 
 /// The whole predictor. Tables are shared by kernel and user mode, as in hardware.
 #[derive(Debug, Clone)]
-pub struct Predictor {
+pub struct Predictor<K = u64> {
     kind: PredictorKind,
     /// Four counters in each byte.
     by_history: Vec<u8>,
@@ -42,11 +42,11 @@ pub struct Predictor {
     history_mask: u64,
     history: u64,
     pc_shift: u32,
-    targets: Targets,
+    targets: Targets<K>,
     returns: ReturnStack,
 }
 
-impl Predictor {
+impl<K: Key> Predictor<K> {
     /// All tables weakly not taken, all targets unknown.
     #[must_use]
     pub fn new(geometry: &PredictorGeometry) -> Self {
@@ -68,68 +68,16 @@ impl Predictor {
         }
     }
 
-    /// Predicts `branch`, compares, learns, and counts.
-    #[inline(always)]
-    pub fn resolve(&mut self, branch: Branch, counters: &mut Counters) {
-        match branch {
-            Branch::Conditional { pc, target, taken } => {
-                let correct = self.direction(pc, taken);
-                counters.conditional_branches += 1;
-                counters.branch_mispredictions += u64::from(!correct);
-                if taken {
-                    counters.taken_branches += 1;
-                    let known = self.direct(pc, target);
-                    counters.btb_misses += u64::from(!known && correct);
-                }
-            }
-            Branch::Jump { pc, target } => {
-                counters.taken_branches += 1;
-                counters.btb_misses += u64::from(!self.direct(pc, target));
-            }
-            Branch::Call { pc, target, next } => {
-                self.returns.push(next);
-                counters.taken_branches += 1;
-                counters.btb_misses += u64::from(!self.direct(pc, target));
-            }
-            Branch::Return { target } => {
-                counters.taken_branches += 1;
-                let known = self.returns.pop() == Some(target);
-                counters.indirect_mispredictions += u64::from(!known);
-            }
-            Branch::IndirectJump { pc, target } => {
-                counters.taken_branches += 1;
-                counters.indirect_mispredictions += u64::from(!self.indirect(pc, target));
-            }
-            Branch::IndirectCall { pc, target, next } => {
-                self.returns.push(next);
-                counters.taken_branches += 1;
-                counters.indirect_mispredictions += u64::from(!self.indirect(pc, target));
-            }
-        }
+    /// The address of a branch, shifted right by this much, is what the tables know it by.
+    #[must_use]
+    pub fn pc_shift(&self) -> u32 {
+        self.pc_shift
     }
 
-    /// A conditional branch; returns whether its direction was predicted.
+    /// A conditional branch, by its address shifted right. Returns whether its direction was
+    /// predicted; the tables and the history learn the real one.
     #[inline(always)]
-    pub fn direction(&mut self, pc: u64, taken: bool) -> bool {
-        self.predict_and_learn(pc, taken)
-    }
-
-    /// A direct branch that is taken; returns whether the branch target buffer knew it.
-    #[inline(always)]
-    pub fn direct(&mut self, pc: u64, target: u64) -> bool {
-        self.targets.direct(pc, target)
-    }
-
-    /// An indirect jump or call; returns whether its target was predicted.
-    #[inline(never)]
-    pub fn indirect(&mut self, pc: u64, target: u64) -> bool {
-        self.targets.indirect(pc, target)
-    }
-
-    /// Whether the direction was predicted; the tables and the history learn the real one.
-    #[inline(always)]
-    fn predict_and_learn(&mut self, pc: u64, taken: bool) -> bool {
-        let address = pc >> self.pc_shift;
+    pub fn direction(&mut self, address: u64, taken: bool) -> bool {
         let number = (address ^ self.history) & self.table_mask;
         let byte = &mut self.by_history[(number / 4) as usize];
         let shift = number as u32 % 4 * 2;
@@ -144,6 +92,76 @@ impl Predictor {
         let learnt = LEARNT[usize::from(*byte << 2 | global << 1 | u8::from(taken))];
         *byte = learnt & 15;
         learnt >> 4 == 1
+    }
+
+    /// Whether the branch target buffer has to be asked about a direct branch that is taken: it is
+    /// not the one that was taken last of its set. Then it has to be asked next.
+    #[inline(always)]
+    pub fn is_news(&mut self, branch: K) -> bool {
+        self.targets.is_news(branch)
+    }
+
+    /// Direct branches that are taken and were news, one after the other. `told` is called with each and whether
+    /// the branch target buffer knew it.
+    #[inline(always)]
+    pub fn direct(&mut self, branches: impl Iterator<Item = K>, told: impl FnMut(K, bool)) {
+        self.targets.enter(branches, told);
+    }
+
+    /// An indirect jump or call at `pc`, which `branch` is made of. Returns whether its target was
+    /// predicted.
+    #[inline(never)]
+    pub fn indirect(&mut self, branch: K, pc: u64, target: u64) -> bool {
+        self.targets.indirect(branch, pc, target)
+    }
+}
+
+impl Predictor {
+    /// Predicts `branch`, compares, learns, and counts.
+    #[inline(always)]
+    pub fn resolve(&mut self, branch: Branch, counters: &mut Counters) {
+        match branch {
+            Branch::Conditional { pc, target, taken } => {
+                let correct = self.direction(pc >> self.pc_shift, taken);
+                counters.conditional_branches += 1;
+                counters.branch_mispredictions += u64::from(!correct);
+                if taken {
+                    counters.taken_branches += 1;
+                    let known = self.jumps(pc, target);
+                    counters.btb_misses += u64::from(!known && correct);
+                }
+            }
+            Branch::Jump { pc, target } => {
+                counters.taken_branches += 1;
+                counters.btb_misses += u64::from(!self.jumps(pc, target));
+            }
+            Branch::Call { pc, target, next } => {
+                self.returns.push(next);
+                counters.taken_branches += 1;
+                counters.btb_misses += u64::from(!self.jumps(pc, target));
+            }
+            Branch::Return { target } => {
+                counters.taken_branches += 1;
+                let known = self.returns.pop() == Some(target);
+                counters.indirect_mispredictions += u64::from(!known);
+            }
+            Branch::IndirectJump { pc, target } => {
+                counters.taken_branches += 1;
+                counters.indirect_mispredictions +=
+                    u64::from(!self.indirect(pc >> self.pc_shift, pc, target));
+            }
+            Branch::IndirectCall { pc, target, next } => {
+                self.returns.push(next);
+                counters.taken_branches += 1;
+                counters.indirect_mispredictions +=
+                    u64::from(!self.indirect(pc >> self.pc_shift, pc, target));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn jumps(&mut self, pc: u64, target: u64) -> bool {
+        self.targets.direct(pc >> self.pc_shift, target)
     }
 }
 

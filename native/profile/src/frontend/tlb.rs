@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The instruction TLB and the second-level TLB behind it.
 
-use super::{Counters, CpuModel, SetAssociative};
+use super::{Counters, CpuModel, Key, SetAssociative};
 
 /// A page number that no address has.
 const NOWHERE: u64 = u64::MAX;
 
 /// Both levels, looked up by virtual page number alone: see `docs/model.md` on address spaces.
 #[derive(Debug, Clone)]
-pub struct InstructionTlbs {
-    itlb: SetAssociative<()>,
-    stlb: SetAssociative<()>,
+pub struct InstructionTlbs<K = u64> {
+    itlb: SetAssociative<(), K>,
+    stlb: SetAssociative<(), K>,
     page_shift: u32,
     current: u64,
 }
 
-impl InstructionTlbs {
+impl<K: Key> InstructionTlbs<K> {
     /// Empty TLBs of the model's geometry.
     #[must_use]
     pub fn new(model: &CpuModel) -> Self {
@@ -29,6 +29,19 @@ impl InstructionTlbs {
         }
     }
 
+    /// Translates pages one after the other, of which none is the one before. `pages`: addresses
+    /// divided by the size of a page. `missed(1, …)` is called with those that the first TLB did
+    /// not have, `missed(2, …)` with those that the second did not have either.
+    #[inline(always)]
+    pub fn translate_all(&mut self, pages: &mut [K], mut missed: impl FnMut(u32, &[K])) {
+        let missing = self.itlb.filter(pages);
+        missed(1, &pages[..missing]);
+        let missing = self.stlb.filter(&mut pages[..missing]);
+        missed(2, &pages[..missing]);
+    }
+}
+
+impl InstructionTlbs {
     /// Translates the pages of `start..=last`.
     #[inline(always)]
     pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {
@@ -48,10 +61,8 @@ impl InstructionTlbs {
         self.current = end;
     }
 
-    /// Translates one page, which is not the one translated last. `page` is an address divided by
-    /// the size of a page.
     #[inline(always)]
-    pub fn enter(&mut self, page: u64, counters: &mut Counters) {
+    fn enter(&mut self, page: u64, counters: &mut Counters) {
         if !self.itlb.access(page) {
             counters.itlb_misses += 1;
             counters.stlb_misses += u64::from(!self.stlb.access(page));

@@ -63,15 +63,32 @@ struct Flow {
     long: bool,
 }
 
-/// Where a taken branch leads.
+/// Where an indirect branch leads.
 #[derive(Debug, Clone, Copy)]
 pub enum Leads {
-    /// A direct one, and its place among the conditional branches, or [`NO_CONDITION`].
-    Direct(u32),
-    /// An indirect one, to the start of this block.
+    /// To the start of this block.
     ToBlock(u32),
-    /// An indirect one, after which there was an interrupt: to this address.
+    /// After it there was an interrupt: to this address.
     ToAddress(u64),
+}
+
+/// A direct branch that is taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Direct {
+    /// The block it ends.
+    pub block: u32,
+    /// Its place among the conditional branches of the chunk, or [`NO_CONDITION`].
+    pub condition: u32,
+}
+
+/// An indirect jump or call.
+#[derive(Debug, Clone, Copy)]
+pub struct Indirect {
+    /// The direct branches of the chunk that are taken before it.
+    pub after: usize,
+    /// The block it ends.
+    pub block: u32,
+    pub leads: Leads,
 }
 
 /// One chunk.
@@ -83,10 +100,10 @@ pub struct Chunk {
     pub warms: bool,
     /// Pieces, in the order in which they are fetched.
     pub fetched: Vec<u32>,
-    /// Conditional branches: 2 × block, plus 1 when it was taken.
+    /// Conditional branches: 4 × block, plus 2 in kernel mode, plus 1 when it was taken.
     pub conditions: Vec<u32>,
-    /// Taken branches but returns: the block they end.
-    pub taken: Vec<(u32, Leads)>,
+    pub direct: Vec<Direct>,
+    pub indirect: Vec<Indirect>,
     /// Of user and kernel mode: what no layout changes: numbers of branches, and what returns cost.
     pub fixed: [Counters; 2],
 }
@@ -156,7 +173,8 @@ impl<'a> Decoder<'a> {
     pub fn next(&mut self, chunk: &mut Chunk) -> bool {
         chunk.fetched.clear();
         chunk.conditions.clear();
-        chunk.taken.clear();
+        chunk.direct.clear();
+        chunk.indirect.clear();
         chunk.fixed = Default::default();
         chunk.begins = false;
         let Some(window) = self.windows.last().cloned() else {
@@ -203,18 +221,29 @@ impl<'a> Decoder<'a> {
     fn led(&mut self, before: u32, to: u32, leads: Leads, chunk: &mut Chunk) {
         let flow = self.flows[before as usize];
         let fixed = &mut chunk.fixed[usize::from(flow.kernel)];
+        let direct = |condition| Direct {
+            block: before,
+            condition,
+        };
+        let indirect = |after| Indirect {
+            after,
+            block: before,
+            leads,
+        };
         if flow.conditional {
             let taken = to == flow.target;
             fixed.conditional_branches += 1;
             fixed.taken_branches += u64::from(taken);
             if taken {
-                let place = Leads::Direct(chunk.conditions.len() as u32);
-                chunk.taken.push((before, place));
+                chunk.direct.push(direct(chunk.conditions.len() as u32));
             }
-            chunk.conditions.push(before << 1 | u32::from(taken));
+            let mode = u32::from(flow.kernel);
+            chunk
+                .conditions
+                .push(before << 2 | mode << 1 | u32::from(taken));
         } else if flow.direct {
             fixed.taken_branches += 1;
-            chunk.taken.push((before, Leads::Direct(NO_CONDITION)));
+            chunk.direct.push(direct(NO_CONDITION));
             if flow.kind == Kind::Call {
                 self.returns.push(u64::from(flow.next));
             }
@@ -228,11 +257,11 @@ impl<'a> Decoder<'a> {
                 Kind::IndirectCall => {
                     fixed.taken_branches += 1;
                     self.returns.push(u64::from(flow.next));
-                    chunk.taken.push((before, leads));
+                    chunk.indirect.push(indirect(chunk.direct.len()));
                 }
                 Kind::IndirectJump => {
                     fixed.taken_branches += 1;
-                    chunk.taken.push((before, leads));
+                    chunk.indirect.push(indirect(chunk.direct.len()));
                 }
                 _ => {}
             }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Replays a trace in other layouts, through the front end that the tracer simulates.
 
-use crate::frontend::{Counters, CpuModel, InstructionCaches, InstructionTlbs, Predictor};
-use crate::trace::{ESCAPE, Escape, Trace};
+use std::collections::HashMap;
+
+use crate::frontend::{Counters, CpuModel, InstructionCaches, InstructionTlbs, Key, Predictor};
+use crate::trace::{Block, ESCAPE, Escape, Trace};
 
 use super::Text;
-use super::decode::{Chunk, Decoder, Leads, NO_CONDITION, Pieces, Windows};
+use super::decode::{Chunk, Decoder, Direct, Indirect, Leads, NO_CONDITION, Pieces, Windows};
 
 /// In no section of the text: user code, and kernel code that never moves.
 pub const FIXED: u32 = u32::MAX;
@@ -96,6 +98,37 @@ impl Replay {
         model: &CpuModel,
         every: usize,
     ) -> Vec<[Counters; 2]> {
+        if self.is_narrow(model.page_bytes) {
+            self.cost_in::<u32>(text, layouts, model, every)
+        } else {
+            self.cost_in::<u64>(text, layouts, model, every)
+        }
+    }
+
+    /// Whether the low 32 bits of an address tell which page it is in, of all that are executed
+    /// in any layout: kernel code lies in the highest 2 GiB, wherever it moves to.
+    fn is_narrow(&self, page_bytes: usize) -> bool {
+        [LEAST_PAGE, page_bytes as u64].iter().all(|bytes| {
+            let mut pages = HashMap::new();
+            let blocks = self.trace.blocks.iter();
+            let ends = blocks.flat_map(|block| {
+                let last = block.start + u64::from(block.bytes) - 1;
+                [block.start, last].map(|address| (address / bytes, block.kernel))
+            });
+            ends.into_iter().all(|(page, kernel)| match kernel {
+                true => page >= KERNEL / bytes,
+                false => *pages.entry(page % ((1 << 32) / bytes)).or_insert(page) == page,
+            })
+        })
+    }
+
+    fn cost_in<K: Number>(
+        &self,
+        text: &Text,
+        layouts: &[Vec<u64>],
+        model: &CpuModel,
+        every: usize,
+    ) -> Vec<[Counters; 2]> {
         let pieces = Pieces::new(&self.trace.blocks, model.line_bytes);
         let mut decoder = Decoder::new(
             &self.trace,
@@ -104,11 +137,11 @@ impl Replay {
             model.predictor.return_stack,
             every,
         );
-        let simulated = |starts| Simulated::new(self, &pieces, text, starts, model);
+        let simulated = |starts| Simulated::<K>::new(self, &pieces, text, starts, model);
         let mut machines: Vec<_> = layouts.iter().map(simulated).collect();
         let mut fixed = [Counters::default(); 2];
         let mut chunk = Chunk::default();
-        let mut room = Room::default();
+        let mut room = Room::new();
         while decoder.next(&mut chunk) {
             if chunk.begins {
                 fixed = Default::default();
@@ -150,34 +183,105 @@ impl Replay {
     }
 }
 
+/// Where the kernel's own code begins (Documentation/arch/x86/x86_64/mm.rst).
+const KERNEL: u64 = 0xffff_ffff_8000_0000;
+
+/// No page is smaller.
+const LEAST_PAGE: u64 = 4096;
+
+/// What lines, pages and branches are numbered with. With 32 bits, the tables of a layout stay in
+/// the host's own caches.
+///
+/// A number is an address shifted right and cut to some bits, and above them 1 for kernel mode.
+trait Number: Key {
+    const BITS: u32;
+
+    fn new(number: u64) -> Self;
+
+    fn get(self) -> u64;
+
+    /// An address of a mode, shifted right; the mode is bit `bits`.
+    fn of(address: u64, shift: u32, bits: u32) -> Self {
+        Self::new((address >> shift & ((1 << bits) - 1)) | address >> 63 << bits)
+    }
+}
+
+impl Number for u32 {
+    const BITS: u32 = 32;
+
+    #[inline(always)]
+    fn new(number: u64) -> Self {
+        number as Self
+    }
+
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Number for u64 {
+    const BITS: u32 = 64;
+
+    #[inline(always)]
+    fn new(number: u64) -> Self {
+        number
+    }
+
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self
+    }
+}
+
 /// Memory that is used again for each chunk and layout.
-#[derive(Default)]
-struct Room {
-    lines: Vec<u64>,
-    pages: Vec<u64>,
+struct Room<K> {
+    lines: Vec<K>,
+    pages: Vec<K>,
+    /// Direct branches, and their places among the conditional ones.
+    direct: Vec<(K, u32)>,
     /// By conditional branch of the chunk: whether its direction was predicted.
     expected: Vec<bool>,
 }
 
+impl<K: Number> Room<K> {
+    fn new() -> Self {
+        Self {
+            lines: Vec::new(),
+            pages: Vec::new(),
+            direct: Vec::new(),
+            expected: Vec::new(),
+        }
+    }
+}
+
 /// The front end in one layout.
-struct Simulated<'a> {
-    caches: InstructionCaches,
-    tlbs: InstructionTlbs,
-    predictor: Predictor,
+struct Simulated<'a, K> {
+    caches: InstructionCaches<K>,
+    tlbs: InstructionTlbs<K>,
+    predictor: Predictor<K>,
     counters: [Counters; 2],
-    line: u64,
-    page: u64,
-    line_shift: u32,
-    page_shift: u32,
+    line: K,
+    page: K,
+    /// log2 of the lines in a page.
+    lines_of_page: u32,
     /// By piece: 2 × its line, plus 1 when it reaches into the next one.
-    lines: Vec<u64>,
+    lines: Vec<K>,
+    /// By block: the number of the branch that ends it.
+    branches: Vec<K>,
     /// By block: its start, and the address of its last instruction.
     blocks: Vec<(u64, u64)>,
     text: &'a Text,
     starts: &'a [u64],
 }
 
-impl<'a> Simulated<'a> {
+impl<'a, K: Number> Simulated<'a, K> {
+    /// Bits of a line's number below the mode; one bit is left for [`Self::lines`].
+    const LINE_BITS: u32 = K::BITS - 2;
+
+    /// Bits of a branch's number below the mode.
+    const BRANCH_BITS: u32 = K::BITS - 1;
+
     fn new(
         replay: &Replay,
         pieces: &Pieces,
@@ -185,7 +289,7 @@ impl<'a> Simulated<'a> {
         starts: &'a Vec<u64>,
         model: &CpuModel,
     ) -> Self {
-        let place = |(block, section): (&crate::trace::Block, &u32)| {
+        let place = |(block, section): (&Block, &u32)| {
             let start = match *section {
                 FIXED => block.start,
                 number => {
@@ -205,101 +309,105 @@ impl<'a> Simulated<'a> {
         let line_shift = model.line_bytes.trailing_zeros();
         let line = |(block, offset, bytes): &(u32, u16, u16)| {
             let start = blocks[*block as usize].0 + u64::from(*offset);
-            let (first, last) = (
-                start >> line_shift,
-                (start + u64::from(*bytes) - 1) >> line_shift,
-            );
-            first << 1 | (last - first)
+            let last = start + u64::from(*bytes) - 1;
+            let spans = (last >> line_shift) - (start >> line_shift);
+            K::new(K::of(start, line_shift, Self::LINE_BITS).get() << 1 | spans)
         };
+        let pc_shift = model.predictor.pc_shift;
+        let branch = |(_, pc): &(u64, u64)| K::of(*pc, pc_shift, Self::BRANCH_BITS);
         Self {
             lines: pieces.all.iter().map(line).collect(),
+            branches: blocks.iter().map(branch).collect(),
             blocks,
             caches: InstructionCaches::new(model),
             tlbs: InstructionTlbs::new(model),
             predictor: Predictor::new(&model.predictor),
             counters: Default::default(),
-            line: u64::MAX,
-            page: u64::MAX,
-            line_shift,
-            page_shift: model.page_bytes.trailing_zeros(),
+            line: K::EMPTY,
+            page: K::EMPTY,
+            lines_of_page: model.page_bytes.trailing_zeros() - line_shift,
             text,
             starts,
         }
     }
 
-    fn execute(&mut self, chunk: &Chunk, room: &mut Room) {
+    fn execute(&mut self, chunk: &Chunk, room: &mut Room<K>) {
         if chunk.begins {
             self.counters = Default::default();
         }
         let counted = self.counters;
         self.fetch(&chunk.fetched, room);
         self.predict(&chunk.conditions, room);
-        self.lead(&chunk.taken, room);
+        self.lead(chunk, room);
         if chunk.warms {
             self.counters = counted;
         }
     }
 
     #[inline(never)]
-    fn fetch(&mut self, fetched: &[u32], room: &mut Room) {
-        room.lines
-            .resize(room.lines.len().max(2 * fetched.len() + 2), 0);
-        let lines = &mut room.lines[..2 * fetched.len() + 2];
+    fn fetch(&mut self, fetched: &[u32], room: &mut Room<K>) {
+        let most = 2 * fetched.len() + 2;
+        room.lines.resize(room.lines.len().max(most), K::EMPTY);
+        let lines = &mut room.lines[..most];
         let (mut count, mut current) = (0, self.line);
         for piece in fetched {
             // Written in any case, and kept when it is another line than the one before.
-            let place = self.lines[*piece as usize];
-            let (line, next) = (place >> 1, place & 1);
+            let place = self.lines[*piece as usize].get();
+            let (line, next) = (K::new(place >> 1), place & 1);
             lines[count] = line;
             count += usize::from(line != current);
-            current = line + next;
+            current = K::new(line.get() + next);
             lines[count] = current;
             count += next as usize;
         }
         self.line = current;
-        let lines = &lines[..count];
-        let kernel_shift = 63 - self.line_shift;
-        let mut in_kernel = 0;
-        for line in lines {
-            let mode = (line >> kernel_shift) as usize & 1;
-            in_kernel += mode;
-            self.caches.enter(*line, &mut self.counters[mode]);
-        }
-        self.counters[0].l1i_accesses += (count - in_kernel) as u64;
-        self.counters[1].l1i_accesses += in_kernel as u64;
         self.translate(count, room);
+        let lines = &mut room.lines[..count];
+        let counters = &mut self.counters;
+        add(lines, Self::LINE_BITS, counters, |one| {
+            &mut one.l1i_accesses
+        });
+        self.caches.enter_all(lines, |level, missed| {
+            add(missed, Self::LINE_BITS, counters, |one| match level {
+                1 => &mut one.l1i_misses,
+                _ => &mut one.l2i_misses,
+            });
+        });
     }
 
-    /// The pages of the lines in `room`.
+    /// The pages of the first lines in `room`.
     #[inline(never)]
-    fn translate(&mut self, count: usize, room: &mut Room) {
-        let lines_of_page = self.page_shift - self.line_shift;
-        room.pages.resize(room.pages.len().max(count + 1), 0);
+    fn translate(&mut self, count: usize, room: &mut Room<K>) {
+        room.pages.resize(room.pages.len().max(count + 1), K::EMPTY);
         let pages = &mut room.pages[..=count];
         let (mut kept, mut current) = (0, self.page);
         for line in &room.lines[..count] {
-            let page = line >> lines_of_page;
+            let page = K::new(line.get() >> self.lines_of_page);
             pages[kept] = page;
             kept += usize::from(page != current);
             current = page;
         }
         self.page = current;
-        let kernel_shift = 63 - self.page_shift;
-        for page in &pages[..kept] {
-            let mode = (page >> kernel_shift) as usize & 1;
-            self.tlbs.enter(*page, &mut self.counters[mode]);
-        }
+        let mode = Self::LINE_BITS - self.lines_of_page;
+        let counters = &mut self.counters;
+        self.tlbs
+            .translate_all(&mut pages[..kept], |level, missed| {
+                add(missed, mode, counters, |one| match level {
+                    1 => &mut one.itlb_misses,
+                    _ => &mut one.stlb_misses,
+                });
+            });
     }
 
     #[inline(never)]
-    fn predict(&mut self, conditions: &[u32], room: &mut Room) {
+    fn predict(&mut self, conditions: &[u32], room: &mut Room<K>) {
         room.expected.resize(NO_CONDITION as usize + 1, true);
         // User mode's in the lower half, kernel mode's in the upper one.
         let mut wrong = 0_u64;
         for (condition, expected) in conditions.iter().zip(&mut room.expected) {
-            let pc = self.blocks[(condition >> 1) as usize].1;
-            *expected = self.predictor.direction(pc, condition & 1 == 1);
-            wrong += u64::from(!*expected) << (pc >> 63 << 5);
+            let branch = self.branches[(condition >> 2) as usize].get();
+            *expected = self.predictor.direction(branch, condition & 1 == 1);
+            wrong += u64::from(!*expected) << (condition << 4 & 32);
         }
         self.counters[0].branch_mispredictions += wrong & 0xffff_ffff;
         self.counters[1].branch_mispredictions += wrong >> 32;
@@ -307,30 +415,69 @@ impl<'a> Simulated<'a> {
     }
 
     #[inline(never)]
-    fn lead(&mut self, taken: &[(u32, Leads)], room: &Room) {
-        let mut unknown = 0_u64;
-        for (block, leads) in taken {
-            let pc = self.blocks[*block as usize].1;
-            let target = match leads {
-                Leads::Direct(condition) => {
-                    let expected = room.expected[*condition as usize];
-                    // No figure depends on the target that the buffer knows for a direct branch.
-                    let missed = !self.predictor.direct(pc, 0) && expected;
-                    unknown += u64::from(missed) << (pc >> 63 << 5);
-                    continue;
-                }
-                Leads::ToBlock(block) => self.blocks[*block as usize].0,
-                Leads::ToAddress(address) => match self.text.section_of(*address) {
-                    Some(number) => {
-                        address - self.text.sections()[number].start + self.starts[number]
-                    }
-                    None => *address,
-                },
-            };
-            let known = self.predictor.indirect(pc, target);
-            self.counters[(pc >> 63) as usize].indirect_mispredictions += u64::from(!known);
+    fn lead(&mut self, chunk: &Chunk, room: &mut Room<K>) {
+        let mut unknown = [0; 2];
+        let mut begin = 0;
+        for indirect in &chunk.indirect {
+            self.lead_directly(&chunk.direct[begin..indirect.after], room, &mut unknown);
+            self.lead_indirectly(indirect);
+            begin = indirect.after;
         }
-        self.counters[0].btb_misses += unknown & 0xffff_ffff;
-        self.counters[1].btb_misses += unknown >> 32;
+        self.lead_directly(&chunk.direct[begin..], room, &mut unknown);
+        for (counters, unknown) in self.counters.iter_mut().zip(unknown) {
+            counters.btb_misses += unknown;
+        }
     }
+
+    #[inline(always)]
+    fn lead_directly(&mut self, direct: &[Direct], room: &mut Room<K>, unknown: &mut [u64; 2]) {
+        let least = room.direct.len().max(direct.len() + 1);
+        room.direct.resize(least, (K::EMPTY, 0));
+        let news = &mut room.direct[..=direct.len()];
+        let mut count = 0;
+        for direct in direct {
+            let branch = self.branches[direct.block as usize];
+            news[count] = (branch, direct.condition);
+            count += usize::from(self.predictor.is_news(branch));
+        }
+        let news = &news[..count];
+        let mut conditions = news.iter().map(|(_, condition)| *condition as usize);
+        // User mode's in the lower half, kernel mode's in the upper one.
+        let mut missed = 0_u64;
+        let branches = news.iter().map(|(branch, _)| *branch);
+        self.predictor.direct(branches, |branch, known| {
+            let condition = conditions.next().unwrap_or_default();
+            let missing = !known & room.expected[condition];
+            missed += u64::from(missing) << (branch.get() >> Self::BRANCH_BITS << 5);
+        });
+        unknown[0] += missed & 0xffff_ffff;
+        unknown[1] += missed >> 32;
+    }
+
+    fn lead_indirectly(&mut self, indirect: &Indirect) {
+        let block = indirect.block as usize;
+        let target = match indirect.leads {
+            Leads::ToBlock(block) => self.blocks[block as usize].0,
+            Leads::ToAddress(address) => match self.text.section_of(address) {
+                Some(number) => address - self.text.sections()[number].start + self.starts[number],
+                None => address,
+            },
+        };
+        let (branch, pc) = (self.branches[block], self.blocks[block].1);
+        let known = self.predictor.indirect(branch, pc, target);
+        self.counters[(pc >> 63) as usize].indirect_mispredictions += u64::from(!known);
+    }
+}
+
+/// Adds numbers to a counter, each in its mode, which is this bit of it.
+fn add<K: Number>(
+    numbers: &[K],
+    mode: u32,
+    counters: &mut [Counters; 2],
+    counter: impl Fn(&mut Counters) -> &mut u64,
+) {
+    let modes = numbers.iter().map(|number| number.get() >> mode & 1);
+    let in_kernel = modes.sum::<u64>();
+    *counter(&mut counters[0]) += numbers.len() as u64 - in_kernel;
+    *counter(&mut counters[1]) += in_kernel;
 }
