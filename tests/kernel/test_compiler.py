@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.kernel.compile_cache import cache_environment
-from kernsmith.kernel.compiler import through_cache, without_cache, write_compiler
+from kernsmith.kernel.compile_cache import (
+    cache_environment,
+    through_cache,
+    without_cache,
+    write_compiler,
+)
 
 needs_ccache = pytest.mark.skipif(not shutil.which("ccache"), reason="there is no ccache")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.errors import ProgramMissing, UserError
-from kernsmith.kernel.compilers import Compiler, list_compilers
+from kernsmith.kernel.compilers import ListedCompiler, list_compilers
 from kernsmith.kernel.private_root import PrivateRoot, add_toolchain, find_private_root
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 
@@ -77,7 +77,7 @@ def test_what_is_not_there_is_told(
 
 
 @pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
-def test_a_compiler_takes_what_is_said_of_it(compiler: Compiler) -> None:
+def test_a_compiler_takes_what_is_said_of_it(compiler: ListedCompiler) -> None:
     assert not compiler.problem
     assert "x86-64-v3" in compiler.march
     assert "i686" not in compiler.march

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from kernsmith.kernel.compilers import Compiler, list_compilers
+from kernsmith.kernel.compilers import ListedCompiler, list_compilers
 from kernsmith.kernel.private_root import add_toolchain
 
 toolchain = App(name="toolchain", help="List compilers, or get a newer one beside the system's.")
@@ -85,7 +85,7 @@ def add(compiler: str, /, *, json: bool = False) -> int:
     return 0
 
 
-def _print(found: list[Compiler], console: Console) -> None:
+def _print(found: list[ListedCompiler], console: Console) -> None:
     for each in found:
         console.print(Text(f"{each.name} {each.version}", style="bold"), end="")
         console.print(f"{' (default)' if each.default else ''}: {each.origin}", markup=False)

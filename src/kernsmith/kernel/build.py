@@ -16,8 +16,12 @@ from typing import Any
 from kernsmith import __version__, paths, process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
-from kernsmith.kernel.compile_cache import cache_environment, compiled_and_found
-from kernsmith.kernel.compiler import through_cache, write_compiler
+from kernsmith.kernel.compile_cache import (
+    cache_environment,
+    compiled_and_found,
+    through_cache,
+    write_compiler,
+)
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.lock import locked

@@ -28,7 +28,7 @@ _PROPELLER = ("propeller", "propeller_labels")
 
 
 @dataclass(frozen=True)
-class Compiler:
+class ListedCompiler:
     """A compiler and what it can do for a kernel.
 
     name: what a study writes. program: its path. banner: first line of `--version`.
@@ -55,13 +55,13 @@ class Compiler:
     problem: str = ""
 
 
-def list_compilers(prefixes: Sequence[Path] = ()) -> list[Compiler]:
+def list_compilers(prefixes: Sequence[Path] = ()) -> list[ListedCompiler]:
     """Compilers on PATH, in private roots, and in these folders or their `bin`."""
     found = [_look_at(name, program) for name, program in compiler_programs(prefixes).items()]
     return sorted(found, key=lambda each: (each.family, _numbers(each.version), each.name))
 
 
-def _look_at(name: str, program: Path) -> Compiler:
+def _look_at(name: str, program: Path) -> ListedCompiler:
     origin = _origin(name, program)
     try:
         toolchain = find_toolchain(name)
@@ -69,12 +69,12 @@ def _look_at(name: str, program: Path) -> Compiler:
         asked = examine(program)
     except KernsmithError as error:
         reason = str(error).splitlines()[0]
-        return Compiler(
+        return ListedCompiler(
             name, str(program), "", "", "", "", (), (), False, (), origin, False, reason
         )
     # gcc takes flags of the same names, but the kernel has no such build with it.
     clang = toolchain.family == CLANG
-    return Compiler(
+    return ListedCompiler(
         name=name,
         program=str(program),
         family=toolchain.family,

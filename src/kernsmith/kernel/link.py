@@ -16,7 +16,7 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.compiler import without_cache
+from kernsmith.kernel.compile_cache import without_cache
 from kernsmith.kernel.lock import locked
 
 LINK_SECONDS = 1800.0

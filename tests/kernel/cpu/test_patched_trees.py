@@ -19,8 +19,7 @@ import pytest
 from trees import linked_tree, patched_tree
 
 from kernsmith import paths
-from kernsmith.kernel.compile_cache import cache_environment
-from kernsmith.kernel.compiler import through_cache, write_compiler
+from kernsmith.kernel.compile_cache import cache_environment, through_cache, write_compiler
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.cpu.catalogue import FAMILIES, Release, read_catalogue
 from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
