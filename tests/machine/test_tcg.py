@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The deterministic machine with real boots: exact to the last digit, honest about bad ones."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,15 @@ def test_a_second_run_equals_the_first_in_every_counter(
     micro_kernel: Kernel, first: Outcome, tmp_path: Path
 ) -> None:
     assert boot(micro_kernel, tmp_path).metrics == first.metrics
+
+
+def test_boots_in_one_folder_wait_for_each_other(
+    micro_kernel: Kernel, first: Outcome, tmp_path: Path
+) -> None:
+    """Two commands may want the same trial at the same time, each for a ledger of its own."""
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(lambda _: boot(micro_kernel, tmp_path), range(2)))
+    assert [outcome.metrics for outcome in outcomes] == [first.metrics] * 2
 
 
 def test_recording_the_profile_changes_no_counter(

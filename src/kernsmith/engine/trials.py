@@ -182,7 +182,9 @@ class _Work:
         image = self.forge.image(trial.variant, trial.layout)
         assert image is not None
         started = now()
-        folder = paths.cache_root() / "runs" / row.digest[:20] / str(attempt)
+        # Attempts are counted by each ledger for itself.
+        own = digest_of(self.ledger.url)[:8]
+        folder = paths.cache_root() / "runs" / own / row.digest[:20] / str(attempt)
         outcome = machine.run(Boot(image, self.prepared.workload(trial.workload), folder))
         run = _run_row(row.digest, attempt, started, outcome)
         self.ledger.record(run)

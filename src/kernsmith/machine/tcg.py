@@ -24,6 +24,7 @@ from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.guest.initramfs import build_initramfs, digest
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
+from kernsmith.kernel.lock import locked
 from kernsmith.machine.console import read_console
 from kernsmith.machine.metrics import metric
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
@@ -87,8 +88,15 @@ class Tcg:
         return banner
 
     def run(self, boot: Boot) -> Outcome:
-        """Boot the image with the workload as its only process and wait for the end."""
+        """Boot the image with the workload as its only process and wait for the end.
+
+        Who else boots in the same folder waits.
+        """
         boot.folder.mkdir(parents=True, exist_ok=True)
+        with locked(boot.folder / "lock"):
+            return self._run(boot)
+
+    def _run(self, boot: Boot) -> Outcome:
         initramfs = boot.folder / "initramfs.cpio"
         initramfs.write_bytes(build_initramfs(guest_program()))
         counters = boot.folder / "counters.json"

@@ -3,37 +3,64 @@
 
 use super::CpuModel;
 
-/// Figures of one mode (kernel or user) over one region.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
+/// The figures in their order, once: as fields, and as an array.
+macro_rules! counters {
+    ($($(#[$told:meta])* $figure:ident,)+) => {
+        /// Figures of one mode (kernel or user) over one region.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[$told])* pub $figure: u64,)+
+        }
+
+        impl Counters {
+            /// How many figures there are.
+            pub const FIGURES: usize = [$(stringify!($figure)),+].len();
+
+            /// All figures, in the order of the fields.
+            #[must_use]
+            pub fn figures(&self) -> [u64; Self::FIGURES] {
+                [$(self.$figure),+]
+            }
+
+            /// The reverse of [`Self::figures`].
+            #[must_use]
+            pub fn from_figures(figures: [u64; Self::FIGURES]) -> Self {
+                let [$($figure),+] = figures;
+                Self { $($figure),+ }
+            }
+        }
+    };
+}
+
+counters! {
     /// Executed instructions; a `rep` string instruction is one, whatever its length.
-    pub instructions: u64,
+    instructions,
     /// Branches that went elsewhere than to the next instruction; calls and returns included.
-    pub taken_branches: u64,
+    taken_branches,
     /// Conditional branches, taken or not.
-    pub conditional_branches: u64,
+    conditional_branches,
     /// Conditional branches whose direction was predicted wrong.
-    pub branch_mispredictions: u64,
+    branch_mispredictions,
     /// Indirect jumps, indirect calls and returns whose target was predicted wrong.
-    pub indirect_mispredictions: u64,
+    indirect_mispredictions,
     /// Taken direct branches, not mispredicted, that the branch target buffer did not know.
-    pub btb_misses: u64,
+    btb_misses,
     /// Cache lines entered by instruction fetch.
-    pub l1i_accesses: u64,
+    l1i_accesses,
     /// Of these, not in L1i.
-    pub l1i_misses: u64,
+    l1i_misses,
     /// Of these, not in L2 either.
-    pub l2i_misses: u64,
+    l2i_misses,
     /// Pages entered by instruction fetch that were not in the instruction TLB.
-    pub itlb_misses: u64,
+    itlb_misses,
     /// Of these, not in the second-level TLB either.
-    pub stlb_misses: u64,
+    stlb_misses,
     /// Executed `rep` string instructions.
-    pub rep_instructions: u64,
+    rep_instructions,
     /// Their iterations.
-    pub rep_iterations: u64,
+    rep_iterations,
     /// Bytes that these iterations handled (iterations × operand size).
-    pub rep_bytes: u64,
+    rep_bytes,
 }
 
 impl Counters {
@@ -53,69 +80,6 @@ impl Counters {
             + times(self.taken_branches, predictor.taken_cycles)
             + times(self.rep_instructions, model.rep.startup_cycles)
             + self.rep_bytes as f64 / model.rep.bytes_per_cycle
-    }
-}
-
-impl Counters {
-    /// How many figures there are.
-    pub const FIGURES: usize = 14;
-
-    /// All figures, in the order of the fields.
-    #[must_use]
-    pub fn figures(&self) -> [u64; Self::FIGURES] {
-        [
-            self.instructions,
-            self.taken_branches,
-            self.conditional_branches,
-            self.branch_mispredictions,
-            self.indirect_mispredictions,
-            self.btb_misses,
-            self.l1i_accesses,
-            self.l1i_misses,
-            self.l2i_misses,
-            self.itlb_misses,
-            self.stlb_misses,
-            self.rep_instructions,
-            self.rep_iterations,
-            self.rep_bytes,
-        ]
-    }
-
-    /// The reverse of [`Self::figures`].
-    #[must_use]
-    pub fn from_figures(figures: [u64; Self::FIGURES]) -> Self {
-        let [
-            instructions,
-            taken_branches,
-            conditional_branches,
-            branch_mispredictions,
-            indirect_mispredictions,
-            btb_misses,
-            l1i_accesses,
-            l1i_misses,
-            l2i_misses,
-            itlb_misses,
-            stlb_misses,
-            rep_instructions,
-            rep_iterations,
-            rep_bytes,
-        ] = figures;
-        Self {
-            instructions,
-            taken_branches,
-            conditional_branches,
-            branch_mispredictions,
-            indirect_mispredictions,
-            btb_misses,
-            l1i_accesses,
-            l1i_misses,
-            l2i_misses,
-            itlb_misses,
-            stlb_misses,
-            rep_instructions,
-            rep_iterations,
-            rep_bytes,
-        }
     }
 }
 

@@ -145,8 +145,10 @@ impl<V: Copy + Default, K: Key> SetAssociative<V, K> {
         std::mem::replace(latest, key) != key
     }
 
-    /// Looks keys up one after the other, all of which were [news](Self::is_news), and puts in those that are missing, with the value that
+    /// Looks keys up one after the other, and puts in those that are missing, with the value that
     /// was in their place. `told` is called with each key and whether it was there.
+    ///
+    /// A key that is no [news](Self::is_news) may be left out.
     #[inline(always)]
     pub fn enter(&mut self, keys: impl Iterator<Item = K>, mut told: impl FnMut(K, bool)) {
         let (mask, held) = (self.set_mask, &mut self.keys);
