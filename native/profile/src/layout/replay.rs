@@ -19,6 +19,8 @@ pub struct Replay {
     /// The section of each block.
     sections: Vec<u32>,
     windows: Windows,
+    /// Whether 32 bits are enough, with the smallest pages.
+    narrow: bool,
 }
 
 impl Replay {
@@ -33,6 +35,7 @@ impl Replay {
         Self {
             sections: sections.collect(),
             windows: Windows::new(&trace.words),
+            narrow: is_narrow(&trace.blocks, LEAST_PAGE),
             trace,
         }
     }
@@ -98,28 +101,12 @@ impl Replay {
         model: &CpuModel,
         every: usize,
     ) -> Vec<[Counters; 2]> {
-        if self.is_narrow(model.page_bytes) {
+        let page_bytes = model.page_bytes as u64;
+        if self.narrow && (page_bytes == LEAST_PAGE || is_narrow(&self.trace.blocks, page_bytes)) {
             self.cost_in::<u32>(text, layouts, model, every)
         } else {
             self.cost_in::<u64>(text, layouts, model, every)
         }
-    }
-
-    /// Whether the low 32 bits of an address tell which page it is in, of all that are executed
-    /// in any layout: kernel code lies in the highest 2 GiB, wherever it moves to.
-    fn is_narrow(&self, page_bytes: usize) -> bool {
-        [LEAST_PAGE, page_bytes as u64].iter().all(|bytes| {
-            let mut pages = HashMap::new();
-            let blocks = self.trace.blocks.iter();
-            let ends = blocks.flat_map(|block| {
-                let last = block.start + u64::from(block.bytes) - 1;
-                [block.start, last].map(|address| (address / bytes, block.kernel))
-            });
-            ends.into_iter().all(|(page, kernel)| match kernel {
-                true => page >= KERNEL / bytes,
-                false => *pages.entry(page % ((1 << 32) / bytes)).or_insert(page) == page,
-            })
-        })
     }
 
     fn cost_in<K: Number>(
@@ -188,6 +175,20 @@ const KERNEL: u64 = 0xffff_ffff_8000_0000;
 
 /// No page is smaller.
 const LEAST_PAGE: u64 = 4096;
+
+/// Whether the low 32 bits of an address tell which page it is in, of all that are executed in any
+/// layout: kernel code lies in the highest 2 GiB, wherever it moves to.
+fn is_narrow(blocks: &[Block], page_bytes: u64) -> bool {
+    let mut pages = HashMap::new();
+    let mut ends = blocks.iter().flat_map(|block| {
+        let last = block.start + u64::from(block.bytes) - 1;
+        [block.start, last].map(|address| (address / page_bytes, block.kernel))
+    });
+    ends.all(|(page, kernel)| match kernel {
+        true => page >= KERNEL / page_bytes,
+        false => *pages.entry(page % ((1 << 32) / page_bytes)).or_insert(page) == page,
+    })
+}
 
 /// What lines, pages and branches are numbered with. With 32 bits, the tables of a layout stay in
 /// the host's own caches.
