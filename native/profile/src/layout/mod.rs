@@ -5,6 +5,7 @@
 mod chains;
 mod decode;
 mod graph;
+mod number;
 mod orders;
 mod parallel;
 mod replay;
