@@ -5,7 +5,6 @@
 mod chains;
 mod decode;
 mod graph;
-mod number;
 mod orders;
 mod parallel;
 mod replay;

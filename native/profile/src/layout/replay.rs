@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Replays a trace in other layouts, through the front end that the tracer simulates.
 
-use crate::frontend::{Counters, CpuModel, InstructionCaches, InstructionTlbs, Predictor};
+use std::collections::HashMap;
+
+use crate::frontend::{Counters, CpuModel, InstructionCaches, InstructionTlbs, Key, Predictor};
 use crate::trace::{Block, ESCAPE, Escape, Trace};
 
 use super::Text;
 use super::decode::{Chunk, Decoder, Direct, Indirect, Leads, NO_CONDITION, Pieces, Windows};
-use super::number::{LEAST_PAGE, Number, is_narrow};
 
 /// In no section of the text: user code, and kernel code that never moves.
 pub const FIXED: u32 = u32::MAX;
@@ -166,6 +167,71 @@ impl Replay {
             rep_bytes: share(traced.rep_bytes),
             ..counted
         }
+    }
+}
+
+/// Where the kernel's own code begins (Documentation/arch/x86/x86_64/mm.rst).
+const KERNEL: u64 = 0xffff_ffff_8000_0000;
+
+/// No page is smaller.
+const LEAST_PAGE: u64 = 4096;
+
+/// Whether the low 32 bits of an address tell which page it is in, of all that are executed in any
+/// layout: kernel code lies in the highest 2 GiB, wherever it moves to.
+fn is_narrow(blocks: &[Block], page_bytes: u64) -> bool {
+    let mut pages = HashMap::new();
+    let mut ends = blocks.iter().flat_map(|block| {
+        let last = block.start + u64::from(block.bytes) - 1;
+        [block.start, last].map(|address| (address / page_bytes, block.kernel))
+    });
+    ends.all(|(page, kernel)| match kernel {
+        true => page >= KERNEL / page_bytes,
+        false => *pages.entry(page % ((1 << 32) / page_bytes)).or_insert(page) == page,
+    })
+}
+
+/// What lines, pages and branches are numbered with. With 32 bits, the tables of a layout stay in
+/// the host's own caches.
+///
+/// A number is an address shifted right and cut to some bits, and above them 1 for kernel mode.
+trait Number: Key {
+    const BITS: u32;
+
+    fn new(number: u64) -> Self;
+
+    fn get(self) -> u64;
+
+    /// An address of a mode, shifted right; the mode is bit `bits`.
+    fn of(address: u64, shift: u32, bits: u32) -> Self {
+        Self::new((address >> shift & ((1 << bits) - 1)) | address >> 63 << bits)
+    }
+}
+
+impl Number for u32 {
+    const BITS: u32 = 32;
+
+    #[inline(always)]
+    fn new(number: u64) -> Self {
+        number as Self
+    }
+
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Number for u64 {
+    const BITS: u32 = 64;
+
+    #[inline(always)]
+    fn new(number: u64) -> Self {
+        number
+    }
+
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self
     }
 }
 
