@@ -208,6 +208,16 @@ def test_what_depends_on_more_is_always_asked(
         assert (code, started) == (0, 1)
 
 
+@pytest.mark.parametrize("nowhere", ["/dev/full", "missing/a.i"])
+def test_a_failure_of_the_host_is_no_answer(tmp_path: Path, nowhere: str) -> None:
+    kernel = Kernel(tmp_path, "one")
+    words = ("-E", "-P", "-x", "c", "-", "-o")
+    code, _, error, started = kernel.ask(*words, nowhere, text="int x;\n")
+    assert (code, started) == (1, 1), error
+    assert kernel.ask(*words, "a.i", text="int x;\n")[::3] == (0, 1)
+    assert (kernel.folder / "out/a.i").read_text() == "int x;\n"
+
+
 def test_a_damaged_answer_is_no_answer(tmp_path: Path) -> None:
     kernel = Kernel(tmp_path, "one")
     words = ("-E", "-P", "-x", "c", "-")

@@ -57,6 +57,18 @@ const OBEYED: [&str; 9] = [
     "LIBRARY_PATH",
 ];
 
+/// What compilers say when the host is at fault, and the next time it may not be: a full disk, no
+/// memory, a signal.
+const HOST_AT_FAULT: [&str; 7] = [
+    "No space left",
+    "Disk quota",
+    "allocate",
+    "out of memory",
+    "temporary file",
+    "signal",
+    "Killed",
+];
+
 /// A question to a compiler.
 pub struct Probe {
     compiler: OsString,
@@ -166,6 +178,17 @@ impl Probe {
         ExitCode::from(answer.code)
     }
 
+    /// Whether an answer has nothing to do with the state of the host, or the place of the file.
+    fn holds_elsewhere(&self, answer: &Answer) -> bool {
+        if answer.code == 0 {
+            return self.target.is_none() || answer.file.is_some();
+        }
+        let folder = self.target.as_deref().and_then(Path::parent);
+        let is_there = folder.is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir());
+        let mut faults = HOST_AT_FAULT.iter();
+        is_there && !faults.any(|said| find(&answer.err, said.as_bytes()).is_some())
+    }
+
     fn ask(&self) -> std::io::Result<Answer> {
         let mut child = Command::new(&self.compiler)
             .args(&self.words)
@@ -185,14 +208,17 @@ impl Probe {
             stdout,
             stderr,
         } = child.wait_with_output()?;
-        let written = self.target.as_ref().map(std::fs::read);
+        let regular = self.target.as_ref().filter(|target| target.is_file());
+        let written = regular.map(std::fs::read);
         let answer = Answer {
             code: status.code().map_or(NOT_STARTED, |code| code as u8),
             out: stdout,
             err: stderr,
             file: written.and_then(Result::ok),
         };
-        if let (Some((path, question)), Some(_)) = (&self.kept, status.code()) {
+        if let (Some((path, question)), Some(_)) = (&self.kept, status.code())
+            && self.holds_elsewhere(&answer)
+        {
             // Without it, the next one asks again.
             let _ = answer.keep(path, question);
         }
