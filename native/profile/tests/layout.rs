@@ -113,27 +113,39 @@ fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Trace 
         Kind::Far,
         Kind::Repeat,
     ];
-    let mut blocks: Vec<Block> = (0..400)
-        .map(|number| {
-            let sections = text.sections();
-            let section = sections[random.below(sections.len() as u64) as usize];
-            let kernel = number % 4 != 0;
-            let bytes = 1 + random.below(section.size.min(200)) as u16;
-            let place = random.below(section.size - u64::from(bytes) + 1);
-            Block {
-                start: if kernel {
-                    section.start + place
-                } else {
-                    random.pick(user) + 0x40_0000 + random.below(1 << 18)
-                },
-                target: 0,
-                bytes,
-                last_offset: random.below(u64::from(bytes)) as u16,
-                kind: random.pick(&kinds),
-                kernel,
+    let mut blocks: Vec<Block> = Vec::new();
+    // Where the section of the block before ends.
+    let mut room = 0;
+    for number in 0..400 {
+        let end = |block: &Block| block.start + u64::from(block.bytes);
+        let before = blocks.last().copied();
+        let follows = before.filter(|before| random.once_in(2) && end(before) < room);
+        let kernel = follows.map_or(number % 4 != 0, |before| before.kernel);
+        let (least, most) = match follows {
+            Some(before) => (end(&before), room),
+            None if kernel => {
+                let sections = text.sections();
+                let section = sections[random.below(sections.len() as u64) as usize];
+                let place = section.start + random.below(section.size);
+                (place, section.start + section.size)
             }
-        })
-        .collect();
+            None => {
+                let place = random.pick(user) + 0x40_0000 + random.below(1 << 18);
+                (place, place + 700)
+            }
+        };
+        room = most;
+        let longest = random.pick(&[20, 200]);
+        let bytes = 1 + random.below((most - least).min(longest)) as u16;
+        blocks.push(Block {
+            start: least,
+            target: 0,
+            bytes,
+            last_offset: random.below(u64::from(bytes)) as u16,
+            kind: random.pick(&kinds),
+            kernel,
+        });
+    }
     for number in 0..blocks.len() {
         blocks[number].target = blocks[random.below(400) as usize].start;
     }
@@ -149,9 +161,11 @@ fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Trace 
         let to = |address| blocks.iter().position(|one| one.start == address);
         let target = to(block.target).unwrap_or(0) as u32;
         let elsewhere = random.below(400) as u32;
+        let behind = to(block.start + u64::from(block.bytes)).map(|number| number as u32);
         now = match block.kind {
             Kind::Jump | Kind::Call => target,
             Kind::Conditional if random.once_in(2) => target,
+            Kind::Conditional | Kind::None => behind.unwrap_or(elsewhere),
             _ => elsewhere,
         };
         if random.once_in(50) {

@@ -122,3 +122,21 @@ fn a_missing_file_is_named() {
     let error = Trace::load(&path("nowhere")).expect_err("there is none");
     assert!(error.to_string().contains("kernsmith-nowhere"), "{error}");
 }
+
+#[test]
+fn sorted_blocks_are_the_same_sequence() {
+    let block = |number: u64| Block {
+        start: BLOCK.start + 16 * number,
+        ..BLOCK
+    };
+    let (cut, led) = (1 << 31, (1 << 31) + 1);
+    // The halves of an address look like numbers of blocks here.
+    let mut trace = Trace {
+        words: vec![cut, 0, 2, 1, led, 0, 0, 2, 1, 2],
+        blocks: (0..4).map(block).collect(),
+        facts: Facts::default(),
+    };
+    trace.sort_blocks();
+    assert_eq!(trace.words, [cut, 2, 0, 1, led, 0, 0, 0, 1, 0]);
+    assert_eq!(trace.blocks, [2, 1, 0, 3].map(block));
+}

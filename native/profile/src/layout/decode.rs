@@ -6,6 +6,9 @@
 //! instead of one long loop with a branch for every kind of block, which the host would
 //! mispredict. Decoding does not depend on the layout, so it is done once for many layouts.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use crate::frontend::{Counters, ReturnStack};
 use crate::trace::{Block, ESCAPE, Escape, Kind, Trace};
 
@@ -18,19 +21,27 @@ const WINDOW: usize = 4 * CHUNK;
 /// Stands for a direction that is known, in the place of a conditional branch of the chunk.
 pub const NO_CONDITION: u32 = CHUNK as u32;
 
-/// Blocks cut so that none touches more than two lines.
+/// No block has this number.
+const NO_BLOCK: u32 = u32::MAX;
+
+/// Stretches of code that stay in one piece in every layout and touch no more than two lines:
+/// blocks, cut where they are too long, and blocks that follow each other joined.
 #[derive(Debug)]
 pub struct Pieces {
     /// (block, offset in it, bytes); the first ones are those of all blocks, by number.
     pub all: Vec<(u32, u16, u16)>,
     /// By block: its further pieces.
-    more: Vec<std::ops::Range<u32>>,
+    more: Vec<Range<u32>>,
+    /// By piece: a block that begins where it ends, and the piece that both are.
+    joined: Vec<(u32, u32)>,
 }
 
 impl Pieces {
-    /// For lines of `line_bytes`.
+    /// For lines of `line_bytes`. `sections`: by block, what it moves with.
+    ///
+    /// Where several blocks begin at one address, the first one is joined to those before it.
     #[must_use]
-    pub fn new(blocks: &[Block], line_bytes: usize) -> Self {
+    pub fn new(blocks: &[Block], sections: &[u32], line_bytes: usize) -> Self {
         // A stretch of n bytes touches at most (n - 1) / line_bytes + 2 lines, rounded down.
         let most = u16::try_from(line_bytes).unwrap_or(u16::MAX);
         let first = |(number, block): (usize, &Block)| (number as u32, 0, block.bytes.min(most));
@@ -46,7 +57,23 @@ impl Pieces {
             }
             more.push(begin..all.len() as u32);
         }
-        Self { all, more }
+        let mut starts = HashMap::new();
+        for (number, block) in blocks.iter().enumerate() {
+            starts.entry(block.start).or_insert(number);
+        }
+        let mut joined = Vec::new();
+        while let Some((block, offset, bytes)) = all.get(joined.len()).copied() {
+            let end = blocks[block as usize].start + u64::from(offset) + u64::from(bytes);
+            let next = starts.get(&end).copied().filter(|next| {
+                sections[*next] == sections[block as usize]
+                    && blocks[*next].bytes <= most.saturating_sub(bytes)
+            });
+            joined.push(next.map_or((NO_BLOCK, 0), |next| (next as u32, all.len() as u32)));
+            if let Some(next) = next {
+                all.push((block, offset, bytes + blocks[next].bytes));
+            }
+        }
+        Self { all, more, joined }
     }
 }
 
@@ -114,7 +141,7 @@ pub struct Decoder<'a> {
     flows: Vec<Flow>,
     pieces: &'a Pieces,
     returns: ReturnStack,
-    windows: Vec<std::ops::Range<usize>>,
+    windows: Vec<Range<usize>>,
     position: usize,
     previous: Option<u32>,
     sampled: bool,
@@ -131,7 +158,7 @@ impl<'a> Decoder<'a> {
         return_stack: usize,
         every: usize,
     ) -> Self {
-        let flow = |(block, more): (&Block, &std::ops::Range<u32>)| Flow {
+        let flow = |(block, more): (&Block, &Range<u32>)| Flow {
             start: block.start as u32,
             target: block.target as u32,
             next: (block.start + u64::from(block.bytes)) as u32,
@@ -208,7 +235,15 @@ impl<'a> Decoder<'a> {
         if let Some(before) = self.previous {
             self.led(before, flow.start, Leads::ToBlock(number), chunk);
         }
-        chunk.fetched.push(number);
+        let latest = chunk.fetched.last().map(|piece| *piece as usize);
+        let (next, both) = latest.map_or((NO_BLOCK, 0), |piece| self.pieces.joined[piece]);
+        let (before, piece) = if next == number {
+            (chunk.fetched.len() - 1, both)
+        } else {
+            (chunk.fetched.len(), number)
+        };
+        chunk.fetched.truncate(before);
+        chunk.fetched.push(piece);
         if flow.long {
             let more = self.pieces.more[number as usize].clone();
             chunk.fetched.extend(more);
@@ -315,7 +350,7 @@ impl Windows {
     }
 
     /// One of `every` windows.
-    fn sample(&self, every: usize) -> Vec<std::ops::Range<usize>> {
+    fn sample(&self, every: usize) -> Vec<Range<usize>> {
         let windows = self.bounds.windows(2).map(|pair| pair[0]..pair[1]);
         if every <= 1 {
             let end = self.bounds.last().copied().unwrap_or(0);

@@ -26,7 +26,8 @@ pub struct Replay {
 impl Replay {
     /// A trace, and the text of the kernel in the layout that it was taken in.
     #[must_use]
-    pub fn new(trace: Trace, text: &Text) -> Self {
+    pub fn new(mut trace: Trace, text: &Text) -> Self {
+        trace.sort_blocks();
         let section = |address| {
             text.section_of(address)
                 .map_or(FIXED, |number| number as u32)
@@ -116,7 +117,7 @@ impl Replay {
         model: &CpuModel,
         every: usize,
     ) -> Vec<[Counters; 2]> {
-        let pieces = Pieces::new(&self.trace.blocks, model.line_bytes);
+        let pieces = Pieces::new(&self.trace.blocks, &self.sections, model.line_bytes);
         let mut decoder = Decoder::new(
             &self.trace,
             &self.windows,

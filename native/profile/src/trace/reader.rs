@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads a trace and checks every number in it.
 
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -92,6 +93,35 @@ impl Trace {
         };
         trace.check()?;
         Ok(trace)
+    }
+
+    /// Numbers the blocks anew: those that are entered most often come first, so that what is
+    /// known of them lies close together when the sequence is replayed.
+    pub fn sort_blocks(&mut self) {
+        let mut entered = vec![0_u64; self.blocks.len()];
+        self.entered().for_each(|word| entered[*word as usize] += 1);
+        let mut order: Vec<u32> = (0..self.blocks.len() as u32).collect();
+        order.sort_by_key(|number| Reverse(entered[*number as usize]));
+        self.blocks = order.iter().map(|old| self.blocks[*old as usize]).collect();
+        let mut new = vec![0; order.len()];
+        for (number, old) in order.iter().enumerate() {
+            new[*old as usize] = number as u32;
+        }
+        self.entered().for_each(|word| *word = new[*word as usize]);
+    }
+
+    /// The words that are numbers of blocks.
+    fn entered(&mut self) -> impl Iterator<Item = &mut u32> {
+        let mut halves = 0;
+        self.words.iter_mut().filter(move |word| {
+            let is_half = halves > 0;
+            halves = match **word {
+                _ if is_half => halves - 1,
+                word if word == Escape::Led as u32 => 2,
+                _ => 0,
+            };
+            !is_half && **word < ESCAPE
+        })
     }
 
     fn check(&self) -> Result<(), String> {
