@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where a branch goes: branch target buffer, indirect target table and return stack.
 
-use super::{Key, PredictorGeometry, Replacement, SetAssociative};
+use super::{PredictorGeometry, Replacement, SetAssociative};
 
 /// The addresses that calls return to, in a ring: when it is full, the oldest one is lost.
 #[derive(Debug, Clone)]
@@ -48,34 +48,27 @@ impl ReturnStack {
     }
 }
 
-/// Targets of taken branches by the branch's address, and of indirect branches by the address
-/// together with the targets of the indirect branches before it.
+/// Targets of taken branches by the branch's address, and of indirect branches by their path, too.
 #[derive(Debug, Clone)]
-pub struct Targets<K = u64> {
-    buffer: SetAssociative<u64, K>,
-    indirect: Vec<(u64, u64)>,
-    path: u64,
+pub struct Targets {
+    buffer: SetAssociative<u64>,
+    by_path: TargetsByPath,
     pc_shift: u32,
 }
 
-impl<K: Key> Targets<K> {
+impl Targets {
     pub fn new(geometry: &PredictorGeometry) -> Self {
-        let indirect = if geometry.indirect_bits == 0 {
-            0
-        } else {
-            1 << geometry.indirect_bits
-        };
         Self {
             buffer: SetAssociative::new(geometry.btb_entries, geometry.btb_ways, Replacement::Lru),
-            indirect: vec![(u64::MAX, 0); indirect],
-            path: 0,
+            by_path: TargetsByPath::new(geometry),
             pc_shift: geometry.pc_shift,
         }
     }
 
-    /// A taken direct branch, by its address shifted right. Returns whether the buffer knew it.
+    /// A taken direct branch. Returns whether the buffer knew it.
     #[inline(always)]
-    pub fn direct(&mut self, branch: K, target: u64) -> bool {
+    pub fn direct(&mut self, pc: u64, target: u64) -> bool {
+        let branch = pc >> self.pc_shift;
         let hit = self.buffer.lookup(branch).is_some();
         if !hit {
             self.buffer.insert(branch, target);
@@ -83,41 +76,55 @@ impl<K: Key> Targets<K> {
         hit
     }
 
-    /// See [`SetAssociative::is_news`].
-    #[inline(always)]
-    pub fn is_news(&mut self, branch: K) -> bool {
-        self.buffer.is_news(branch)
-    }
-
-    /// The same, for many in a row; `told` is called with whether each was known. No figure depends
-    /// on the target that the buffer knows for a direct branch, so it learns none.
-    #[inline(always)]
-    pub fn enter(&mut self, branches: impl Iterator<Item = K>, told: impl FnMut(K, bool)) {
-        self.buffer.enter(branches, told);
-    }
-
-    /// An indirect jump or call. Returns whether its target was predicted.
-    pub fn indirect(&mut self, branch: K, pc: u64, target: u64) -> bool {
-        let by_path = self.by_path(pc, target);
-        let last_target = match self.buffer.lookup(branch) {
+    /// An indirect jump or call. Returns whether its target was predicted: by path if there is such
+    /// a prediction, else by the target that it had before.
+    pub fn indirect(&mut self, pc: u64, target: u64) -> bool {
+        let branch = pc >> self.pc_shift;
+        let before = match self.buffer.lookup(branch) {
             Some(known) => Some(std::mem::replace(known, target)),
             None => {
                 self.buffer.insert(branch, target);
                 None
             }
         };
-        self.path = (self.path << 3) ^ (target >> self.pc_shift);
-        by_path.or(last_target) == Some(target)
+        self.by_path.next(pc, target).or(before) == Some(target)
+    }
+}
+
+/// Targets of indirect branches, by the branch's address together with the targets of the indirect
+/// branches before it.
+#[derive(Debug, Clone)]
+pub struct TargetsByPath {
+    table: Vec<(u64, u64)>,
+    path: u64,
+    pc_shift: u32,
+}
+
+impl TargetsByPath {
+    /// An empty table, of no entries if the model has none.
+    #[must_use]
+    pub fn new(geometry: &PredictorGeometry) -> Self {
+        let entries = match geometry.indirect_bits {
+            0 => 0,
+            bits => 1 << bits,
+        };
+        Self {
+            table: vec![(u64::MAX, 0); entries],
+            path: 0,
+            pc_shift: geometry.pc_shift,
+        }
     }
 
-    /// What the table says for this branch on this path; it learns `target`.
-    fn by_path(&mut self, pc: u64, target: u64) -> Option<u64> {
-        if self.indirect.is_empty() {
+    /// What the table says of this branch on this path; it learns `target`, and the path goes on.
+    #[inline(always)]
+    pub fn next(&mut self, pc: u64, target: u64) -> Option<u64> {
+        let hash = (pc >> self.pc_shift) ^ (self.path & 0xffff_ffff);
+        self.path = (self.path << 3) ^ (target >> self.pc_shift);
+        if self.table.is_empty() {
             return None;
         }
-        let hash = (pc >> self.pc_shift) ^ (self.path & 0xffff_ffff);
-        let slot = (hash ^ (hash >> 13)) as usize & (self.indirect.len() - 1);
-        let (tag, known) = std::mem::replace(&mut self.indirect[slot], (pc, target));
+        let slot = (hash ^ (hash >> 13)) as usize & (self.table.len() - 1);
+        let (tag, known) = std::mem::replace(&mut self.table[slot], (pc, target));
         (tag == pc).then_some(known)
     }
 }

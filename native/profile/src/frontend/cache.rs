@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The instruction cache and the second-level cache behind it.
 
-use super::{Counters, CpuModel, Key, SetAssociative};
+use super::{Counters, CpuModel, SetAssociative};
 
 /// A line number that no address has.
 const NOWHERE: u64 = u64::MAX;
 
 /// L1i, and L2 as far as instruction fetches go: data has no part in it.
 #[derive(Debug, Clone)]
-pub struct InstructionCaches<K = u64> {
-    l1i: SetAssociative<(), K>,
-    l2: SetAssociative<(), K>,
+pub struct InstructionCaches {
+    l1i: SetAssociative<()>,
+    l2: SetAssociative<()>,
     line_shift: u32,
     current: u64,
 }
 
-impl<K: Key> InstructionCaches<K> {
+impl InstructionCaches {
     /// Empty caches of the model's geometry.
     #[must_use]
     pub fn new(model: &CpuModel) -> Self {
@@ -32,19 +32,6 @@ impl<K: Key> InstructionCaches<K> {
         }
     }
 
-    /// Fetches lines one after the other, of which none is the one before. `lines`: addresses
-    /// divided by the size of a line. `missed(1, …)` is called with those that L1i did not have,
-    /// `missed(2, …)` with those that L2 did not have either.
-    #[inline(always)]
-    pub fn enter_all(&mut self, lines: &mut [K], mut missed: impl FnMut(u32, &[K])) {
-        let missing = self.l1i.filter(lines);
-        missed(1, &lines[..missing]);
-        let missing = self.l2.filter(&mut lines[..missing]);
-        missed(2, &lines[..missing]);
-    }
-}
-
-impl InstructionCaches {
     /// Whether all of `start..=last` lies in the line that was fetched last.
     #[inline(always)]
     #[must_use]

@@ -10,20 +10,22 @@ mod btb;
 mod cache;
 mod counters;
 mod fields;
+mod filter;
 mod model;
 mod predictor;
 mod recency;
 mod set_associative;
 mod tlb;
 
-pub use btb::ReturnStack;
+pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
 pub use fields::ModelError;
+pub use filter::{Filter, Levels};
 pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbGeometry,
 };
-pub use predictor::{Branch, Predictor};
+pub use predictor::{Branch, Directions, Predictor};
 pub use set_associative::{Key, SetAssociative};
 pub use tlb::InstructionTlbs;
 

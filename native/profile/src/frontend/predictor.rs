@@ -2,7 +2,7 @@
 //! Branch prediction: direction of conditional branches, and targets of all.
 
 use super::btb::{ReturnStack, Targets};
-use super::{Counters, Key, PredictorGeometry, PredictorKind};
+use super::{Counters, PredictorGeometry, PredictorKind};
 
 /// One executed branch with its outcome. `pc` is the address of the branch instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +29,9 @@ const WEAKLY_NOT_TAKEN: u8 = 0b01_01_01_01;
 /// taken and `4 × counter + 2` for taken. Outcomes are unpredictable, so there is no branch.
 const STEP: u16 = 0b11_10_11_01_10_00_01_00;
 
-/// The whole predictor. Tables are shared by kernel and user mode, as in hardware.
+/// Directions of conditional branches.
 #[derive(Debug, Clone)]
-pub struct Predictor<K = u64> {
+pub struct Directions {
     kind: PredictorKind,
     /// Four counters in each byte.
     by_history: Vec<u8>,
@@ -41,13 +41,10 @@ pub struct Predictor<K = u64> {
     table_mask: u64,
     history_mask: u64,
     history: u64,
-    pc_shift: u32,
-    targets: Targets<K>,
-    returns: ReturnStack,
 }
 
-impl<K: Key> Predictor<K> {
-    /// All tables weakly not taken, all targets unknown.
+impl Directions {
+    /// All tables weakly not taken.
     #[must_use]
     pub fn new(geometry: &PredictorGeometry) -> Self {
         let size = 1 << geometry.table_bits;
@@ -62,22 +59,13 @@ impl<K: Key> Predictor<K> {
             table_mask: size as u64 - 1,
             history_mask: (1 << geometry.history_bits) - 1,
             history: 0,
-            pc_shift: geometry.pc_shift,
-            targets: Targets::new(geometry),
-            returns: ReturnStack::new(geometry.return_stack),
         }
-    }
-
-    /// The address of a branch, shifted right by this much, is what the tables know it by.
-    #[must_use]
-    pub fn pc_shift(&self) -> u32 {
-        self.pc_shift
     }
 
     /// A conditional branch, by its address shifted right. Returns whether its direction was
     /// predicted; the tables and the history learn the real one.
     #[inline(always)]
-    pub fn direction(&mut self, address: u64, taken: bool) -> bool {
+    pub fn predict(&mut self, address: u64, taken: bool) -> bool {
         let number = (address ^ self.history) & self.table_mask;
         let byte = &mut self.by_history[(number / 4) as usize];
         let shift = number as u32 % 4 * 2;
@@ -93,52 +81,51 @@ impl<K: Key> Predictor<K> {
         *byte = learnt & 15;
         learnt >> 4 == 1
     }
+}
 
-    /// Whether the branch target buffer has to be asked about a direct branch that is taken: it is
-    /// not the one that was taken last of its set. Then it has to be asked next.
-    #[inline(always)]
-    pub fn is_news(&mut self, branch: K) -> bool {
-        self.targets.is_news(branch)
-    }
-
-    /// Direct branches that are taken and were news, one after the other. `told` is called with each and whether
-    /// the branch target buffer knew it.
-    #[inline(always)]
-    pub fn direct(&mut self, branches: impl Iterator<Item = K>, told: impl FnMut(K, bool)) {
-        self.targets.enter(branches, told);
-    }
-
-    /// An indirect jump or call at `pc`, which `branch` is made of. Returns whether its target was
-    /// predicted.
-    #[inline(never)]
-    pub fn indirect(&mut self, branch: K, pc: u64, target: u64) -> bool {
-        self.targets.indirect(branch, pc, target)
-    }
+/// The whole predictor. Tables are shared by kernel and user mode, as in hardware.
+#[derive(Debug, Clone)]
+pub struct Predictor {
+    directions: Directions,
+    targets: Targets,
+    returns: ReturnStack,
+    pc_shift: u32,
 }
 
 impl Predictor {
+    /// All directions weakly not taken, all targets unknown.
+    #[must_use]
+    pub fn new(geometry: &PredictorGeometry) -> Self {
+        Self {
+            directions: Directions::new(geometry),
+            targets: Targets::new(geometry),
+            returns: ReturnStack::new(geometry.return_stack),
+            pc_shift: geometry.pc_shift,
+        }
+    }
+
     /// Predicts `branch`, compares, learns, and counts.
     #[inline(always)]
     pub fn resolve(&mut self, branch: Branch, counters: &mut Counters) {
         match branch {
             Branch::Conditional { pc, target, taken } => {
-                let correct = self.direction(pc >> self.pc_shift, taken);
+                let correct = self.directions.predict(pc >> self.pc_shift, taken);
                 counters.conditional_branches += 1;
                 counters.branch_mispredictions += u64::from(!correct);
                 if taken {
                     counters.taken_branches += 1;
-                    let known = self.jumps(pc, target);
+                    let known = self.targets.direct(pc, target);
                     counters.btb_misses += u64::from(!known && correct);
                 }
             }
             Branch::Jump { pc, target } => {
                 counters.taken_branches += 1;
-                counters.btb_misses += u64::from(!self.jumps(pc, target));
+                counters.btb_misses += u64::from(!self.targets.direct(pc, target));
             }
             Branch::Call { pc, target, next } => {
                 self.returns.push(next);
                 counters.taken_branches += 1;
-                counters.btb_misses += u64::from(!self.jumps(pc, target));
+                counters.btb_misses += u64::from(!self.targets.direct(pc, target));
             }
             Branch::Return { target } => {
                 counters.taken_branches += 1;
@@ -147,21 +134,14 @@ impl Predictor {
             }
             Branch::IndirectJump { pc, target } => {
                 counters.taken_branches += 1;
-                counters.indirect_mispredictions +=
-                    u64::from(!self.indirect(pc >> self.pc_shift, pc, target));
+                counters.indirect_mispredictions += u64::from(!self.targets.indirect(pc, target));
             }
             Branch::IndirectCall { pc, target, next } => {
                 self.returns.push(next);
                 counters.taken_branches += 1;
-                counters.indirect_mispredictions +=
-                    u64::from(!self.indirect(pc >> self.pc_shift, pc, target));
+                counters.indirect_mispredictions += u64::from(!self.targets.indirect(pc, target));
             }
         }
-    }
-
-    #[inline(always)]
-    fn jumps(&mut self, pc: u64, target: u64) -> bool {
-        self.targets.direct(pc >> self.pc_shift, target)
     }
 }
 

@@ -84,7 +84,7 @@ impl Recency {
 
 /// Moves the digit `way` of `order` to the lowest place; those below it move up.
 #[inline(always)]
-pub fn to_front(order: u64, way: u64) -> u64 {
+fn to_front(order: u64, way: u64) -> u64 {
     // The lowest digit of `order` that equals `way` is the lowest zero of `differing`; the
     // subtraction borrows only from digits above it.
     let differing = order ^ (way * ONES);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The instruction TLB and the second-level TLB behind it.
 
-use super::{Counters, CpuModel, Key, SetAssociative};
+use super::{Counters, CpuModel, SetAssociative};
 
 /// A page number that no address has.
 const NOWHERE: u64 = u64::MAX;
 
 /// Both levels, looked up by virtual page number alone: see `docs/model.md` on address spaces.
 #[derive(Debug, Clone)]
-pub struct InstructionTlbs<K = u64> {
-    itlb: SetAssociative<(), K>,
-    stlb: SetAssociative<(), K>,
+pub struct InstructionTlbs {
+    itlb: SetAssociative<()>,
+    stlb: SetAssociative<()>,
     page_shift: u32,
     current: u64,
 }
 
-impl<K: Key> InstructionTlbs<K> {
+impl InstructionTlbs {
     /// Empty TLBs of the model's geometry.
     #[must_use]
     pub fn new(model: &CpuModel) -> Self {
@@ -29,19 +29,6 @@ impl<K: Key> InstructionTlbs<K> {
         }
     }
 
-    /// Translates pages one after the other, of which none is the one before. `pages`: addresses
-    /// divided by the size of a page. `missed(1, …)` is called with those that the first TLB did
-    /// not have, `missed(2, …)` with those that the second did not have either.
-    #[inline(always)]
-    pub fn translate_all(&mut self, pages: &mut [K], mut missed: impl FnMut(u32, &[K])) {
-        let missing = self.itlb.filter(pages);
-        missed(1, &pages[..missing]);
-        let missing = self.stlb.filter(&mut pages[..missing]);
-        missed(2, &pages[..missing]);
-    }
-}
-
-impl InstructionTlbs {
     /// Translates the pages of `start..=last`.
     #[inline(always)]
     pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::frontend::{Counters, ReturnStack};
+use crate::frontend::{Counters, PredictorGeometry, ReturnStack};
 use crate::trace::{Block, ESCAPE, Escape, Kind, Trace};
 
 /// Words that are decoded at a time: what comes out stays in the host's second-level cache.
@@ -20,6 +20,9 @@ const WINDOW: usize = 4 * CHUNK;
 
 /// Stands for a direction that is known, in the place of a conditional branch of the chunk.
 pub const NO_CONDITION: u32 = CHUNK as u32;
+
+/// Stands there for an indirect branch, which has another way of being predicted.
+pub const INDIRECT: u32 = NO_CONDITION + 1;
 
 /// No block has this number.
 const NO_BLOCK: u32 = u32::MAX;
@@ -99,23 +102,25 @@ pub enum Leads {
     ToAddress(u64),
 }
 
-/// A direct branch that is taken.
+/// A branch that is taken, other than a return.
 #[derive(Debug, Clone, Copy)]
-pub struct Direct {
+pub struct Taken {
     /// The block it ends.
     pub block: u32,
-    /// Its place among the conditional branches of the chunk, or [`NO_CONDITION`].
+    /// Its place among the conditional branches of the chunk, [`NO_CONDITION`] or [`INDIRECT`].
     pub condition: u32,
 }
 
 /// An indirect jump or call.
 #[derive(Debug, Clone, Copy)]
 pub struct Indirect {
-    /// The direct branches of the chunk that are taken before it.
-    pub after: usize,
+    /// Its place among the taken branches of the chunk.
+    pub place: usize,
     /// The block it ends.
     pub block: u32,
     pub leads: Leads,
+    /// Whether it led there before, too.
+    pub again: bool,
 }
 
 /// One chunk.
@@ -129,7 +134,7 @@ pub struct Chunk {
     pub fetched: Vec<u32>,
     /// Conditional branches: 4 × block, plus 2 in kernel mode, plus 1 when it was taken.
     pub conditions: Vec<u32>,
-    pub direct: Vec<Direct>,
+    pub taken: Vec<Taken>,
     pub indirect: Vec<Indirect>,
     /// Of user and kernel mode: what no layout changes: numbers of branches, and what returns cost.
     pub fixed: [Counters; 2],
@@ -141,6 +146,7 @@ pub struct Decoder<'a> {
     flows: Vec<Flow>,
     pieces: &'a Pieces,
     returns: ReturnStack,
+    indirect: LastTargets,
     windows: Vec<Range<usize>>,
     position: usize,
     previous: Option<u32>,
@@ -155,7 +161,7 @@ impl<'a> Decoder<'a> {
         trace: &'a Trace,
         windows: &Windows,
         pieces: &'a Pieces,
-        return_stack: usize,
+        predictor: &PredictorGeometry,
         every: usize,
     ) -> Self {
         let flow = |(block, more): (&Block, &Range<u32>)| Flow {
@@ -174,7 +180,8 @@ impl<'a> Decoder<'a> {
             flows: trace.blocks.iter().zip(&pieces.more).map(flow).collect(),
             trace,
             pieces,
-            returns: ReturnStack::new(return_stack),
+            returns: ReturnStack::new(predictor.return_stack),
+            indirect: LastTargets::new(&trace.blocks, predictor.pc_shift),
             windows,
             position: 0,
             previous: None,
@@ -200,7 +207,7 @@ impl<'a> Decoder<'a> {
     pub fn next(&mut self, chunk: &mut Chunk) -> bool {
         chunk.fetched.clear();
         chunk.conditions.clear();
-        chunk.direct.clear();
+        chunk.taken.clear();
         chunk.indirect.clear();
         chunk.fixed = Default::default();
         chunk.begins = false;
@@ -256,21 +263,16 @@ impl<'a> Decoder<'a> {
     fn led(&mut self, before: u32, to: u32, leads: Leads, chunk: &mut Chunk) {
         let flow = self.flows[before as usize];
         let fixed = &mut chunk.fixed[usize::from(flow.kernel)];
-        let direct = |condition| Direct {
+        let branch = |condition| Taken {
             block: before,
             condition,
-        };
-        let indirect = |after| Indirect {
-            after,
-            block: before,
-            leads,
         };
         if flow.conditional {
             let taken = to == flow.target;
             fixed.conditional_branches += 1;
             fixed.taken_branches += u64::from(taken);
             if taken {
-                chunk.direct.push(direct(chunk.conditions.len() as u32));
+                chunk.taken.push(branch(chunk.conditions.len() as u32));
             }
             let mode = u32::from(flow.kernel);
             chunk
@@ -278,7 +280,7 @@ impl<'a> Decoder<'a> {
                 .push(before << 2 | mode << 1 | u32::from(taken));
         } else if flow.direct {
             fixed.taken_branches += 1;
-            chunk.direct.push(direct(NO_CONDITION));
+            chunk.taken.push(branch(NO_CONDITION));
             if flow.kind == Kind::Call {
                 self.returns.push(u64::from(flow.next));
             }
@@ -289,14 +291,22 @@ impl<'a> Decoder<'a> {
                     fixed.taken_branches += 1;
                     fixed.indirect_mispredictions += u64::from(!known);
                 }
-                Kind::IndirectCall => {
+                Kind::IndirectCall | Kind::IndirectJump => {
+                    if flow.kind == Kind::IndirectCall {
+                        self.returns.push(u64::from(flow.next));
+                    }
                     fixed.taken_branches += 1;
-                    self.returns.push(u64::from(flow.next));
-                    chunk.indirect.push(indirect(chunk.direct.len()));
-                }
-                Kind::IndirectJump => {
-                    fixed.taken_branches += 1;
-                    chunk.indirect.push(indirect(chunk.direct.len()));
+                    let target = match leads {
+                        Leads::ToBlock(block) => self.trace.blocks[block as usize].start,
+                        Leads::ToAddress(address) => address,
+                    };
+                    chunk.indirect.push(Indirect {
+                        place: chunk.taken.len(),
+                        block: before,
+                        leads,
+                        again: self.indirect.lead(before, target),
+                    });
+                    chunk.taken.push(branch(INDIRECT));
                 }
                 _ => {}
             }
@@ -318,6 +328,37 @@ impl<'a> Decoder<'a> {
                 self.led(before, address as u32, Leads::ToAddress(address), chunk);
             }
         }
+    }
+}
+
+/// The target that each indirect branch had last. Whether it has it again is the same in every
+/// layout.
+#[derive(Debug)]
+struct LastTargets {
+    /// By block: its branch; blocks may end with the same one.
+    branches: Vec<u32>,
+    targets: Vec<u64>,
+}
+
+impl LastTargets {
+    fn new(blocks: &[Block], pc_shift: u32) -> Self {
+        let mut numbers = HashMap::new();
+        let branch = |block: &Block| {
+            let pc = block.start + u64::from(block.last_offset);
+            let next = numbers.len() as u32;
+            *numbers.entry(pc >> pc_shift).or_insert(next)
+        };
+        let branches: Vec<_> = blocks.iter().map(branch).collect();
+        Self {
+            targets: vec![u64::MAX; numbers.len()],
+            branches,
+        }
+    }
+
+    /// The branch of `block` leads to `target`. Returns whether it did so before.
+    fn lead(&mut self, block: u32, target: u64) -> bool {
+        let last = &mut self.targets[self.branches[block as usize] as usize];
+        std::mem::replace(last, target) == target
     }
 }
 

@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 
-use crate::frontend::{Counters, CpuModel, InstructionCaches, InstructionTlbs, Key, Predictor};
+use crate::frontend::{
+    Counters, CpuModel, Directions, Filter, Key, Levels, Replacement, TargetsByPath,
+};
 use crate::trace::{Block, ESCAPE, Escape, Trace};
 
 use super::Text;
-use super::decode::{Chunk, Decoder, Direct, Indirect, Leads, NO_CONDITION, Pieces, Windows};
+use super::decode::{Chunk, Decoder, INDIRECT, Leads, NO_CONDITION, Pieces, Windows};
 
 /// In no section of the text: user code, and kernel code that never moves.
 pub const FIXED: u32 = u32::MAX;
@@ -118,13 +120,8 @@ impl Replay {
         every: usize,
     ) -> Vec<[Counters; 2]> {
         let pieces = Pieces::new(&self.trace.blocks, &self.sections, model.line_bytes);
-        let mut decoder = Decoder::new(
-            &self.trace,
-            &self.windows,
-            &pieces,
-            model.predictor.return_stack,
-            every,
-        );
+        let mut decoder =
+            Decoder::new(&self.trace, &self.windows, &pieces, &model.predictor, every);
         let simulated = |starts| Simulated::<K>::new(self, &pieces, text, starts, model);
         let mut machines: Vec<_> = layouts.iter().map(simulated).collect();
         let mut fixed = [Counters::default(); 2];
@@ -196,8 +193,6 @@ fn is_narrow(blocks: &[Block], page_bytes: u64) -> bool {
 ///
 /// A number is an address shifted right and cut to some bits, and above them 1 for kernel mode.
 trait Number: Key {
-    const BITS: u32;
-
     fn new(number: u64) -> Self;
 
     fn get(self) -> u64;
@@ -209,8 +204,6 @@ trait Number: Key {
 }
 
 impl Number for u32 {
-    const BITS: u32 = 32;
-
     #[inline(always)]
     fn new(number: u64) -> Self {
         number as Self
@@ -223,8 +216,6 @@ impl Number for u32 {
 }
 
 impl Number for u64 {
-    const BITS: u32 = 64;
-
     #[inline(always)]
     fn new(number: u64) -> Self {
         number
@@ -240,10 +231,10 @@ impl Number for u64 {
 struct Room<K> {
     lines: Vec<K>,
     pages: Vec<K>,
-    /// Direct branches, and their places among the conditional ones.
-    direct: Vec<(K, u32)>,
     /// By conditional branch of the chunk: whether its direction was predicted.
     expected: Vec<bool>,
+    /// By taken branch of the chunk: whether the branch target buffer knew it.
+    known: Vec<bool>,
 }
 
 impl<K: Number> Room<K> {
@@ -251,17 +242,20 @@ impl<K: Number> Room<K> {
         Self {
             lines: Vec::new(),
             pages: Vec::new(),
-            direct: Vec::new(),
             expected: Vec::new(),
+            known: Vec::new(),
         }
     }
 }
 
 /// The front end in one layout.
 struct Simulated<'a, K> {
-    caches: InstructionCaches<K>,
-    tlbs: InstructionTlbs<K>,
-    predictor: Predictor<K>,
+    caches: Levels<K>,
+    tlbs: Levels<K>,
+    directions: Directions,
+    /// The branch target buffer.
+    buffer: Filter<K>,
+    by_path: TargetsByPath,
     counters: [Counters; 2],
     line: K,
     page: K,
@@ -321,9 +315,15 @@ impl<'a, K: Number> Simulated<'a, K> {
             lines: pieces.all.iter().map(line).collect(),
             branches: blocks.iter().map(branch).collect(),
             blocks,
-            caches: InstructionCaches::new(model),
-            tlbs: InstructionTlbs::new(model),
-            predictor: Predictor::new(&model.predictor),
+            caches: Levels::caches(model),
+            tlbs: Levels::tlbs(model),
+            directions: Directions::new(&model.predictor),
+            buffer: Filter::new(
+                model.predictor.btb_entries,
+                model.predictor.btb_ways,
+                Replacement::Lru,
+            ),
+            by_path: TargetsByPath::new(&model.predictor),
             counters: Default::default(),
             line: K::EMPTY,
             page: K::EMPTY,
@@ -369,7 +369,7 @@ impl<'a, K: Number> Simulated<'a, K> {
         add(lines, Self::LINE_BITS, counters, |one| {
             &mut one.l1i_accesses
         });
-        self.caches.enter_all(lines, |level, missed| {
+        self.caches.enter(lines, |level, missed| {
             add(missed, Self::LINE_BITS, counters, |one| match level {
                 1 => &mut one.l1i_misses,
                 _ => &mut one.l2i_misses,
@@ -392,82 +392,65 @@ impl<'a, K: Number> Simulated<'a, K> {
         self.page = current;
         let mode = Self::LINE_BITS - self.lines_of_page;
         let counters = &mut self.counters;
-        self.tlbs
-            .translate_all(&mut pages[..kept], |level, missed| {
-                add(missed, mode, counters, |one| match level {
-                    1 => &mut one.itlb_misses,
-                    _ => &mut one.stlb_misses,
-                });
+        self.tlbs.enter(&mut pages[..kept], |level, missed| {
+            add(missed, mode, counters, |one| match level {
+                1 => &mut one.itlb_misses,
+                _ => &mut one.stlb_misses,
             });
+        });
     }
 
     #[inline(never)]
     fn predict(&mut self, conditions: &[u32], room: &mut Room<K>) {
-        room.expected.resize(NO_CONDITION as usize + 1, true);
+        room.expected.resize(INDIRECT as usize + 1, true);
         // User mode's in the lower half, kernel mode's in the upper one.
         let mut wrong = 0_u64;
         for (condition, expected) in conditions.iter().zip(&mut room.expected) {
             let branch = self.branches[(condition >> 2) as usize].get();
-            *expected = self.predictor.direction(branch, condition & 1 == 1);
+            *expected = self.directions.predict(branch, condition & 1 == 1);
             wrong += u64::from(!*expected) << (condition << 4 & 32);
         }
         self.counters[0].branch_mispredictions += wrong & 0xffff_ffff;
         self.counters[1].branch_mispredictions += wrong >> 32;
         room.expected[NO_CONDITION as usize] = true;
+        room.expected[INDIRECT as usize] = false;
     }
 
     #[inline(never)]
     fn lead(&mut self, chunk: &Chunk, room: &mut Room<K>) {
-        let mut unknown = [0; 2];
-        let mut begin = 0;
-        for indirect in &chunk.indirect {
-            self.lead_directly(&chunk.direct[begin..indirect.after], room, &mut unknown);
-            self.lead_indirectly(indirect);
-            begin = indirect.after;
-        }
-        self.lead_directly(&chunk.direct[begin..], room, &mut unknown);
-        for (counters, unknown) in self.counters.iter_mut().zip(unknown) {
-            counters.btb_misses += unknown;
-        }
-    }
-
-    #[inline(always)]
-    fn lead_directly(&mut self, direct: &[Direct], room: &mut Room<K>, unknown: &mut [u64; 2]) {
-        let least = room.direct.len().max(direct.len() + 1);
-        room.direct.resize(least, (K::EMPTY, 0));
-        let news = &mut room.direct[..=direct.len()];
-        let mut count = 0;
-        for direct in direct {
-            let branch = self.branches[direct.block as usize];
-            news[count] = (branch, direct.condition);
-            count += usize::from(self.predictor.is_news(branch));
-        }
-        let news = &news[..count];
-        let mut conditions = news.iter().map(|(_, condition)| *condition as usize);
+        let taken = &chunk.taken[..];
+        room.known.resize(room.known.len().max(taken.len()), false);
+        let (known, expected) = (&mut room.known[..taken.len()], &room.expected[..]);
         // User mode's in the lower half, kernel mode's in the upper one.
         let mut missed = 0_u64;
-        let branches = news.iter().map(|(branch, _)| *branch);
-        self.predictor.direct(branches, |branch, known| {
-            let condition = conditions.next().unwrap_or_default();
-            let missing = !known & room.expected[condition];
-            missed += u64::from(missing) << (branch.get() >> Self::BRANCH_BITS << 5);
+        let mut outcomes = taken.iter().zip(known.iter_mut());
+        let branches = taken.iter().map(|one| self.branches[one.block as usize]);
+        self.buffer.enter(branches, |branch, hit| {
+            if let Some((one, known)) = outcomes.next() {
+                *known = hit;
+                let missing = !hit & expected[one.condition as usize];
+                missed += u64::from(missing) << (branch.get() >> Self::BRANCH_BITS << 5);
+            }
         });
-        unknown[0] += missed & 0xffff_ffff;
-        unknown[1] += missed >> 32;
-    }
-
-    fn lead_indirectly(&mut self, indirect: &Indirect) {
-        let block = indirect.block as usize;
-        let target = match indirect.leads {
-            Leads::ToBlock(block) => self.blocks[block as usize].0,
-            Leads::ToAddress(address) => match self.text.section_of(address) {
-                Some(number) => address - self.text.sections()[number].start + self.starts[number],
-                None => address,
-            },
-        };
-        let (branch, pc) = (self.branches[block], self.blocks[block].1);
-        let known = self.predictor.indirect(branch, pc, target);
-        self.counters[(pc >> 63) as usize].indirect_mispredictions += u64::from(!known);
+        self.counters[0].btb_misses += missed & 0xffff_ffff;
+        self.counters[1].btb_misses += missed >> 32;
+        for one in &chunk.indirect {
+            let target = match one.leads {
+                Leads::ToBlock(block) => self.blocks[block as usize].0,
+                Leads::ToAddress(address) => match self.text.section_of(address) {
+                    Some(number) => {
+                        address - self.text.sections()[number].start + self.starts[number]
+                    }
+                    None => address,
+                },
+            };
+            let pc = self.blocks[one.block as usize].1;
+            let right = match self.by_path.next(pc, target) {
+                Some(guess) => guess == target,
+                None => known[one.place] && one.again,
+            };
+            self.counters[(pc >> 63) as usize].indirect_mispredictions += u64::from(!right);
+        }
     }
 }
 
