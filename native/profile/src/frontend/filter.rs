@@ -36,17 +36,22 @@ impl<K: Key> Filter<K> {
         }
     }
 
-    /// Looks keys up one after the other, and puts in those that are missing. `told` is called
-    /// with each key and whether it was there.
+    /// Looks keys up one after the other, and puts in those that are missing. `step` is given what
+    /// it returned for the key before (at first `state`), the key, and whether it was there.
     #[inline(always)]
-    pub fn enter(&mut self, keys: impl Iterator<Item = K>, mut told: impl FnMut(K, bool)) {
+    pub fn fold<S>(
+        &mut self,
+        keys: impl Iterator<Item = K>,
+        state: S,
+        mut step: impl FnMut(S, K, bool) -> S,
+    ) -> S {
         match self {
             // SAFETY: there is such a store only where the host has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Self::LatestFirst(store) => unsafe { store.enter(keys, told) },
+            Self::LatestFirst(store) => unsafe { store.fold(keys, state, step) },
             #[cfg(not(target_arch = "x86_64"))]
             Self::LatestFirst(_) => unreachable!("no other host has AVX2"),
-            Self::Any(store) => keys.for_each(|key| told(key, store.access(key))),
+            Self::Any(store) => keys.fold(state, |state, key| step(state, key, store.access(key))),
         }
     }
 
@@ -54,12 +59,10 @@ impl<K: Key> Filter<K> {
     #[inline(never)]
     pub fn filter(&mut self, keys: &mut [K]) -> usize {
         let keys = Cell::from_mut(keys).as_slice_of_cells();
-        let mut missing = 0;
-        self.enter(keys.iter().map(Cell::get), |key, known| {
+        self.fold(keys.iter().map(Cell::get), 0, |missing, key, known| {
             keys[missing].set(key);
-            missing += usize::from(!known);
-        });
-        missing
+            missing + usize::from(!known)
+        })
     }
 }
 
@@ -126,10 +129,15 @@ static TO_FRONT: [[i32; LANES]; LANES] = [
 
 #[cfg(target_arch = "x86_64")]
 impl LatestFirst {
-    /// See [`Filter::enter`]. Nothing here is a branch that depends on a key: the host would
+    /// See [`Filter::fold`]. Nothing here is a branch that depends on a key: the host would
     /// predict none of them.
     #[target_feature(enable = "avx2,bmi1")]
-    fn enter<K: Key>(&mut self, keys: impl Iterator<Item = K>, mut told: impl FnMut(K, bool)) {
+    fn fold<K: Key, S>(
+        &mut self,
+        keys: impl Iterator<Item = K>,
+        mut state: S,
+        mut step: impl FnMut(S, K, bool) -> S,
+    ) -> S {
         use std::arch::x86_64::{
             __m256i, _mm256_blend_epi32, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
             _mm256_loadu_si256, _mm256_movemask_ps, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
@@ -148,8 +156,9 @@ impl LatestFirst {
             let turn = unsafe { _mm256_loadu_si256(TO_FRONT[place & 7].as_ptr().cast()) };
             let moved = _mm256_permutevar8x32_epi32(held, turn);
             unsafe { _mm256_storeu_si256(set, _mm256_blend_epi32::<1>(moved, wanted)) };
-            told(key, found != 0);
+            state = step(state, key, found != 0);
         }
+        state
     }
 }
 

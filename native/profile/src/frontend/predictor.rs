@@ -21,24 +21,18 @@ pub enum Branch {
     Return { target: u64 },
 }
 
-/// Two-bit counters count 0 to 3, and say taken from 2 on. They begin weakly not taken: four of
-/// them in a byte.
-const WEAKLY_NOT_TAKEN: u8 = 0b01_01_01_01;
-
-/// For each counter and outcome, the counter's next value: two bits each, `4 × counter` for not
-/// taken and `4 × counter + 2` for taken. Outcomes are unpredictable, so there is no branch.
-const STEP: u16 = 0b11_10_11_01_10_00_01_00;
+/// Two-bit counters count 0 to 3, and say taken from 2 on. They begin weakly not taken.
+const WEAKLY_NOT_TAKEN: u8 = 1;
 
 /// Directions of conditional branches.
 #[derive(Debug, Clone)]
 pub struct Directions {
-    kind: PredictorKind,
-    /// Four counters in each byte.
+    /// By address and history: a counter.
     by_history: Vec<u8>,
-    /// In bits 0 and 1 the direction by address, in bits 2 and 3 whether to believe the one by
-    /// history instead.
+    /// By address: in bits 0 and 1 a counter, in bits 2 and 3 another that says whether to believe
+    /// the one by history instead. Gshare has one entry, which is always 0.
     by_address: Vec<u8>,
-    table_mask: u64,
+    learnt: &'static Learnt,
     history_mask: u64,
     history: u64,
 }
@@ -48,15 +42,14 @@ impl Directions {
     #[must_use]
     pub fn new(geometry: &PredictorGeometry) -> Self {
         let size = 1 << geometry.table_bits;
-        let address_tables = match geometry.kind {
-            PredictorKind::Gshare => 0,
-            PredictorKind::Tournament => size,
+        let (by_address, learnt) = match geometry.kind {
+            PredictorKind::Gshare => (vec![0], &GSHARE),
+            PredictorKind::Tournament => (vec![WEAKLY_NOT_TAKEN * 0b101; size], &TOURNAMENT),
         };
         Self {
-            kind: geometry.kind,
-            by_history: vec![WEAKLY_NOT_TAKEN; size / 4],
-            by_address: vec![WEAKLY_NOT_TAKEN & 15; address_tables],
-            table_mask: size as u64 - 1,
+            by_history: vec![WEAKLY_NOT_TAKEN; size],
+            by_address,
+            learnt,
             history_mask: (1 << geometry.history_bits) - 1,
             history: 0,
         }
@@ -66,20 +59,16 @@ impl Directions {
     /// predicted; the tables and the history learn the real one.
     #[inline(always)]
     pub fn predict(&mut self, address: u64, taken: bool) -> bool {
-        let number = (address ^ self.history) & self.table_mask;
-        let byte = &mut self.by_history[(number / 4) as usize];
-        let shift = number as u32 % 4 * 2;
-        let counter = *byte >> shift & 3;
-        *byte ^= (counter ^ step(counter, taken)) << shift;
+        let last = self.by_history.len() - 1;
+        let by_history = &mut self.by_history[(address ^ self.history) as usize & last];
+        let last = self.by_address.len() - 1;
+        let by_address = &mut self.by_address[address as usize & last];
         self.history = ((self.history << 1) | u64::from(taken)) & self.history_mask;
-        let global = counter >> 1;
-        if self.kind == PredictorKind::Gshare {
-            return global == u8::from(taken);
-        }
-        let byte = &mut self.by_address[(address & self.table_mask) as usize];
-        let learnt = LEARNT[usize::from(*byte << 2 | global << 1 | u8::from(taken))];
-        *byte = learnt & 15;
-        learnt >> 4 == 1
+        let index = *by_address << 3 | *by_history << 1 | u8::from(taken);
+        let learnt = self.learnt[usize::from(index & 127)];
+        *by_history = learnt & 3;
+        *by_address = learnt >> 2 & 15;
+        learnt >> 6 == 1
     }
 }
 
@@ -145,34 +134,53 @@ impl Predictor {
     }
 }
 
-/// For each byte of `by_address`, direction by history and outcome — bits 2 to 5, 1 and 0 of the
-/// index — the byte's next value, and in bit 4 whether the outcome was predicted. Outcomes are
-/// unpredictable, so there is no branch.
-static LEARNT: [u8; 64] = learnt();
+/// For each entry of `by_address` (bits 3 to 6 of the index), entry of `by_history` (bits 1 and 2)
+/// and outcome (bit 0): the next `by_history` in bits 0 and 1, the next `by_address` in bits 2 to 5,
+/// and in bit 6 whether the outcome was predicted. Outcomes are unpredictable for the host, so
+/// there is no branch.
+type Learnt = [u8; 128];
 
-const fn learnt() -> [u8; 64] {
-    let mut table = [0; 64];
+static TOURNAMENT: Learnt = learnt(PredictorKind::Tournament);
+static GSHARE: Learnt = learnt(PredictorKind::Gshare);
+
+const fn learnt(kind: PredictorKind) -> Learnt {
+    let mut table = [0; 128];
     let mut index = 0;
-    while index < 64 {
-        let (direction, choice) = (index as u8 >> 2 & 3, index as u8 >> 4 & 3);
-        let (global, taken) = (index & 2 != 0, index & 1 != 0);
-        let local = direction >= 2;
-        let next = if global == local {
-            choice
-        } else {
-            step(choice, global == taken)
+    while index < table.len() {
+        let taken = index & 1 != 0;
+        let (by_history, direction, choice) = (
+            index as u8 >> 1 & 3,
+            index as u8 >> 3 & 3,
+            index as u8 >> 5 & 3,
+        );
+        let (global, local) = (by_history >= 2, direction >= 2);
+        let (by_address, predicted) = match kind {
+            PredictorKind::Gshare => (0, global),
+            PredictorKind::Tournament => {
+                let next = if global == local {
+                    choice
+                } else {
+                    step(choice, global == taken)
+                };
+                let predicted = if choice >= 2 { global } else { local };
+                (step(direction, taken) | next << 2, predicted)
+            }
         };
-        let predicted = if choice >= 2 { global } else { local };
-        table[index] = step(direction, taken) | next << 2 | ((predicted == taken) as u8) << 4;
+        table[index] =
+            step(by_history, taken) | by_address << 2 | ((predicted == taken) as u8) << 6;
         index += 1;
     }
     table
 }
 
 /// A two-bit saturating counter, one step towards 3 or 0.
-#[inline(always)]
 const fn step(counter: u8, up: bool) -> u8 {
-    (STEP >> (4 * counter + 2 * up as u8)) as u8 & 3
+    match (counter, up) {
+        (3, true) => 3,
+        (0, false) => 0,
+        (counter, true) => counter + 1,
+        (counter, false) => counter - 1,
+    }
 }
 
 #[cfg(test)]

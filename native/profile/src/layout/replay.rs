@@ -403,15 +403,15 @@ impl<'a, K: Number> Simulated<'a, K> {
     #[inline(never)]
     fn predict(&mut self, conditions: &[u32], room: &mut Room<K>) {
         room.expected.resize(INDIRECT as usize + 1, true);
-        // User mode's in the lower half, kernel mode's in the upper one.
-        let mut wrong = 0_u64;
+        let (mut wrong, mut in_kernel) = (0, 0);
         for (condition, expected) in conditions.iter().zip(&mut room.expected) {
             let branch = self.branches[(condition >> 2) as usize].get();
             *expected = self.directions.predict(branch, condition & 1 == 1);
-            wrong += u64::from(!*expected) << (condition << 4 & 32);
+            wrong += u64::from(!*expected);
+            in_kernel += u64::from(!*expected) & u64::from(condition >> 1);
         }
-        self.counters[0].branch_mispredictions += wrong & 0xffff_ffff;
-        self.counters[1].branch_mispredictions += wrong >> 32;
+        self.counters[0].branch_mispredictions += wrong - in_kernel;
+        self.counters[1].branch_mispredictions += in_kernel;
         room.expected[NO_CONDITION as usize] = true;
         room.expected[INDIRECT as usize] = false;
     }
@@ -421,17 +421,16 @@ impl<'a, K: Number> Simulated<'a, K> {
         let taken = &chunk.taken[..];
         room.known.resize(room.known.len().max(taken.len()), false);
         let (known, expected) = (&mut room.known[..taken.len()], &room.expected[..]);
-        // User mode's in the lower half, kernel mode's in the upper one.
-        let mut missed = 0_u64;
-        let mut outcomes = taken.iter().zip(known.iter_mut());
         let branches = taken.iter().map(|one| self.branches[one.block as usize]);
-        self.buffer.enter(branches, |branch, hit| {
-            if let Some((one, known)) = outcomes.next() {
-                *known = hit;
-                let missing = !hit & expected[one.condition as usize];
-                missed += u64::from(missing) << (branch.get() >> Self::BRANCH_BITS << 5);
-            }
-        });
+        // User mode's in the lower half, kernel mode's in the upper one.
+        let (_, missed) = self
+            .buffer
+            .fold(branches, (0, 0_u64), |(place, missed), branch, hit| {
+                known[place] = hit;
+                let missing = !hit & expected[taken[place].condition as usize];
+                let missing = u64::from(missing) << (branch.get() >> Self::BRANCH_BITS << 5);
+                (place + 1, missed + missing)
+            });
         self.counters[0].btb_misses += missed & 0xffff_ffff;
         self.counters[1].btb_misses += missed >> 32;
         for one in &chunk.indirect {
