@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
@@ -143,6 +144,13 @@ class Evaluator:
         page = int(cpu_model_check(self.cpu)["page_bytes"])
         found = self._lab.order(algorithm, self._sections, self._traces(train), page)
         return self._symbols(found)
+
+    def shared(self, workloads: Sequence[str]) -> set[str]:
+        """The functions that at least two of some workloads execute; of one workload, all."""
+        executed = Counter(
+            name for workload in workloads for name in self.order("density", [workload])
+        )
+        return {name for name, count in executed.items() if count >= min(2, len(workloads))}
 
     def calls(self, train: Sequence[str]) -> str:
         """The call graph of some workloads, as `ld.lld --call-graph-ordering-file` takes it."""
