@@ -164,7 +164,7 @@ def optimize(
     test: Names = (),
     cpu: str = "skylake",
     count: int = 1000,
-    evaluations: int = 8000,
+    evaluations: int = 4000,
     every: int = 16,
     search_every: int = 64,
     seed: int = 1,
@@ -175,9 +175,9 @@ def optimize(
     """Find the best order, and compare it with random ones and with every known algorithm.
 
     Hot-first, density, Pettis-Hansen, C3, CDSort and the linker's own sorting (hfsort, cdsort)
-    make orders from the training workloads; a local search improves the best of them with the
-    geometry of the CPU model. The result is linked and booted, and what it costs is shown beside
-    what was predicted.
+    make orders from the training workloads. A local search moves the functions that many of these
+    share, with the geometry of the CPU model. The best order is linked and booted, and what it
+    costs is shown beside what was predicted.
 
     Examples:
 

@@ -39,37 +39,34 @@ def best_order(
 ) -> Chosen:
     """Make orders from the training workloads and choose the one that is best on them.
 
-    Functions that only one training workload executes say nothing of workloads that are not there
-    to train on, and most functions are such. So every order is also made without them (they stay
-    behind, as they come), and the search moves the others only.
+    The search begins with the functions that many of the training workloads share, in front of all
+    others and in their default order, and moves only them: what the others are to each other, one
+    workload or none can tell.
 
     count: random layouts to compare with; the best of them is one of the orders shown.
     evaluations, search_every: of the local search, see `Evaluator.search`.
     confirm: link and boot the chosen order.
     """
     orders = _known_orders(lab, train, events)
-    shared = _of_shared(orders, lab.evaluator.shared(train))
-    orders |= shared
+    orders["shared"] = lab.evaluator.shared(train)
     orders |= _best_random(lab, train, count, seed, events)
     costs = _whole(lab, orders, events)
-    start = min(shared, key=lambda name: _cost(costs[name], costs["default"], train))
     if evaluations > 0:
-        events.stage(f"search from {start}")
+        events.stage("search")
 
         def told(tried: int, cost: float) -> None:
             events.progress("orders", tried, evaluations)
-            events.note(f"cost {cost:.4f} of {start}'s", tried / evaluations)
+            events.note(f"cost {cost:.4f} of that of the shared ones", tried / evaluations)
 
-        name = f"search ({start})"
-        orders[name] = lab.evaluator.search(
-            orders[start],
+        orders["search"] = lab.evaluator.search(
+            orders["shared"],
             train,
             evaluations=evaluations,
             every=search_every,
             seed=seed,
             on_progress=told,
         )
-        costs |= _whole(lab, {name: orders[name]}, events)
+        costs |= _whole(lab, {"search": orders["search"]}, events)
     best = min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
     parts = {"trained workloads": train} | ({"held-out workloads": test} if test else {})
     document: dict[str, Any] = {
@@ -104,15 +101,6 @@ def _known_orders(lab: Lab, train: Sequence[str], events: Events) -> dict[str, l
         orders[f"lld {name}"] = lab.linkers_order(name, train)
         events.progress("algorithms", done, len(ALGORITHMS) + len(LINKERS))
     return orders
-
-
-def _of_shared(orders: Mapping[str, list[str]], shared: set[str]) -> dict[str, list[str]]:
-    """The same orders, of the shared functions alone."""
-    return {
-        f"{name}, shared": [function for function in order if function in shared]
-        for name, order in orders.items()
-        if order
-    }
 
 
 def _best_random(

@@ -145,12 +145,16 @@ class Evaluator:
         found = self._lab.order(algorithm, self._sections, self._traces(train), page)
         return self._symbols(found)
 
-    def shared(self, workloads: Sequence[str]) -> set[str]:
-        """The functions that at least two of some workloads execute; of one workload, all."""
+    def shared(self, workloads: Sequence[str]) -> list[str]:
+        """The functions that at least a third of some workloads, and two of them, execute, in the
+        default order; of one workload, all that it executes."""
         executed = Counter(
             name for workload in workloads for name in self.order("density", [workload])
         )
-        return {name for name, count in executed.items() if count >= min(2, len(workloads))}
+        least = min(max(2, -(-len(workloads) // 3)), len(workloads))
+        names = [name for name, count in executed.items() if count >= least]
+        starts = {name: self.text.sections[self.text.numbers([name])[0]].start for name in names}
+        return sorted(names, key=starts.__getitem__)
 
     def calls(self, train: Sequence[str]) -> str:
         """The call graph of some workloads, as `ld.lld --call-graph-ordering-file` takes it."""
