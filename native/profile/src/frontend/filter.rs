@@ -11,7 +11,7 @@ use super::{CpuModel, Key, Replacement, SetAssociative};
 /// geometry allow it.
 #[derive(Debug, Clone)]
 pub enum Filter<K> {
-    /// 32-bit keys, least recently used, at most [`LANES`] ways, on a host with AVX2.
+    /// 32-bit keys, at most [`LANES`] ways, on a host with AVX2.
     LatestFirst(LatestFirst),
     /// All others.
     Any(SetAssociative<(), K>),
@@ -26,10 +26,11 @@ impl<K: Key> Filter<K> {
     #[must_use]
     pub fn new(entries: usize, ways: usize, replacement: Replacement) -> Self {
         let any = SetAssociative::new(entries, ways, replacement);
-        if K::BITS == 32 && replacement == Replacement::Lru && ways <= LANES && has_avx2() {
+        if K::BITS == 32 && ways <= LANES && has_avx2() {
             Self::LatestFirst(LatestFirst {
                 sets: vec![[u32::MAX; LANES]; entries / ways],
                 ways,
+                replacement,
             })
         } else {
             Self::Any(any)
@@ -48,7 +49,12 @@ impl<K: Key> Filter<K> {
         match self {
             // SAFETY: there is such a store only where the host has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Self::LatestFirst(store) => unsafe { store.fold(keys, state, step) },
+            Self::LatestFirst(store) => unsafe {
+                match store.replacement {
+                    Replacement::Lru => store.fold::<_, _, true>(keys, state, step),
+                    Replacement::RoundRobin => store.fold::<_, _, false>(keys, state, step),
+                }
+            },
             #[cfg(not(target_arch = "x86_64"))]
             Self::LatestFirst(_) => unreachable!("no other host has AVX2"),
             Self::Any(store) => keys.fold(state, |state, key| step(state, key, store.access(key))),
@@ -107,16 +113,19 @@ impl<K: Key> Levels<K> {
 /// Keys that are compared and moved at once.
 const LANES: usize = 8;
 
-/// Each set has its keys in the order of their last use, the latest first.
+/// Each set has its keys in the order of their last use, the latest first; for round robin, in the
+/// order in which they were put in.
 #[derive(Debug, Clone)]
 pub struct LatestFirst {
     sets: Vec<[u32; LANES]>,
     ways: usize,
+    replacement: Replacement,
 }
 
-/// By place of a key in its set: where each lane's key comes from when this one goes to the front.
+/// By place of a key in its set: where each lane's key comes from when this one goes to the front;
+/// then, that all stay.
 #[cfg(target_arch = "x86_64")]
-static TO_FRONT: [[i32; LANES]; LANES] = [
+static TO_FRONT: [[i32; LANES]; LANES + 1] = [
     [0, 1, 2, 3, 4, 5, 6, 7],
     [1, 0, 2, 3, 4, 5, 6, 7],
     [2, 0, 1, 3, 4, 5, 6, 7],
@@ -125,14 +134,15 @@ static TO_FRONT: [[i32; LANES]; LANES] = [
     [5, 0, 1, 2, 3, 4, 6, 7],
     [6, 0, 1, 2, 3, 4, 5, 7],
     [7, 0, 1, 2, 3, 4, 5, 6],
+    [0, 1, 2, 3, 4, 5, 6, 7],
 ];
 
 #[cfg(target_arch = "x86_64")]
 impl LatestFirst {
-    /// See [`Filter::fold`]. Nothing here is a branch that depends on a key: the host would
+    /// See [`Filter::fold`]. USE: whether the use of a key brings it to the front. Nothing here is a branch that depends on a key: the host would
     /// predict none of them.
     #[target_feature(enable = "avx2,bmi1")]
-    fn fold<K: Key, S>(
+    fn fold<K: Key, S, const USE: bool>(
         &mut self,
         keys: impl Iterator<Item = K>,
         mut state: S,
@@ -153,9 +163,11 @@ impl LatestFirst {
             let equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(held, wanted));
             let found = _mm256_movemask_ps(equal) as u32;
             let place = (found | last).trailing_zeros() as usize;
-            let turn = unsafe { _mm256_loadu_si256(TO_FRONT[place & 7].as_ptr().cast()) };
+            let place = if USE || found == 0 { place & 7 } else { LANES };
+            let turn = unsafe { _mm256_loadu_si256(TO_FRONT[place].as_ptr().cast()) };
             let moved = _mm256_permutevar8x32_epi32(held, turn);
-            unsafe { _mm256_storeu_si256(set, _mm256_blend_epi32::<1>(moved, wanted)) };
+            let front = if USE || found == 0 { wanted } else { held };
+            unsafe { _mm256_storeu_si256(set, _mm256_blend_epi32::<1>(moved, front)) };
             state = step(state, key, found != 0);
         }
         state
