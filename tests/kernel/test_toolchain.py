@@ -47,6 +47,17 @@ def test_a_linker_may_be_named() -> None:
     assert find_toolchain(own.name, f"lld-{own.version}").own_linker
 
 
+def test_a_linker_may_come_without_the_other_tools(tmp_path: Path) -> None:
+    own = find_toolchain()
+    alone = tmp_path / "ld.lld"
+    alone.symlink_to(str(shutil.which(own.linker)))
+    toolchain = find_toolchain(own.name, str(alone))
+    assert toolchain.linker_family == "lld"
+    assert shutil.which(toolchain.tool("llvm-readelf"))
+    with pytest.raises(UserError, match="llvm-no-such-tool"):
+        toolchain.tool("llvm-no-such-tool")
+
+
 def test_a_path_is_a_compiler_with_what_lies_beside_it() -> None:
     version = find_toolchain().version
     folder = Path(f"/usr/lib/llvm-{version}/bin")

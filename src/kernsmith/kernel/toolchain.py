@@ -62,16 +62,20 @@ class Toolchain:
         return self.linker_family == LLD
 
     def tool(self, name: str) -> str:
-        """A program of the same LLVM as the linker, else of the newest: `llvm-nm` → `llvm-nm-22`.
+        """A program of the same LLVM as the linker if it is installed (an lld may come alone), else
+        of the newest: `llvm-nm` → `llvm-nm-22`.
 
         Raises:
             ProgramMissing: it is not installed.
         """
-        linker = self.linker if self.linker_family == LLD else _newest_lld()
-        suffix = Path(linker).name.removeprefix("ld.lld")
-        beside = Path(linker).with_name(f"{name}{suffix}")
-        program = str(beside) if beside.is_absolute() and beside.exists() else f"{name}{suffix}"
-        return _require(program, f"llvm{suffix}")
+        suffix = ""
+        for linker in [self.linker] * (self.linker_family == LLD) + [_newest_lld()]:
+            suffix = Path(linker).name.removeprefix("ld.lld")
+            beside = Path(linker).with_name(f"{name}{suffix}")
+            program = str(beside) if beside.is_absolute() and beside.exists() else f"{name}{suffix}"
+            if shutil.which(program):
+                return program
+        raise ProgramMissing(f"{name}{suffix}", f"apt-get install llvm{suffix}")
 
     def refuses(self, flags: Sequence[str]) -> str:
         """Why the compiler does not take these flags, in its own words; empty if it does."""
