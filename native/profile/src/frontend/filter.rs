@@ -25,6 +25,7 @@ impl<K: Key> Filter<K> {
     /// As [`SetAssociative::new`].
     #[must_use]
     pub fn new(entries: usize, ways: usize, replacement: Replacement) -> Self {
+        // It checks the geometry, too.
         let any = SetAssociative::new(entries, ways, replacement);
         if K::BITS == 32 && ways <= LANES && has_avx2() {
             Self::LatestFirst(LatestFirst {

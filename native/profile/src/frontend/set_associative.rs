@@ -125,18 +125,12 @@ impl<V: Copy + Default, K: Key> SetAssociative<V, K> {
     /// Puts in a key that is not there, in the place of the one to be replaced.
     #[inline(never)]
     pub fn insert(&mut self, key: K, value: V) {
-        let place = self.put(key);
-        self.values[place] = value;
-    }
-
-    #[inline(always)]
-    fn put(&mut self, key: K) -> usize {
         let set = key.low() & self.set_mask;
         let way = self.recency.replace(set);
         self.guesses[key.low() & self.guess_mask] = way as u8;
         let place = set * self.ways + way;
         self.keys[place] = key;
-        place
+        self.values[place] = value;
     }
 }
 
