@@ -42,18 +42,34 @@ def test_the_identity_is_that_of_cpuinfo() -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
-def test_the_best_word_can_run_here_and_is_what_native_stands_for(compiler: Compiler) -> None:
-    best = best_march(detect_machine(), compiler)
+def test_the_best_word_is_the_processors_own_wherever_the_compiler_can(compiler: Compiler) -> None:
+    machine = detect_machine()
+    best = best_march(machine, compiler)
     assert best.march in compiler.words()
-    lacking = compiler.features(best.march) - compiler.features("native")
-    assert lacking <= ONLY_BY_NAME
-    native = read_catalogue().find(best.native)
-    if native is not None and compiler.features(native.march) - ONLY_BY_NAME <= compiler.features(
-        "native"
-    ):
-        assert best.march == native.march
+    assert _runs_here(best.march, compiler)
+    own = machine.microarchitecture
+    if own and own.march in compiler.words() and _runs_here(own.march, compiler):
+        assert (best.march, best.reason) == (own.march, "")
     else:
         assert best.reason, "the processor's own word was left, so there is a reason"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
+def test_the_best_word_is_no_older_than_what_native_stands_for(compiler: Compiler) -> None:
+    """A compiler older than the processor takes `native` for an earlier one of the line."""
+    machine, catalogue = detect_machine(), read_catalogue()
+    best = best_march(machine, compiler)
+    native = catalogue.find(best.native)
+    own = machine.microarchitecture
+    line = next((group.cpus for group in catalogue.groups if own in group.cpus), ())
+    if native not in line or not _runs_here(native.march, compiler):
+        pytest.skip(f"{compiler.name} takes this processor for {best.native}: of another line")
+    words = [cpu.march for cpu in line]
+    assert words.index(best.march) >= words.index(native.march)
+
+
+def _runs_here(march: str, compiler: Compiler) -> bool:
+    return compiler.features(march) - compiler.features("native") <= ONLY_BY_NAME
 
 
 def _machine(signature: int, features: tuple[str, ...], vendor: bytes = b"GenuineIntel") -> Leaves:
