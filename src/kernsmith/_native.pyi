@@ -28,6 +28,7 @@ class LayoutLab:
         cpu: str | PathLike[str],
         traces: list[int],
         *,
+        behind: list[int],
         evaluations: int,
         seed: int,
         threads: int,

@@ -146,6 +146,26 @@ def test_the_best_order_is_better_than_all_others(
     assert set(document["ratios"]["held-out workloads"]) >= {"default", "c3", "lld cdsort"}
 
 
+def test_in_folds_no_workload_is_judged_in_an_order_that_it_helped_to_make(
+    lab: Lab, tmp_path: Path
+) -> None:
+    words = [
+        "optimize", str(lab.kernel.vmlinux), "--train", "signal", "--train", "file",
+        "--folds", "2", "--count", "4", "--evaluations", "100", "--search-every", "8", "--json",
+    ]  # fmt: skip
+    document = json.loads(kernsmith(*words, folder=tmp_path).stdout)
+    unseen = document["cross_validated"]
+    for workload, other in (TRACED, TRACED[::-1]):
+        for name in ALGORITHMS:
+            (costs,) = lab.evaluator.costs([lab.evaluator.order(name, [other])])
+            assert unseen[name][workload] == costs[workload], (name, workload)
+        chosen = unseen["best of each part"][workload]["model_cycles"]
+        booted = unseen["best of each part, linked and booted"][workload]["model_cycles"]
+        assert booted == pytest.approx(chosen, rel=0.01)
+    ratios = document["ratios"]["each workload held out once, in 2 parts"]
+    assert ratios["default"]["model_cycles"] == 1
+
+
 def test_an_applied_order_is_a_kernel_like_any_other(
     lab: Lab, optimized: tuple[Path, dict[str, Any]]
 ) -> None:
@@ -175,6 +195,7 @@ def test_bad_words_are_told(lab: Lab, tmp_path: Path) -> None:
         (["evaluate", vmlinux, "--order", str(order)], "names no function of this kernel"),
         (["apply", str(tmp_path), "--order", str(order)], "is no built kernel"),
         (["sample", vmlinux, "--count", "0"], "--count must be at least 1"),
+        (["optimize", vmlinux, "--train", "signal", "--folds", "2"], "--folds must be 0"),
         (["sample", vmlinux, "--workload", "nothing"], "there is no workload 'nothing'"),
     ):
         assert told in kernsmith(*words, folder=tmp_path, expect=2).stderr

@@ -128,7 +128,9 @@ impl LayoutLab {
     /// Improves an order by a local search on some traces (by number): see `Search` in the crate.
     ///
     /// progress: called with the orders tried so far and the cost relative to the beginning's.
-    #[pyo3(signature = (order, cpu, traces, *, evaluations, seed, threads, every, progress))]
+    #[pyo3(signature = (
+        order, cpu, traces, *, behind, evaluations, seed, threads, every, progress
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn search(
         &self,
@@ -136,6 +138,7 @@ impl LayoutLab {
         order: Vec<u32>,
         cpu: PathBuf,
         traces: Vec<usize>,
+        behind: Vec<u32>,
         evaluations: usize,
         seed: u64,
         threads: usize,
@@ -159,7 +162,9 @@ impl LayoutLab {
                 });
                 failed.is_ok()
             };
-            search(&self.text, &replays, &model, order, settings, &mut told)
+            search(
+                &self.text, &replays, &model, order, &behind, settings, &mut told,
+            )
         });
         failed.map(|()| found)
     }

@@ -162,6 +162,7 @@ def optimize(
     *,
     train: Names = ("lab",),
     test: Names = (),
+    folds: int = 0,
     cpu: str = "skylake",
     count: int = 1000,
     evaluations: int = 2000,
@@ -185,6 +186,8 @@ def optimize(
 
         kernsmith layout optimize vmlinux --train pipe --train file --test fork --cpu cortex-a9
 
+        kernsmith layout optimize vmlinux --train lab --folds 3
+
     Parameters
     ----------
     kernel
@@ -193,6 +196,9 @@ def optimize(
         Workloads or sets of them that the order is made for.
     test
         Workloads that the order is not made for, shown apart.
+    folds
+        Also make orders without some of the training workloads, each of which is left out once, in
+        so many parts: tells what such orders are worth to workloads that nobody has run. 0: do not.
     cpu
         CPU model: a shipped one or a TOML file.
     count
@@ -213,20 +219,22 @@ def optimize(
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
-    from kernsmith.engine.layouts import best_order
+    from kernsmith.engine.layouts import Effort, best_order
     from kernsmith.report.layout_tables import print_orders
 
     path = output or Path("best.order")
+    if folds and not 1 < folds <= len(_names(train)):
+        raise UserError(
+            f"--folds must be 0, or from 2 to the {len(_names(train))} that are trained"
+        )
     with ProgressDisplay() as display:
         lab = _open(kernel, (*train, *test), cpu, every, display)
         chosen = best_order(
             lab,
             train=_names(train),
             test=_names(test) if test else (),
-            count=count,
-            evaluations=evaluations,
-            search_every=search_every,
-            seed=seed,
+            folds=folds,
+            effort=Effort(count, evaluations, search_every, seed),
             confirm=confirm,
             events=display,
         )

@@ -60,14 +60,20 @@ class Lab:
         name = layout_name(Layout("profile", "order"), list(order))
         return relink(self.kernel, name, list(order))
 
-    def measured(self, order: Sequence[str], events: Events) -> Costs:
-        """What the workloads cost on the kernel that is linked in this order, by booting it."""
+    def measured(self, order: Sequence[str], events: Events, *, only: Sequence[str] = ()) -> Costs:
+        """What the workloads cost on the kernel that is linked in this order, by booting it.
+
+        only: names of some workloads; without any, all.
+        """
         image = self.image(order)
         events.stage("boot the relinked kernel")
         folder = image.parent / "lab"
-        outcomes = _in_parallel(
-            [Boot(image, work, folder / work.name) for work in self.workloads], self.machine, events
-        )
+        boots = [
+            Boot(image, work, folder / work.name)
+            for work in self.workloads
+            if not only or work.name in only
+        ]
+        outcomes = _in_parallel(boots, self.machine, events)
         return {
             boot.workload.name: {name: value for name, (value, _) in metrics.items()}
             for boot, metrics, _ in outcomes

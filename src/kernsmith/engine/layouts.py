@@ -17,6 +17,20 @@ METRIC = "model_cycles"
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much is tried before an order is called the best.
+
+    count: random layouts to compare with; the best of them is one of the orders shown.
+    evaluations, every: of the local search, see `Evaluator.search`. seed: of both.
+    """
+
+    count: int
+    evaluations: int
+    every: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class Chosen:
     """The best order, the name of the way to it, and every figure on that way."""
 
@@ -25,70 +39,130 @@ class Chosen:
     document: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class _Randoms:
+    """Random layouts with what each cost on samples of all traces, and the default layout."""
+
+    orders: list[list[str]]
+    costs: list[Costs]
+    default: Costs
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Orders made from some workloads, and what each costs over the whole traces of all."""
+
+    orders: Mapping[str, list[str]]
+    costs: Mapping[str, Costs]
+    best: str
+
+
 def best_order(
     lab: Lab,
     *,
     train: Sequence[str],
     test: Sequence[str],
-    count: int,
-    evaluations: int,
-    search_every: int,
-    seed: int,
+    folds: int,
+    effort: Effort,
     confirm: bool,
     events: Events,
 ) -> Chosen:
     """Make orders from the training workloads and choose the one that is best on them.
 
-    The search begins with the functions that many of the training workloads share, in front of all
-    others and in their default order, and moves only them: what the others are to each other, one
-    workload or none can tell.
-
-    count: random layouts to compare with; the best of them is one of the orders shown.
-    evaluations, search_every: of the local search, see `Evaluator.search`.
+    folds: also do the same in so many parts, in each of which other training workloads are left
+        out, to tell what such orders are worth to workloads that they were not made for; 0: do not.
     confirm: link and boot the chosen order.
     """
-    orders = _known_orders(lab, train, events)
-    orders["shared"] = lab.evaluator.shared(train)
-    orders |= _best_random(lab, train, count, seed, events)
-    costs = _whole(lab, orders, events)
-    if evaluations > 0:
-        events.stage("search")
-
-        def told(tried: int, cost: float) -> None:
-            events.progress("orders", tried, evaluations)
-            events.note(f"cost {cost:.4f} of that of the shared ones", tried / evaluations)
-
-        orders["search"] = lab.evaluator.search(
-            orders["shared"],
-            train,
-            evaluations=evaluations,
-            every=search_every,
-            seed=seed,
-            on_progress=told,
-        )
-        costs |= _whole(lab, {"search": orders["search"]}, events)
-    best = min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
+    randoms = _random_layouts(lab, effort, events)
+    judged = _judge(lab, train, randoms, effort, events)
+    default = judged.costs["default"]
     parts = {"trained workloads": train} | ({"held-out workloads": test} if test else {})
     document: dict[str, Any] = {
-        "best": best,
+        "best": judged.best,
         "train": list(train),
         "test": list(test),
         "ratios": {
-            part: {name: ratios(one, costs["default"], names) for name, one in costs.items()}
+            part: {name: ratios(one, default, names) for name, one in judged.costs.items()}
             for part, names in parts.items()
         },
-        "costs": costs,
+        "costs": judged.costs,
         "floor": {
             name: {"kernel_bytes": size, "cold_l1i_misses": lines}
             for name, (size, lines) in lab.evaluator.touched().items()
         },
     }
     if confirm:
-        document["measured"] = lab.measured(orders[best], events)
+        document["measured"] = lab.measured(judged.orders[judged.best], events)
         for part, names in parts.items():
-            confirmed = ratios(document["measured"], costs["default"], names)
+            confirmed = ratios(document["measured"], default, names)
             document["ratios"][part]["best, linked and booted"] = confirmed
-    return Chosen(orders[best], best, document)
+    if folds:
+        unseen = _cross_validated(lab, train, folds, randoms, effort, confirm, events)
+        document["cross_validated"] = unseen
+        document["ratios"][f"each workload held out once, in {folds} parts"] = {
+            name: ratios(one, default, train) for name, one in unseen.items()
+        }
+    return Chosen(judged.orders[judged.best], judged.best, document)
+
+
+def _cross_validated(
+    lab: Lab,
+    workloads: Sequence[str],
+    folds: int,
+    randoms: _Randoms,
+    effort: Effort,
+    confirm: bool,
+    events: Events,
+) -> dict[str, Costs]:
+    """What each workload costs in the orders that were made without it."""
+    unseen: dict[str, dict[str, Mapping[str, float]]] = {}
+    for fold in range(folds):
+        held_out = workloads[fold::folds]
+        train = [name for name in workloads if name not in held_out]
+        judged = _judge(lab, train, randoms, effort, events)
+        found = dict(judged.costs) | {"best of each part": judged.costs[judged.best]}
+        if confirm:
+            measured = lab.measured(judged.orders[judged.best], events, only=held_out)
+            found["best of each part, linked and booted"] = measured
+        for name, costs in found.items():
+            unseen.setdefault(name, {}).update((work, costs[work]) for work in held_out)
+    return dict(unseen)
+
+
+def _judge(
+    lab: Lab, train: Sequence[str], randoms: _Randoms, effort: Effort, events: Events
+) -> _Judged:
+    """Make orders from some workloads.
+
+    The search begins with the functions that many of them share, in front of all others and in
+    their default order, and moves only these: what the others are to each other, one workload or
+    none can tell. Those that are executed at all come behind them, by C3.
+    """
+    orders = _known_orders(lab, train, events)
+    shared = lab.evaluator.shared(train)
+    others = [name for name in orders["c3"] if name not in set(shared)]
+    orders["shared"] = [*shared, *others]
+    orders |= _best_random(randoms, train)
+    costs = _whole(lab, orders, events)
+    if effort.evaluations > 0:
+        events.stage("search")
+
+        def told(tried: int, cost: float) -> None:
+            events.progress("orders", tried, effort.evaluations)
+            events.note(f"cost {cost:.4f} of that of the start", tried / effort.evaluations)
+
+        orders["search"] = lab.evaluator.search(
+            shared,
+            train,
+            behind=others,
+            evaluations=effort.evaluations,
+            every=effort.every,
+            seed=effort.seed,
+            on_progress=told,
+        )
+        costs |= _whole(lab, {"search": orders["search"]}, events)
+    best = min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
+    return _Judged(orders, costs, best)
 
 
 def _known_orders(lab: Lab, train: Sequence[str], events: Events) -> dict[str, list[str]]:
@@ -103,20 +177,24 @@ def _known_orders(lab: Lab, train: Sequence[str], events: Events) -> dict[str, l
     return orders
 
 
-def _best_random(
-    lab: Lab, train: Sequence[str], count: int, seed: int, events: Events
-) -> dict[str, list[str]]:
-    """The best of some random layouts on the training workloads."""
-    if count < 1:
-        return {}
-    events.stage(f"evaluate {count} random layouts")
-    evaluator = lab.evaluator
-    orders = [random_order(evaluator.movable, f"{seed}/{n}") for n in range(count)]
-    default, *costs = evaluator.costs(
+def _random_layouts(lab: Lab, effort: Effort, events: Events) -> _Randoms:
+    movable = lab.evaluator.movable
+    orders = [random_order(movable, f"{effort.seed}/{n}") for n in range(effort.count)]
+    if orders:
+        events.stage(f"evaluate {len(orders)} random layouts")
+    default, *costs = lab.evaluator.costs(
         [[], *orders], lambda done, of: events.progress("layouts", done, of)
     )
-    best = min(range(count), key=lambda n: _cost(costs[n], default, train))
-    return {f"best of {count} random": orders[best]}
+    return _Randoms(orders, costs, default)
+
+
+def _best_random(randoms: _Randoms, train: Sequence[str]) -> dict[str, list[str]]:
+    """The best of the random layouts on the training workloads."""
+    if not randoms.orders:
+        return {}
+    numbers = range(len(randoms.orders))
+    best = min(numbers, key=lambda n: _cost(randoms.costs[n], randoms.default, train))
+    return {f"best of {len(numbers)} random": randoms.orders[best]}
 
 
 def _whole(lab: Lab, orders: Mapping[str, Sequence[str]], events: Events) -> dict[str, Costs]:

@@ -172,23 +172,29 @@ class Evaluator:
         order: Sequence[str],
         train: Sequence[str],
         *,
+        behind: Sequence[str] = (),
         evaluations: int,
         every: int,
         seed: int = 1,
         on_progress: Callable[[int, float], None] = lambda tried, cost: None,
     ) -> list[str]:
-        """Improve an order by a local search: see `native/profile/src/layout/search.rs`."""
+        """Improve an order by a local search: see `native/profile/src/layout/search.rs`.
+
+        behind: functions that follow it and stay as they are. Returns all of them.
+        """
+        tail = self.text.numbers(behind)
         found = self._lab.search(
             self.text.numbers(order),
             self.cpu,
             self._traces(train),
+            behind=tail,
             evaluations=evaluations,
             seed=seed,
             threads=self.threads,
             every=every,
             progress=on_progress,
         )
-        return self._symbols(found)
+        return self._symbols([*found, *tail])
 
     def touched(self) -> dict[str, tuple[int, int]]:
         """By workload: bytes of kernel code that it executes, and the least L1i misses that they
