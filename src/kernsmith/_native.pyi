@@ -16,7 +16,7 @@ class LayoutLab:
         steps: list[int | list[int]],
     ) -> None: ...
     def place(self, order: list[int]) -> list[int]: ...
-    def add_trace(self, path: str | PathLike[str]) -> dict[str, Any]: ...
+    def add_trace(self, path: str | PathLike[str], tag: str) -> dict[str, Any]: ...
     def touched(self) -> list[int]: ...
     def order(
         self, algorithm: str, movable: list[int], traces: list[int], page_bytes: int
@@ -28,7 +28,6 @@ class LayoutLab:
         cpu: str | PathLike[str],
         traces: list[int],
         *,
-        behind: list[int],
         evaluations: int,
         seed: int,
         threads: int,

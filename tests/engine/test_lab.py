@@ -112,6 +112,8 @@ def test_traces_of_another_kernel_are_refused(lab: Lab, tmp_path: Path) -> None:
     cut.write_bytes(trace.read_bytes()[:100_000])
     with pytest.raises(UserError, match="is cut off"):
         lab.evaluator.add("signal", cut, "another")
+    (costs,) = lab.evaluator.costs([[]])
+    assert set(costs) == set(TRACED), "what is refused is not added"
 
 
 def kernsmith(*words: str, folder: Path, expect: int = 0) -> "subprocess.CompletedProcess[str]":
@@ -154,16 +156,20 @@ def test_in_folds_no_workload_is_judged_in_an_order_that_it_helped_to_make(
         "--folds", "2", "--count", "4", "--evaluations", "100", "--search-every", "8", "--json",
     ]  # fmt: skip
     document = json.loads(kernsmith(*words, folder=tmp_path).stdout)
-    unseen = document["cross_validated"]
+    unseen = document["cross_validated"]["as_is"]
+    displaced = document["cross_validated"]["displaced"]
     for workload, other in (TRACED, TRACED[::-1]):
         for name in ALGORITHMS:
             (costs,) = lab.evaluator.costs([lab.evaluator.order(name, [other])])
             assert unseen[name][workload] == costs[workload], (name, workload)
+            elsewhere = {round(one[workload]["model_cycles"]) for one in displaced[name]}
+            assert len(elsewhere) > 1, "what is not named was moved"
         chosen = unseen["best of each part"][workload]["model_cycles"]
         booted = unseen["best of each part, linked and booted"][workload]["model_cycles"]
         assert booted == pytest.approx(chosen, rel=0.01)
-    ratios = document["ratios"]["each workload held out once, in 2 parts"]
-    assert ratios["default"]["model_cycles"] == 1
+    for how in ("", ", all else displaced"):
+        ratios = document["ratios"][f"each workload held out once, in 2 parts{how}"]
+        assert ratios["default"]["model_cycles"] == 1
 
 
 def test_an_applied_order_is_a_kernel_like_any_other(

@@ -3,8 +3,6 @@
 
 mod random;
 
-use std::collections::BTreeSet;
-
 use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
 use kernsmith_profile::layout::{Algorithm, Graph, Replay, Search, Section, Step, Text, search};
 use kernsmith_profile::trace::{Block, Facts, Kind, Trace};
@@ -384,10 +382,9 @@ fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
     let traces = [1, 2].map(|_| trace(&mut random, &text, 30_000, NEAR));
     let replays = traces.map(|trace| Replay::new(trace, &text).into());
     let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
-    let mut start = shuffled(&mut random, 400);
-    let behind = start.split_off(300);
+    let start = shuffled(&mut random, 400);
     let cycles = |order: &[u32]| -> f64 {
-        let layout = [text.place(&[order, &behind].concat())];
+        let layout = [text.place(order)];
         let cost = |replay: &std::sync::Arc<Replay>| replay.cost(&text, &layout, &model, 1)[0][1];
         replays
             .iter()
@@ -411,7 +408,6 @@ fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
             &replays,
             &model,
             start.clone(),
-            &behind,
             settings,
             &mut listen,
         );
@@ -420,6 +416,4 @@ fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
     });
     assert_eq!(found[0], found[1]);
     assert!(cycles(&found[0]) < cycles(&start));
-    let sorted = |order: &[u32]| order.iter().copied().collect::<BTreeSet<u32>>();
-    assert_eq!(sorted(&found[0]), sorted(&start));
 }

@@ -55,14 +55,27 @@ impl LayoutLab {
 
     /// Reads a trace of this kernel in the layout that the sections' addresses are of.
     ///
-    /// Returns what it says: its tag, the CPU model that it was simulated with, its length in
-    /// blocks, and the counters of kernel mode. Raises `ValueError` with one sentence.
-    fn add_trace<'py>(&self, python: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    /// tag: what the trace must say that it is of.
+    ///
+    /// Returns what it says: the CPU model that it was simulated with, its length in blocks, and
+    /// the counters of kernel mode. Raises `ValueError` with one sentence, and adds nothing then.
+    fn add_trace<'py>(
+        &self,
+        python: Python<'py>,
+        path: PathBuf,
+        tag: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let trace = python
             .detach(|| Trace::load(&path))
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if trace.facts.tag != tag {
+            return Err(PyValueError::new_err(format!(
+                "trace {} is of another kernel or workload: '{}', not '{tag}'",
+                path.display(),
+                trace.facts.tag
+            )));
+        }
         let facts = PyDict::new(python);
-        facts.set_item("tag", &trace.facts.tag)?;
         facts.set_item("cpu", &trace.facts.cpu)?;
         facts.set_item("words", trace.words.len())?;
         facts.set_item(
@@ -128,9 +141,7 @@ impl LayoutLab {
     /// Improves an order by a local search on some traces (by number): see `Search` in the crate.
     ///
     /// progress: called with the orders tried so far and the cost relative to the beginning's.
-    #[pyo3(signature = (
-        order, cpu, traces, *, behind, evaluations, seed, threads, every, progress
-    ))]
+    #[pyo3(signature = (order, cpu, traces, *, evaluations, seed, threads, every, progress))]
     #[allow(clippy::too_many_arguments)]
     fn search(
         &self,
@@ -138,7 +149,6 @@ impl LayoutLab {
         order: Vec<u32>,
         cpu: PathBuf,
         traces: Vec<usize>,
-        behind: Vec<u32>,
         evaluations: usize,
         seed: u64,
         threads: usize,
@@ -162,9 +172,7 @@ impl LayoutLab {
                 });
                 failed.is_ok()
             };
-            search(
-                &self.text, &replays, &model, order, &behind, settings, &mut told,
-            )
+            search(&self.text, &replays, &model, order, settings, &mut told)
         });
         failed.map(|()| found)
     }

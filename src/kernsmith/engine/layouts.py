@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from kernsmith.engine.events import Events
@@ -14,6 +15,12 @@ from kernsmith.layout.evaluate import mean_ratio, ratios
 
 # What the order is chosen by.
 METRIC = "model_cycles"
+
+# Among orders that were made of different workloads: of each part the best one.
+CHOSEN = "best of each part"
+
+# In how many ways those functions are displaced that an order does not name.
+DISPLACEMENTS = 8
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,17 @@ class _Randoms:
     orders: list[list[str]]
     costs: list[Costs]
     default: Costs
+
+
+@dataclass(frozen=True)
+class _Unseen:
+    """What workloads cost in orders that were made without them.
+
+    as_is: by order. displaced: by order, in each of `DISPLACEMENTS`.
+    """
+
+    as_is: Mapping[str, Costs]
+    displaced: Mapping[str, Sequence[Costs]]
 
 
 @dataclass(frozen=True)
@@ -98,10 +116,12 @@ def best_order(
             document["ratios"][part]["best, linked and booted"] = confirmed
     if folds:
         unseen = _cross_validated(lab, train, folds, randoms, effort, confirm, events)
-        document["cross_validated"] = unseen
-        document["ratios"][f"each workload held out once, in {folds} parts"] = {
-            name: ratios(one, default, train) for name, one in unseen.items()
-        }
+        displaced = {name: _mean(costs) for name, costs in unseen.displaced.items()}
+        document["cross_validated"] = {"as_is": unseen.as_is, "displaced": unseen.displaced}
+        for how, costs in (("", unseen.as_is), (", all else displaced", displaced)):
+            document["ratios"][f"each workload held out once, in {folds} parts{how}"] = {
+                name: ratios(one, costs["default"], train) for name, one in costs.items()
+            }
     return Chosen(judged.orders[judged.best], judged.best, document)
 
 
@@ -113,20 +133,35 @@ def _cross_validated(
     effort: Effort,
     confirm: bool,
     events: Events,
-) -> dict[str, Costs]:
-    """What each workload costs in the orders that were made without it."""
-    unseen: dict[str, dict[str, Mapping[str, float]]] = {}
+) -> _Unseen:
+    as_is: dict[str, dict[str, Mapping[str, float]]] = {}
+    displaced: dict[str, list[dict[str, Mapping[str, float]]]] = {}
     for fold in range(folds):
         held_out = workloads[fold::folds]
         train = [name for name in workloads if name not in held_out]
         judged = _judge(lab, train, randoms, effort, events)
-        found = dict(judged.costs) | {"best of each part": judged.costs[judged.best]}
+        found = dict(judged.costs) | {CHOSEN: judged.costs[judged.best]}
         if confirm:
             measured = lab.measured(judged.orders[judged.best], events, only=held_out)
-            found["best of each part, linked and booted"] = measured
+            found[f"{CHOSEN}, linked and booted"] = measured
         for name, costs in found.items():
-            unseen.setdefault(name, {}).update((work, costs[work]) for work in held_out)
-    return dict(unseen)
+            as_is.setdefault(name, {}).update((work, costs[work]) for work in held_out)
+        orders = dict(judged.orders) | {CHOSEN: judged.orders[judged.best]}
+        events.stage(f"displace what {len(orders)} orders do not name")
+        for done, (name, order) in enumerate(orders.items(), 1):
+            ways = displaced.setdefault(name, [{} for _ in range(DISPLACEMENTS)])
+            layouts = lab.evaluator.displaced(order, DISPLACEMENTS)
+            for way, costs in zip(ways, lab.evaluator.costs(layouts), strict=True):
+                way.update((work, costs[work]) for work in held_out)
+            events.progress("orders", done, len(orders))
+    return _Unseen(dict(as_is), dict(displaced))
+
+
+def _mean(costs: Sequence[Costs]) -> Costs:
+    return {
+        workload: {metric: fmean(one[workload][metric] for one in costs) for metric in metrics}
+        for workload, metrics in costs[0].items()
+    }
 
 
 def _judge(
@@ -136,12 +171,10 @@ def _judge(
 
     The search begins with the functions that many of them share, in front of all others and in
     their default order, and moves only these: what the others are to each other, one workload or
-    none can tell. Those that are executed at all come behind them, by C3.
+    none can tell.
     """
     orders = _known_orders(lab, train, events)
-    shared = lab.evaluator.shared(train)
-    others = [name for name in orders["c3"] if name not in set(shared)]
-    orders["shared"] = [*shared, *others]
+    orders["shared"] = lab.evaluator.shared(train)
     orders |= _best_random(randoms, train)
     costs = _whole(lab, orders, events)
     if effort.evaluations > 0:
@@ -149,12 +182,11 @@ def _judge(
 
         def told(tried: int, cost: float) -> None:
             events.progress("orders", tried, effort.evaluations)
-            events.note(f"cost {cost:.4f} of that of the start", tried / effort.evaluations)
+            events.note(f"cost {cost:.4f} of that of the shared ones", tried / effort.evaluations)
 
         orders["search"] = lab.evaluator.search(
-            shared,
+            orders["shared"],
             train,
-            behind=others,
             evaluations=effort.evaluations,
             every=effort.every,
             seed=effort.seed,

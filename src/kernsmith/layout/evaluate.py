@@ -70,13 +70,9 @@ class Evaluator:
             UserError: no trace, a truncated one, or one of another kernel.
         """
         try:
-            facts = self._lab.add_trace(trace)
+            facts = self._lab.add_trace(trace, tag)
         except ValueError as error:
             raise UserError(str(error)) from None
-        if facts["tag"] != tag:
-            raise UserError(
-                f"trace {trace} is of another kernel or workload: {facts['tag']!r}, not {tag!r}"
-            )
         self._workloads.append(workload)
         self.blocks += facts["words"]
         counters: Mapping[str, float] = facts["counters"]
@@ -156,6 +152,24 @@ class Evaluator:
         starts = {name: self.text.sections[self.text.numbers([name])[0]].start for name in names}
         return sorted(names, key=starts.__getitem__)
 
+    def displaced(self, order: Sequence[str], ways: int) -> list[list[str]]:
+        """An order, and behind it all other functions as they come, but turned round at so many
+        places within each group of the linker script: neighbours stay neighbours, and lie
+        elsewhere in the caches."""
+        named = set(self.text.numbers(order))
+        others = set(self._sections) - named
+        groups = [
+            [number for number in step if number in others]
+            for step in self.text.steps
+            if not isinstance(step, int)
+        ]
+        found = []
+        for way in range(ways):
+            cuts = [(group, len(group) * way // ways) for group in groups]
+            rest = [number for group, cut in cuts for number in [*group[cut:], *group[:cut]]]
+            found.append([*order, *self._symbols(rest)])
+        return found
+
     def calls(self, train: Sequence[str]) -> str:
         """The call graph of some workloads, as `ld.lld --call-graph-ordering-file` takes it."""
         calls = self._lab.calls(self._sections, self._traces(train))
@@ -172,29 +186,23 @@ class Evaluator:
         order: Sequence[str],
         train: Sequence[str],
         *,
-        behind: Sequence[str] = (),
         evaluations: int,
         every: int,
         seed: int = 1,
         on_progress: Callable[[int, float], None] = lambda tried, cost: None,
     ) -> list[str]:
-        """Improve an order by a local search: see `native/profile/src/layout/search.rs`.
-
-        behind: functions that follow it and stay as they are. Returns all of them.
-        """
-        tail = self.text.numbers(behind)
+        """Improve an order by a local search: see `native/profile/src/layout/search.rs`."""
         found = self._lab.search(
             self.text.numbers(order),
             self.cpu,
             self._traces(train),
-            behind=tail,
             evaluations=evaluations,
             seed=seed,
             threads=self.threads,
             every=every,
             progress=on_progress,
         )
-        return self._symbols([*found, *tail])
+        return self._symbols(found)
 
     def touched(self) -> dict[str, tuple[int, int]]:
         """By workload: bytes of kernel code that it executes, and the least L1i misses that they

@@ -27,8 +27,7 @@ pub struct Search {
 
 /// Changes `order` as long as the traces get cheaper, and returns the best one.
 ///
-/// The sections of `behind` follow it, as they are. The cost is the geometric mean of the traces'
-/// kernel-mode cycles. Each step tries some random
+/// The cost is the geometric mean of the traces' kernel-mode cycles. Each step tries some random
 /// moves of runs of functions, and keeps the cheapest if it is cheaper than before. The same seed
 /// gives the same result, whatever the number of threads. `progress` is called with the orders
 /// tried so far and the cost relative to the beginning's; it may end the search by `false`.
@@ -37,7 +36,6 @@ pub fn search(
     replays: &[Arc<Replay>],
     model: &CpuModel,
     order: Vec<u32>,
-    behind: &[u32],
     settings: Search,
     progress: &mut dyn FnMut(usize, f64) -> bool,
 ) -> Vec<u32> {
@@ -45,10 +43,7 @@ pub fn search(
     let executed = executed(text, replays, &order);
     let mut best = order;
     let costs = |orders: &[Vec<u32>]| {
-        let placed = orders
-            .iter()
-            .map(|order| text.place(&[order, behind].concat()));
-        let layouts: Vec<_> = placed.collect();
+        let layouts: Vec<_> = orders.iter().map(|order| text.place(order)).collect();
         let by_trace = in_parallel(settings.threads, replays.len(), |number| {
             replays[number].cost(text, &layouts, model, settings.every)
         });
