@@ -294,7 +294,7 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
 fn a_sample_is_a_part_of_the_whole() {
     let mut random = Random::new(6);
     let text = text(&mut random, 60);
-    let trace = trace(&mut random, &text, 1_000_000, NEAR);
+    let trace = trace(&mut random, &text, 4_000_000, NEAR);
     let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
     let replay = Replay::new(trace, &text);
     let layouts = [text.place(&[])];

@@ -15,8 +15,8 @@ use crate::trace::{Block, ESCAPE, Escape, Kind, Trace};
 /// Words that are decoded at a time: what comes out stays in the host's second-level cache.
 const CHUNK: usize = 16 * 1024;
 
-/// Words in a window of a sample. The first quarter only brings the state up to date.
-const WINDOW: usize = 4 * CHUNK;
+/// Words in a window of a sample. The first eighth only brings the state up to date.
+const WINDOW: usize = 16 * CHUNK;
 
 /// Stands for a direction that is known, in the place of a conditional branch of the chunk.
 pub const NO_CONDITION: u32 = CHUNK as u32;
@@ -197,7 +197,7 @@ impl<'a> Decoder<'a> {
             self.position = window.start;
             if self.sampled {
                 self.previous = None;
-                self.left_to_warm = WINDOW / 4;
+                self.left_to_warm = WINDOW / 8;
             }
         }
     }
