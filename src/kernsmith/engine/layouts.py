@@ -171,30 +171,46 @@ def _judge(
 
     The search begins with the functions that many of them share, in front of all others and in
     their default order, and moves only these: what the others are to each other, one workload or
-    none can tell.
+    none can tell. Where a known order is still better, as with few workloads, which have little in
+    common, it begins again with that one and moves all that it executes.
     """
     orders = _known_orders(lab, train, events)
     orders["shared"] = lab.evaluator.shared(train)
     orders |= _best_random(randoms, train)
     costs = _whole(lab, orders, events)
-    if effort.evaluations > 0:
-        events.stage("search")
 
-        def told(tried: int, cost: float) -> None:
-            events.progress("orders", tried, effort.evaluations)
-            events.note(f"cost {cost:.4f} of that of the shared ones", tried / effort.evaluations)
+    def best() -> str:
+        return min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
 
-        orders["search"] = lab.evaluator.search(
-            orders["shared"],
-            train,
-            evaluations=effort.evaluations,
-            every=effort.every,
-            seed=effort.seed,
-            on_progress=told,
-        )
-        costs |= _whole(lab, {"search": orders["search"]}, events)
-    best = min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
-    return _Judged(orders, costs, best)
+    for start in ("shared", best()):
+        if effort.evaluations > 0 and best() != "search" and orders[start]:
+            orders["search"] = _searched(lab, orders[start], start, train, effort, events)
+            costs |= _whole(lab, {"search": orders["search"]}, events)
+    return _Judged(orders, costs, best())
+
+
+def _searched(
+    lab: Lab,
+    order: Sequence[str],
+    name: str,
+    train: Sequence[str],
+    effort: Effort,
+    events: Events,
+) -> list[str]:
+    events.stage("search")
+
+    def told(tried: int, cost: float) -> None:
+        events.progress("orders", tried, effort.evaluations)
+        events.note(f"cost {cost:.4f} of that of {name}", tried / effort.evaluations)
+
+    return lab.evaluator.search(
+        order,
+        train,
+        evaluations=effort.evaluations,
+        every=effort.every,
+        seed=effort.seed,
+        on_progress=told,
+    )
 
 
 def _known_orders(lab: Lab, train: Sequence[str], events: Events) -> dict[str, list[str]]:
