@@ -156,6 +156,7 @@ def test_in_folds_no_workload_is_judged_in_an_order_that_it_helped_to_make(
         "--folds", "2", "--count", "4", "--evaluations", "100", "--search-every", "8", "--json",
     ]  # fmt: skip
     document = json.loads(kernsmith(*words, folder=tmp_path).stdout)
+    assert document["best"] == "search", "what two workloads share is not enough to be the best"
     unseen = document["cross_validated"]["as_is"]
     displaced = document["cross_validated"]["displaced"]
     for workload, other in (TRACED, TRACED[::-1]):

@@ -172,7 +172,7 @@ def _judge(
     The search begins with the functions that many of them share, in front of all others and in
     their default order, and moves only these: what the others are to each other, one workload or
     none can tell. Where a known order is still better, as with few workloads, which have little in
-    common, it begins again with that one and moves all that it executes.
+    common, it begins again with that one and moves all of it that they execute.
     """
     orders = _known_orders(lab, train, events)
     orders["shared"] = lab.evaluator.shared(train)
@@ -182,8 +182,8 @@ def _judge(
     def best() -> str:
         return min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
 
-    for start in ("shared", best()):
-        if effort.evaluations > 0 and best() != "search" and orders[start]:
+    for start in dict.fromkeys(("shared", best())):
+        if effort.evaluations > 0 and orders[start] and best() != "search":
             orders["search"] = _searched(lab, orders[start], start, train, effort, events)
             costs |= _whole(lab, {"search": orders["search"]}, events)
     return _Judged(orders, costs, best())
