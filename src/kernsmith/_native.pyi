@@ -22,9 +22,20 @@ class LayoutLab:
         self, algorithm: str, movable: list[int], traces: list[int], page_bytes: int
     ) -> list[int]: ...
     def calls(self, movable: list[int], traces: list[int]) -> list[tuple[int, int, float]]: ...
+    def pack(
+        self,
+        zones: list[tuple[list[int], int, int]],
+        cpu: str | PathLike[str],
+        traces: list[int],
+        *,
+        seed: int,
+        threads: int,
+        progress: Callable[[int], None],
+    ) -> list[int]: ...
     def search(
         self,
         order: list[int],
+        movable: list[int],
         cpu: str | PathLike[str],
         traces: list[int],
         *,
@@ -41,4 +52,5 @@ class LayoutLab:
         *,
         threads: int = 1,
         every: int = 1,
+        displaced: int | None = None,
     ) -> list[list[dict[str, float]]]: ...

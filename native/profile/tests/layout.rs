@@ -4,7 +4,9 @@
 mod random;
 
 use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
-use kernsmith_profile::layout::{Algorithm, Graph, Replay, Search, Section, Step, Text, search};
+use kernsmith_profile::layout::{
+    Algorithm, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, pack, search,
+};
 use kernsmith_profile::trace::{Block, Facts, Kind, Trace};
 use random::Random;
 
@@ -375,6 +377,159 @@ fn callees_follow_their_callers() {
     assert_eq!(followed.count(), 3, "{order:?}");
 }
 
+/// Functions of a few lines each, executed one after the other, round after round: more of them
+/// than a cache or first-level TLB of the model holds, so every round fetches everything again.
+fn long_ring(random: &mut Random, model: &CpuModel) -> (Text, Trace) {
+    let (mut dot, mut sections, mut blocks) = (START, Vec::new(), Vec::new());
+    let count = (2 * model.l2.bytes / model.line_bytes) as u32;
+    for _ in 0..count {
+        let size = 40 + random.below(200);
+        sections.push(Section {
+            start: dot,
+            size,
+            align: 16,
+        });
+        blocks.push(Block {
+            start: dot,
+            target: 0,
+            bytes: 20 + random.below(size - 20) as u16,
+            last_offset: 15,
+            kind: Kind::IndirectJump,
+            kernel: true,
+        });
+        dot = (dot + size).next_multiple_of(16);
+    }
+    let text = Text::new(START, sections, vec![Step::Group((0..count).collect())]);
+    let trace = Trace {
+        words: (0..3).flat_map(|_| 0..count).collect(),
+        blocks,
+        facts: Facts::default(),
+    };
+    (text.expect("it is consistent"), trace)
+}
+
+/// Cycles that fetching costs: what a replay's front end waits for caches and TLBs.
+fn fetching(counters: Counters, model: &CpuModel) -> f64 {
+    counters.l1i_misses as f64 * model.l1i.miss_cycles
+        + counters.l2i_misses as f64 * model.l2.miss_cycles
+        + counters.itlb_misses as f64 * model.itlb.miss_cycles
+        + counters.stlb_misses as f64 * model.stlb.miss_cycles
+}
+
+#[test]
+fn where_nothing_is_fetched_twice_a_footprint_tells_what_fetching_costs() {
+    for model in MODELS {
+        let model = CpuModel::parse(model).expect("a shipped model");
+        let (text, trace) = long_ring(&mut Random::new(9), &model);
+        let replay = Replay::new(trace, &text);
+        let footprints = Footprints::new(&text, &[&replay], &model, 1);
+        let cycles = replay.cost(&text, &[text.place(&[])], &model, 1)[0][1].cycles(&model);
+        for run in [1, 2, 5] {
+            // Runs of functions turned round: they begin elsewhere in a line, but not far away.
+            let numbers: Vec<u32> = (0..text.sections().len() as u32).collect();
+            let order = numbers
+                .chunks(run)
+                .flat_map(|run| run.iter().rev().copied());
+            let order: Vec<u32> = order.collect();
+            let starts = text.place(&order);
+            let mut placed: Vec<_> = (0..).zip(starts.iter().copied()).collect();
+            placed.sort_unstable_by_key(|(_, start)| *start);
+            // The untraced workload is the only traced one again.
+            let told = footprints.cost(placed.into_iter()) / 2.0 * cycles;
+            let counted = replay.cost(&text, &[starts], &model, 1)[0][1];
+            let ratio = told / fetching(counted, &model);
+            assert!((ratio - 1.0).abs() < 0.03, "{}: {ratio}", model.name);
+        }
+    }
+}
+
+#[test]
+fn packing_keeps_the_zones_and_fetches_less() {
+    let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
+    let (text, trace) = long_ring(&mut Random::new(10), &model);
+    let replay = Replay::new(trace, &text);
+    let footprints = Footprints::new(&text, &[&replay], &model, 1);
+    let count = text.sections().len() as u32;
+    let zone = |sections| Zone {
+        sections,
+        reach: 8,
+        tries: 30,
+    };
+    let zones = [
+        zone((count / 2 + 100..count).rev().collect()),
+        zone((0..count / 2).collect()),
+    ];
+    let order = pack(&text, &footprints, &zones, 1, &mut |_| true);
+    assert_eq!(order, pack(&text, &footprints, &zones, 1, &mut |_| true));
+    let mut found = Vec::new();
+    for (zone, begin) in zones.iter().zip([0, zones[0].sections.len()]) {
+        let mut members = order[begin..begin + zone.sections.len()].to_vec();
+        let first = zone.sections[0];
+        for (place, section) in members.iter().enumerate() {
+            // Moves of up to eight places, again and again.
+            assert!((section.abs_diff(first) as usize).abs_diff(place) < 200);
+        }
+        members.sort_unstable();
+        found.push(members);
+    }
+    let sorted = |zone: &Zone| {
+        let mut sections = zone.sections.clone();
+        sections.sort_unstable();
+        sections
+    };
+    assert_eq!(found, zones.each_ref().map(sorted));
+    let costs = [zones.map(|zone| zone.sections).concat(), order].map(|order| {
+        let starts = text.place(&order);
+        fetching(replay.cost(&text, &[starts], &model, 1)[0][1], &model)
+    });
+    assert!(costs[1] < 0.97 * costs[0], "{costs:?}");
+}
+
+#[test]
+fn packing_ends_when_it_is_told_to() {
+    let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
+    let (text, trace) = long_ring(&mut Random::new(11), &model);
+    let replay = Replay::new(trace, &text);
+    let footprints = Footprints::new(&text, &[&replay], &model, 1);
+    let zone = Zone {
+        sections: (0..text.sections().len() as u32).collect(),
+        reach: 4,
+        tries: 1_000_000,
+    };
+    let mut told = 0;
+    let order = pack(
+        &text,
+        &footprints,
+        std::slice::from_ref(&zone),
+        1,
+        &mut |_| {
+            told += 1;
+            told < 3
+        },
+    );
+    assert_eq!(told, 3);
+    assert_eq!(order.len(), zone.sections.len());
+}
+
+#[test]
+fn displaced_sections_keep_their_order_and_their_place_in_a_line() {
+    let text = text(&mut Random::new(12), 400);
+    let placed = text.place(&[]);
+    let ways = [1, 2, 1].map(|way| text.displaced(&[], 64, way));
+    assert_eq!(ways[0], ways[2]);
+    assert_ne!(ways[0], ways[1]);
+    for way in ways {
+        assert!(way.is_sorted());
+        let shifts: Vec<_> = way
+            .iter()
+            .zip(&placed)
+            .map(|(now, then)| now - then)
+            .collect();
+        assert!(shifts.iter().all(|shift| shift % 64 == 0));
+        assert!(shifts.last() > shifts.first());
+    }
+}
+
 #[test]
 fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
     let mut random = Random::new(8);
@@ -408,6 +563,7 @@ fn the_search_makes_it_cheaper_and_does_not_depend_on_threads() {
             &replays,
             &model,
             start.clone(),
+            &start,
             settings,
             &mut listen,
         );

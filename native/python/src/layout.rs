@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use kernsmith_profile::frontend::{Counters, CpuModel};
 use kernsmith_profile::layout::{
-    Algorithm, Graph, Replay, Search, Section, Step, Text, in_parallel, search,
+    Algorithm, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, in_parallel, pack,
+    search,
 };
 use kernsmith_profile::trace::Trace;
 use pyo3::exceptions::PyValueError;
@@ -138,15 +139,58 @@ impl LayoutLab {
         }))
     }
 
-    /// Improves an order by a local search on some traces (by number): see `Search` in the crate.
+    /// The order within zones of sections that takes up the fewest lines and pages in some traces
+    /// (by number), and in one that nobody has traced: see `pack` in the crate.
+    ///
+    /// zones: (sections in their order, how many places a move goes at most, moves to try for
+    /// each section). progress: called with the number of moves tried so far.
+    #[pyo3(signature = (zones, cpu, traces, *, seed, threads, progress))]
+    #[allow(clippy::too_many_arguments)]
+    fn pack(
+        &self,
+        python: Python<'_>,
+        zones: Vec<(Vec<u32>, usize, usize)>,
+        cpu: PathBuf,
+        traces: Vec<usize>,
+        seed: u64,
+        threads: usize,
+        progress: Py<PyAny>,
+    ) -> PyResult<Vec<u32>> {
+        let model = load_model(&cpu)?;
+        let replays = self.chosen(&traces)?;
+        let zone = |(sections, reach, tries)| Zone {
+            sections,
+            reach,
+            tries,
+        };
+        let zones: Vec<Zone> = zones.into_iter().map(zone).collect();
+        let mut failed = Ok(());
+        let found = python.detach(|| {
+            let replays: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
+            let footprints = Footprints::new(&self.text, &replays, &model, threads);
+            let mut told = |tried: usize| {
+                failed = Python::attach(|python| {
+                    python.check_signals()?;
+                    progress.call1(python, (tried,)).map(drop)
+                });
+                failed.is_ok()
+            };
+            pack(&self.text, &footprints, &zones, seed, &mut told)
+        });
+        failed.map(|()| found)
+    }
+
+    /// Improves an order by a local search on some traces (by number), which moves the sections in
+    /// `movable`: see `search` in the crate.
     ///
     /// progress: called with the orders tried so far and the cost relative to the beginning's.
-    #[pyo3(signature = (order, cpu, traces, *, evaluations, seed, threads, every, progress))]
+    #[pyo3(signature = (order, movable, cpu, traces, *, evaluations, seed, threads, every, progress))]
     #[allow(clippy::too_many_arguments)]
     fn search(
         &self,
         python: Python<'_>,
         order: Vec<u32>,
+        movable: Vec<u32>,
         cpu: PathBuf,
         traces: Vec<usize>,
         evaluations: usize,
@@ -172,7 +216,8 @@ impl LayoutLab {
                 });
                 failed.is_ok()
             };
-            search(&self.text, &replays, &model, order, settings, &mut told)
+            let text = &self.text;
+            search(text, &replays, &model, order, &movable, settings, &mut told)
         });
         failed.map(|()| found)
     }
@@ -181,8 +226,9 @@ impl LayoutLab {
     /// dictionary for each trace, in the order in which they were added.
     ///
     /// cpu: the path of a CPU model. threads: how many are used. every: replay only one of so
-    /// many windows of each trace; the counts are those of these windows.
-    #[pyo3(signature = (orders, cpu, *, threads = 1, every = 1))]
+    /// many windows of each trace; the counts are those of these windows. displaced: the number
+    /// of a way to put empty lines between the sections (`Text::displaced`).
+    #[pyo3(signature = (orders, cpu, *, threads = 1, every = 1, displaced = None))]
     fn cost<'py>(
         &self,
         python: Python<'py>,
@@ -190,11 +236,16 @@ impl LayoutLab {
         cpu: PathBuf,
         threads: usize,
         every: usize,
+        displaced: Option<u64>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyDict>>>> {
         let model = load_model(&cpu)?;
         let replays = lock(&self.replays).clone();
         let costs = python.detach(|| {
-            let layouts: Vec<_> = orders.iter().map(|order| self.text.place(order)).collect();
+            let place = |order: &Vec<u32>| match displaced {
+                Some(way) => self.text.displaced(order, model.line_bytes as u64, way),
+                None => self.text.place(order),
+            };
+            let layouts: Vec<_> = orders.iter().map(place).collect();
             let batches: Vec<_> = layouts.chunks(BATCH).collect();
             let count = batches.len() * replays.len();
             let done = in_parallel(threads, count, |number| {

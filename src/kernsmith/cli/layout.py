@@ -176,7 +176,8 @@ def optimize(
     """Find the best order, and compare it with random ones and with every known algorithm.
 
     Hot-first, density, Pettis-Hansen, C3, CDSort and the linker's own sorting (hfsort, cdsort)
-    make orders from the training workloads. A local search moves the functions that many of these
+    make orders from the training workloads. Packing moves functions until what is executed takes up
+    few lines and pages; from there a local search moves the functions that many of the workloads
     share, with the geometry of the CPU model. The best order is linked and booted, and what it
     costs is shown beside what was predicted.
 
@@ -198,7 +199,8 @@ def optimize(
         Workloads that the order is not made for, shown apart.
     folds
         Also make orders without some of the training workloads, each of which is left out once, in
-        so many parts: tells what such orders are worth to workloads that nobody has run. 0: do not.
+        so many parts: tells what such orders are worth to workloads that nobody has run, as they
+        are and with empty lines put between the functions in eight ways. 0: do not.
     cpu
         CPU model: a shipped one or a TOML file.
     count
@@ -210,7 +212,7 @@ def optimize(
     search_every
         The same for the local search.
     seed
-        Of the random layouts and the search.
+        Of the random layouts, the packing and the search.
     confirm
         Link and boot the result, and measure it.
     output

@@ -19,7 +19,7 @@ METRIC = "model_cycles"
 # Among orders that were made of different workloads: of each part the best one.
 CHOSEN = "best of each part"
 
-# In how many ways those functions are displaced that an order does not name.
+# In how many ways the functions are displaced, see `Evaluator.costs`.
 DISPLACEMENTS = 8
 
 
@@ -28,7 +28,7 @@ class Effort:
     """How much is tried before an order is called the best.
 
     count: random layouts to compare with; the best of them is one of the orders shown.
-    evaluations, every: of the local search, see `Evaluator.search`. seed: of both.
+    evaluations, every: of the local search, see `Evaluator.search`. seed: of both and of packing.
     """
 
     count: int
@@ -118,7 +118,7 @@ def best_order(
         unseen = _cross_validated(lab, train, folds, randoms, effort, confirm, events)
         displaced = {name: _mean(costs) for name, costs in unseen.displaced.items()}
         document["cross_validated"] = {"as_is": unseen.as_is, "displaced": unseen.displaced}
-        for how, costs in (("", unseen.as_is), (", all else displaced", displaced)):
+        for how, costs in (("", unseen.as_is), (", displaced", displaced)):
             document["ratios"][f"each workload held out once, in {folds} parts{how}"] = {
                 name: ratios(one, costs["default"], train) for name, one in costs.items()
             }
@@ -147,13 +147,13 @@ def _cross_validated(
         for name, costs in found.items():
             as_is.setdefault(name, {}).update((work, costs[work]) for work in held_out)
         orders = dict(judged.orders) | {CHOSEN: judged.orders[judged.best]}
-        events.stage(f"displace what {len(orders)} orders do not name")
-        for done, (name, order) in enumerate(orders.items(), 1):
-            ways = displaced.setdefault(name, [{} for _ in range(DISPLACEMENTS)])
-            layouts = lab.evaluator.displaced(order, DISPLACEMENTS)
-            for way, costs in zip(ways, lab.evaluator.costs(layouts), strict=True):
-                way.update((work, costs[work]) for work in held_out)
-            events.progress("orders", done, len(orders))
+        events.stage(f"displace {len(orders)} orders in {DISPLACEMENTS} ways")
+        for way in range(DISPLACEMENTS):
+            layouts = lab.evaluator.costs(list(orders.values()), displaced=way)
+            for name, costs in zip(orders, layouts, strict=True):
+                ways = displaced.setdefault(name, [{} for _ in range(DISPLACEMENTS)])
+                ways[way].update((work, costs[work]) for work in held_out)
+            events.progress("ways", way + 1, DISPLACEMENTS)
     return _Unseen(dict(as_is), dict(displaced))
 
 
@@ -169,22 +169,27 @@ def _judge(
 ) -> _Judged:
     """Make orders from some workloads.
 
-    The search begins with the functions that many of them share, in front of all others and in
-    their default order, and moves only these: what the others are to each other, one workload or
-    none can tell. Where a known order is still better, as with few workloads, which have little in
-    common, it begins again with that one and moves all of it that they execute.
+    The search begins with the packed order and moves only the functions that many of them share:
+    what the others are to each other, one workload or none can tell. Where a known order is still
+    better, as with few workloads, which have little in common, it begins again with that one and
+    moves all of it that they execute.
     """
     orders = _known_orders(lab, train, events)
-    orders["shared"] = lab.evaluator.shared(train)
+    shared = orders["shared"] = lab.evaluator.shared(train)
+    events.stage("pack what is executed into few lines")
+    orders["packed"] = lab.evaluator.packed(
+        train, seed=effort.seed, on_progress=lambda done, of: events.progress("moves", done, of)
+    )
     orders |= _best_random(randoms, train)
     costs = _whole(lab, orders, events)
 
     def best() -> str:
         return min(costs, key=lambda name: _cost(costs[name], costs["default"], train))
 
-    for start in dict.fromkeys(("shared", best())):
+    for start in dict.fromkeys(("packed", best())):
         if effort.evaluations > 0 and orders[start] and best() != "search":
-            orders["search"] = _searched(lab, orders[start], start, train, effort, events)
+            movable = shared if start == "packed" else orders[start]
+            orders["search"] = _searched(lab, orders[start], movable, start, train, effort, events)
             costs |= _whole(lab, {"search": orders["search"]}, events)
     return _Judged(orders, costs, best())
 
@@ -192,6 +197,7 @@ def _judge(
 def _searched(
     lab: Lab,
     order: Sequence[str],
+    movable: Sequence[str],
     name: str,
     train: Sequence[str],
     effort: Effort,
@@ -206,6 +212,7 @@ def _searched(
     return lab.evaluator.search(
         order,
         train,
+        movable=movable,
         evaluations=effort.evaluations,
         every=effort.every,
         seed=effort.seed,

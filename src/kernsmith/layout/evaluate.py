@@ -20,6 +20,12 @@ ALGORITHMS = ("hot-first", "density", "pettis-hansen", "c3", "cdsort")
 # Orders in which the whole traces are replayed too, to know what a sample of them stands for.
 _REFERENCES = 3
 
+# How a packed order is searched for: by how many places a function moves at most, and how many
+# moves are tried for each function. What all workloads use may go anywhere nearby; of the others,
+# neighbours stay neighbours.
+_SHARED_MOVES = (48, 2000)
+_OTHER_MOVES = (4, 40)
+
 # {workload: {metric: value}} of one order.
 Costs = Mapping[str, Mapping[str, float]]
 
@@ -84,10 +90,14 @@ class Evaluator:
         on_progress: Callable[[int, int], None] = lambda done, of: None,
         *,
         every: int = 0,
+        displaced: int | None = None,
     ) -> list[Costs]:
         """Kernel-mode figures of each workload in each order; an empty order is the default.
 
         every: 1 for the whole traces whatever the evaluator's own setting; 0 for that one.
+        displaced: the number of a way to put empty lines between the functions, now and then:
+            neighbours stay neighbours and begin where they did in a line, but what is farther
+            apart meets in other sets of the caches.
         """
         every = every or self.every
         numbers = [self.text.numbers(order) for order in orders]
@@ -97,7 +107,7 @@ class Evaluator:
         found: list[Costs] = []
         step = 8 * self.threads
         for begin in range(0, len(numbers), step):
-            found += self._replayed(numbers[begin : begin + step], every, scales)
+            found += self._replayed(numbers[begin : begin + step], every, scales, displaced)
             on_progress(len(found), len(numbers))
         return found
 
@@ -118,9 +128,15 @@ class Evaluator:
         return scales
 
     def _replayed(
-        self, numbers: Sequence[list[int]], every: int, scales: Sequence[Mapping[str, float]]
+        self,
+        numbers: Sequence[list[int]],
+        every: int,
+        scales: Sequence[Mapping[str, float]],
+        displaced: int | None = None,
     ) -> list[Costs]:
-        replayed = self._lab.cost(list(numbers), self.cpu, threads=self.threads, every=every)
+        replayed = self._lab.cost(
+            list(numbers), self.cpu, threads=self.threads, every=every, displaced=displaced
+        )
         if scales:
             replayed = [
                 [
@@ -152,23 +168,40 @@ class Evaluator:
         starts = {name: self.text.sections[self.text.numbers([name])[0]].start for name in names}
         return sorted(names, key=starts.__getitem__)
 
-    def displaced(self, order: Sequence[str], ways: int) -> list[list[str]]:
-        """An order, and behind it all other functions as they come, but turned round at so many
-        places within each group of the linker script: neighbours stay neighbours, and lie
-        elsewhere in the caches."""
-        named = set(self.text.numbers(order))
-        others = set(self._sections) - named
-        groups = [
-            [number for number in step if number in others]
-            for step in self.text.steps
-            if not isinstance(step, int)
-        ]
-        found = []
-        for way in range(ways):
-            cuts = [(group, len(group) * way // ways) for group in groups]
-            rest = [number for group, cut in cuts for number in [*group[cut:], *group[:cut]]]
-            found.append([*order, *self._symbols(rest)])
-        return found
+    def packed(
+        self,
+        train: Sequence[str],
+        *,
+        seed: int = 1,
+        on_progress: Callable[[int, int], None] = lambda done, of: None,
+    ) -> list[str]:
+        """The shared functions first, then all others as they come; both moved among themselves,
+        the others only by a few places, so that what is executed takes up few lines and pages: see
+        `native/profile/src/layout/pack.rs`.
+
+        Functions that share their name are not named: the linker has its own order for them.
+        """
+        alone = {
+            name: numbers[0]
+            for name in self.movable
+            if len(numbers := self.text.numbers([name])) == 1
+        }
+        shared = dict.fromkeys(alone[name] for name in self.shared(train) if name in alone)
+        others = sorted(
+            (number for number in alone.values() if number not in shared),
+            key=lambda number: self.text.sections[number].start,
+        )
+        zones = [(list(shared), *_SHARED_MOVES), (others, *_OTHER_MOVES)]
+        moves = sum(len(sections) * tries for sections, _, tries in zones)
+        found = self._lab.pack(
+            zones,
+            self.cpu,
+            self._traces(train),
+            seed=seed,
+            threads=self.threads,
+            progress=lambda done: on_progress(done, moves),
+        )
+        return self._symbols(found)
 
     def calls(self, train: Sequence[str]) -> str:
         """The call graph of some workloads, as `ld.lld --call-graph-ordering-file` takes it."""
@@ -186,14 +219,17 @@ class Evaluator:
         order: Sequence[str],
         train: Sequence[str],
         *,
+        movable: Sequence[str],
         evaluations: int,
         every: int,
         seed: int = 1,
         on_progress: Callable[[int, float], None] = lambda tried, cost: None,
     ) -> list[str]:
-        """Improve an order by a local search: see `native/profile/src/layout/search.rs`."""
+        """Improve an order by a local search that moves the executed ones of `movable`: see
+        `native/profile/src/layout/search.rs`."""
         found = self._lab.search(
             self.text.numbers(order),
+            self.text.numbers(movable),
             self.cpu,
             self._traces(train),
             evaluations=evaluations,

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Orders of functions: where the linker puts them ([`Text`]), what a trace costs there
-//! ([`Replay`]), and which order is a good one ([`Algorithm`], [`search`]).
+//! ([`Replay`]), and which order is a good one ([`Algorithm`], [`pack`],
+//! [`search`]).
 
 mod chains;
 mod decode;
+mod footprint;
 mod graph;
 mod orders;
+mod pack;
 mod parallel;
+mod random;
 mod replay;
 mod search;
 mod text;
 
+pub use footprint::Footprints;
 pub use graph::Graph;
 pub use orders::Algorithm;
+pub use pack::{Zone, pack};
 pub use parallel::in_parallel;
 pub use replay::Replay;
 pub use search::{Search, search};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::frontend::CpuModel;
 
 use super::parallel::in_parallel;
+use super::random::SplitMix;
 use super::{Graph, Replay, Text};
 
 /// Orders that are tried at once: a trace is decoded once for all of them.
@@ -25,7 +26,8 @@ pub struct Search {
     pub every: usize,
 }
 
-/// Changes `order` as long as the traces get cheaper, and returns the best one.
+/// Changes `order` as long as the traces get cheaper, and returns the best one. Only sections in
+/// `movable` that the traces execute are moved, with what stands between them.
 ///
 /// The cost is the geometric mean of the traces' kernel-mode cycles. Each step tries some random
 /// moves of runs of functions, and keeps the cheapest if it is cheaper than before. The same seed
@@ -36,11 +38,12 @@ pub fn search(
     replays: &[Arc<Replay>],
     model: &CpuModel,
     order: Vec<u32>,
+    movable: &[u32],
     settings: Search,
     progress: &mut dyn FnMut(usize, f64) -> bool,
 ) -> Vec<u32> {
-    let mut random = SplitMix(settings.seed);
-    let executed = executed(text, replays, &order);
+    let mut random = SplitMix::new(settings.seed);
+    let executed = executed(text, replays, movable);
     let mut best = order;
     let costs = |orders: &[Vec<u32>]| {
         let layouts: Vec<_> = orders.iter().map(|order| text.place(order)).collect();
@@ -58,10 +61,10 @@ pub fn search(
     let first = lowest;
     let mut tried = 1;
     while tried < settings.evaluations && executed.len() > 1 {
-        let moved = (0..TRIED_AT_ONCE).map(|_| random.moved(&best, &executed));
-        let moved: Vec<_> = moved.collect();
-        tried += moved.len();
-        let found = costs(&moved).into_iter().zip(moved);
+        let tries = (0..TRIED_AT_ONCE).map(|_| moved(&mut random, &best, &executed));
+        let tries: Vec<_> = tries.collect();
+        tried += tries.len();
+        let found = costs(&tries).into_iter().zip(tries);
         if let Some((cost, order)) = found.min_by(|a, b| a.0.total_cmp(&b.0))
             && cost < lowest
         {
@@ -75,45 +78,28 @@ pub fn search(
     best
 }
 
-/// Sebastiano Vigna's splitmix64: small, fast, and good enough for choosing moves.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+/// A run of functions, the first of them an executed one, goes to another executed one, turned
+/// round or not: short runs more often than long ones.
+fn moved(random: &mut SplitMix, order: &[u32], executed: &[u32]) -> Vec<u32> {
+    let [first, neighbour] = [(); 2].map(|()| executed[random.below(executed.len())]);
+    let longest = random.next() % LONGEST_RUN + 1;
+    let length = (random.next() % longest + 1) as usize;
+    let place = |order: &[u32], section| order.iter().position(|one| *one == section);
+    let from = place(order, first).unwrap_or(0);
+    let mut rest = order.to_vec();
+    let mut run: Vec<u32> = rest.drain(from..order.len().min(from + length)).collect();
+    if random.next().is_multiple_of(4) {
+        run.reverse();
     }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    /// A run of functions, the first of them an executed one, goes to another executed one, turned
-    /// round or not: short runs more often than long ones.
-    fn moved(&mut self, order: &[u32], executed: &[u32]) -> Vec<u32> {
-        let [first, neighbour] = [(); 2].map(|()| executed[self.below(executed.len())]);
-        let longest = self.next() % LONGEST_RUN + 1;
-        let length = (self.next() % longest + 1) as usize;
-        let place = |order: &[u32], section| order.iter().position(|one| *one == section);
-        let from = place(order, first).unwrap_or(0);
-        let mut rest = order.to_vec();
-        let mut run: Vec<u32> = rest.drain(from..order.len().min(from + length)).collect();
-        if self.next().is_multiple_of(4) {
-            run.reverse();
-        }
-        let behind = self.below(2);
-        let to = place(&rest, neighbour).map_or(from, |place| place + behind);
-        rest.splice(to..to, run);
-        rest
-    }
+    let behind = random.below(2);
+    let to = place(&rest, neighbour).map_or(from, |place| place + behind);
+    rest.splice(to..to, run);
+    rest
 }
 
-/// The sections of `order` that the traces execute.
-fn executed(text: &Text, replays: &[Arc<Replay>], order: &[u32]) -> Vec<u32> {
+/// The sections of `movable` that the traces execute.
+fn executed(text: &Text, replays: &[Arc<Replay>], movable: &[u32]) -> Vec<u32> {
     let replays: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
-    let graph = Graph::new(text, &replays, order);
+    let graph = Graph::new(text, &replays, movable);
     graph.sections(&(0..graph.nodes.len()).collect::<Vec<_>>())
 }

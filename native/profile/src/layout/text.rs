@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The kernel's text as the linker lays it out.
 
+use super::random::SplitMix;
+
+/// In a displaced layout, one of so many sections has a gap behind it.
+const GAP_BEHIND: usize = 32;
+
+/// The gap has at most so many lines.
+const LONGEST_GAP: usize = 4;
+
 /// One input section of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
@@ -96,6 +104,26 @@ impl Text {
         &self.sections
     }
 
+    /// Address of the first byte.
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The linker script, in its order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The groups of the linker script.
+    pub fn groups(&self) -> impl Iterator<Item = &Vec<u32>> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Align(_) => None,
+            Step::Group(group) => Some(group),
+        })
+    }
+
     /// The section that an address of the traced layout is in.
     #[must_use]
     pub fn section_of(&self, address: u64) -> Option<usize> {
@@ -112,6 +140,22 @@ impl Text {
     /// A section that `order` names again stays where it was named first.
     #[must_use]
     pub fn place(&self, order: &[u32]) -> Vec<u64> {
+        self.place_with_gaps(order, &mut || 0)
+    }
+
+    /// The same, with up to four empty lines behind one of 32 sections on average, chosen by
+    /// `seed`: neighbours stay neighbours and begin where they did in a line, but what is farther
+    /// apart meets in other sets of the caches.
+    #[must_use]
+    pub fn displaced(&self, order: &[u32], line_bytes: u64, seed: u64) -> Vec<u64> {
+        let mut random = SplitMix::new(seed);
+        self.place_with_gaps(order, &mut || match random.below(GAP_BEHIND) {
+            0 => (1 + random.below(LONGEST_GAP) as u64) * line_bytes,
+            _ => 0,
+        })
+    }
+
+    fn place_with_gaps(&self, order: &[u32], gap: &mut dyn FnMut() -> u64) -> Vec<u64> {
         let mut rank = vec![u32::MAX; self.sections.len()];
         for (place, number) in order.iter().enumerate() {
             if let Some(rank) = rank.get_mut(*number as usize) {
@@ -131,7 +175,7 @@ impl Text {
                         let section = &self.sections[*number as usize];
                         dot = dot.next_multiple_of(section.align);
                         starts[*number as usize] = dot;
-                        dot += section.size;
+                        dot += section.size + gap();
                     }
                 }
             }

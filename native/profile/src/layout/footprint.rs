@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What workloads fetch of each section, and what that costs by where the section begins.
+//!
+//! A cache that does without conflicts keeps a line until as many others as it has room for were
+//! fetched. So a trace is cut into epochs, in each of which as many different lines are fetched
+//! as the level has entries; what is executed in an epoch is fetched once in it. The same holds
+//! for TLBs and pages. Epochs hardly depend on the layout, and what they say of a section holds
+//! wherever it lies. How many lines it takes up does depend on where it begins.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::frontend::CpuModel;
+use crate::trace::{ESCAPE, Escape};
+
+use super::Text;
+use super::parallel::in_parallel;
+use super::replay::{FIXED, Replay};
+
+/// Costs of this many workloads lie together.
+const LANES: usize = 16;
+
+/// One cost a workload.
+type Lanes = [f32; LANES];
+
+/// Where the parts of a function end of which one knows how probable it is that they are executed
+/// when the function is, in bytes.
+const PARTS: [u64; 7] = [16, 32, 64, 128, 256, 512, u64::MAX];
+
+/// In a part that is longer than this, so many bytes at a time.
+const PIECE: u64 = 64;
+
+/// A stretch of a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// What each workload fetches of each section, and what one that nobody has traced may fetch.
+///
+/// Costs are parts of a workload's cycles in the default layout, so those of several may be
+/// added.
+#[derive(Debug)]
+pub struct Footprints {
+    line_bytes: u64,
+    page_bytes: u64,
+    /// Groups of lanes that hold one cost for each workload, and one for the untraced one.
+    width: usize,
+    /// By section: its spans.
+    of: Vec<Range<usize>>,
+    spans: Vec<Span>,
+    /// By span: `width` groups of lanes, what fetching its line costs; and as many, its page.
+    costs: Vec<Lanes>,
+}
+
+impl Footprints {
+    /// Of the regions of some traces. The untraced workload weighs as much as all others together:
+    /// of what they execute, it executes what the average one does; and of the rest, in each group
+    /// of the linker script, so many functions as one of them executes of those that the others
+    /// do not.
+    #[must_use]
+    pub fn new(text: &Text, replays: &[&Replay], model: &CpuModel, threads: usize) -> Self {
+        let width = (replays.len() + 1).div_ceil(LANES);
+        let mut prints = Self {
+            line_bytes: model.line_bytes as u64,
+            page_bytes: model.page_bytes as u64,
+            width,
+            of: Vec::with_capacity(text.sections().len()),
+            spans: Vec::new(),
+            costs: Vec::new(),
+        };
+        let fetched = in_parallel(threads, replays.len(), |number| {
+            by_section(replays[number], text, model)
+        });
+        let unknown = Unknown::new(text, &fetched);
+        for (number, section) in text.sections().iter().enumerate() {
+            let begin = prints.spans.len();
+            let blocks: Vec<(usize, &Fetched)> = fetched
+                .iter()
+                .enumerate()
+                .filter_map(|(lane, sections)| Some((lane, sections.get(&(number as u32))?)))
+                .flat_map(|(lane, blocks)| blocks.iter().map(move |block| (lane, block)))
+                .collect();
+            if blocks.is_empty() {
+                prints.suppose(&unknown, number, section.size, replays.len());
+            } else {
+                prints.join(&blocks, replays.len());
+            }
+            prints.of.push(begin..prints.spans.len());
+        }
+        prints
+    }
+
+    /// Adds the spans of a section of which some workloads execute these blocks.
+    fn join(&mut self, blocks: &[(usize, &Fetched)], untraced: usize) {
+        let ends = blocks
+            .iter()
+            .flat_map(|(_, block)| [block.start, block.end]);
+        let mut bounds: Vec<u32> = ends.collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        for pair in bounds.windows(2) {
+            let mut costs = vec![[0.0_f32; LANES]; 2 * self.width];
+            for (lane, block) in blocks {
+                if block.start <= pair[0] && pair[1] <= block.end {
+                    for (level, cost) in block.costs.iter().enumerate() {
+                        let place = level * self.width + lane / LANES;
+                        let known = &mut costs[place][lane % LANES];
+                        *known = known.max(*cost);
+                    }
+                }
+            }
+            for level in 0..2 {
+                let groups = &mut costs[level * self.width..(level + 1) * self.width];
+                let sum: f32 = groups.iter().flatten().sum();
+                groups[untraced / LANES][untraced % LANES] = sum;
+            }
+            self.push(pair[0], pair[1], &costs);
+        }
+    }
+
+    /// Adds the spans of a section that no workload executes.
+    fn suppose(&mut self, unknown: &Unknown, section: usize, size: u64, untraced: usize) {
+        let mut start = 0;
+        for (part, end) in PARTS.into_iter().enumerate() {
+            let end = end.min(size);
+            if end > start {
+                let mut costs = vec![[0.0_f32; LANES]; 2 * self.width];
+                for (level, cost) in unknown.costs(section, part).into_iter().enumerate() {
+                    costs[level * self.width + untraced / LANES][untraced % LANES] = cost;
+                }
+                self.push(start as u32, end as u32, &costs);
+            }
+            start = end;
+        }
+    }
+
+    fn push(&mut self, start: u32, end: u32, costs: &[Lanes]) {
+        if costs.iter().flatten().any(|cost| *cost > 0.0) {
+            self.spans.push(Span { start, end });
+            self.costs.extend(costs);
+        }
+    }
+
+    /// Bytes of a page, which is the largest thing of which parts are fetched together.
+    #[must_use]
+    pub fn page_bytes(&self) -> u64 {
+        self.page_bytes
+    }
+
+    /// Whether a workload executes the section, or may.
+    #[must_use]
+    pub fn is_known(&self, section: u32) -> bool {
+        !self.of[section as usize].is_empty()
+    }
+
+    /// What fetching some sections costs that begin at these addresses, which rise.
+    #[must_use]
+    pub fn cost(&self, placed: impl Iterator<Item = (u32, u64)> + Clone) -> f64 {
+        let groups = 0..self.width;
+        groups
+            .map(|group| self.cost_in(group, placed.clone()))
+            .sum()
+    }
+
+    /// The same, of one group of lanes.
+    fn cost_in(&self, group: usize, placed: impl Iterator<Item = (u32, u64)>) -> f64 {
+        let mut lines = Gathered::new(self.line_bytes);
+        let mut pages = Gathered::new(self.page_bytes);
+        for (section, start) in placed {
+            for number in self.of[section as usize].clone() {
+                let span = self.spans[number];
+                let (first, end) = (start + u64::from(span.start), start + u64::from(span.end));
+                let costs = 2 * self.width * number + group;
+                lines.fetch(first, end - 1, &self.costs[costs]);
+                pages.fetch(first, end - 1, &self.costs[costs + self.width]);
+            }
+        }
+        lines.sum() + pages.sum()
+    }
+}
+
+/// Lines or pages that are fetched, in the order of their addresses.
+struct Gathered {
+    shift: u32,
+    current: u64,
+    /// Of the current one, by workload: the dearest of what lies in it.
+    dearest: Lanes,
+    whole: Lanes,
+}
+
+impl Gathered {
+    fn new(bytes: u64) -> Self {
+        Self {
+            shift: bytes.trailing_zeros(),
+            current: 0,
+            dearest: [0.0; LANES],
+            whole: [0.0; LANES],
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self, first: u64, last: u64, costs: &Lanes) {
+        let (first, last) = (first >> self.shift, last >> self.shift);
+        if first != self.current {
+            self.leave(first);
+        }
+        self.raise(costs);
+        if last != first {
+            self.leave(last);
+            let between = (last - first - 1) as f32;
+            for (sum, cost) in self.whole.iter_mut().zip(costs) {
+                *sum += between * cost;
+            }
+            self.raise(costs);
+        }
+    }
+
+    #[inline(always)]
+    fn raise(&mut self, costs: &Lanes) {
+        for (most, cost) in self.dearest.iter_mut().zip(costs) {
+            *most = if *cost > *most { *cost } else { *most };
+        }
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, next: u64) {
+        for (sum, most) in self.whole.iter_mut().zip(&mut self.dearest) {
+            *sum += *most;
+            *most = 0.0;
+        }
+        self.current = next;
+    }
+
+    fn sum(mut self) -> f64 {
+        self.leave(0);
+        self.whole.iter().map(|sum| f64::from(*sum)).sum()
+    }
+}
+
+/// A block of a section.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Fetched {
+    start: u32,
+    end: u32,
+    /// What fetching it costs, by line and by page.
+    costs: [f32; 2],
+}
+
+/// By section: the kernel's blocks that a trace executes there.
+fn by_section(replay: &Replay, text: &Text, model: &CpuModel) -> HashMap<u32, Vec<Fetched>> {
+    let layout = [text.place(&[])];
+    let [_, kernel] = replay.cost(text, &layout, model, 1)[0];
+    let cycles = kernel.cycles(model).max(1.0);
+    let (line, page) = (model.line_bytes as u64, model.page_bytes as u64);
+    let levels = [
+        (
+            line,
+            model.l1i.bytes / model.line_bytes,
+            model.l1i.miss_cycles,
+        ),
+        (
+            line,
+            model.l2.bytes / model.line_bytes,
+            model.l2.miss_cycles,
+        ),
+        (page, model.itlb.entries, model.itlb.miss_cycles),
+        (page, model.stlb.entries, model.stlb.miss_cycles),
+    ];
+    let times = levels.map(|(bytes, entries, miss)| {
+        let cost = move |times: u32| f64::from(times) * miss / cycles;
+        epochs(replay, bytes, entries)
+            .into_iter()
+            .map(cost)
+            .collect::<Vec<f64>>()
+    });
+    let mut found = HashMap::<u32, Vec<Fetched>>::new();
+    for (number, block) in replay.trace().blocks.iter().enumerate() {
+        let section = replay.section(number as u32);
+        let costs = [0, 2].map(|level| (times[level][number] + times[level + 1][number]) as f32);
+        if section != FIXED && block.kernel && costs.iter().any(|cost| *cost > 0.0) {
+            let place = text.sections()[section as usize];
+            let start = (block.start - place.start) as u32;
+            found.entry(section).or_default().push(Fetched {
+                start,
+                end: start + u32::from(block.bytes),
+                costs,
+            });
+        }
+    }
+    found
+}
+
+/// By block: in how many epochs of the region it is executed. In each epoch, `entries` different
+/// stretches of `bytes` are.
+fn epochs(replay: &Replay, bytes: u64, entries: usize) -> Vec<u32> {
+    let trace = replay.trace();
+    let stretches = |block: &crate::trace::Block| {
+        let last = block.start + u64::from(block.bytes) - 1;
+        block.start / bytes..=last / bytes
+    };
+    let mut numbers: Vec<u64> = trace.blocks.iter().flat_map(stretches).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    // Stretches that follow each other have numbers that do.
+    let places: Vec<Range<usize>> = trace
+        .blocks
+        .iter()
+        .map(|block| {
+            let all = stretches(block);
+            let first = numbers.partition_point(|number| number < all.start());
+            first..first + (all.end() - all.start()) as usize + 1
+        })
+        .collect();
+    let mut times = vec![0; trace.blocks.len()];
+    let mut latest = vec![0_u32; trace.blocks.len()];
+    let mut seen = vec![0_u32; numbers.len()];
+    let (mut epoch, mut different) = (1, 0);
+    let mut words = trace.words.iter();
+    while let Some(word) = words.next() {
+        if *word < ESCAPE {
+            let block = *word as usize;
+            if latest[block] != epoch {
+                latest[block] = epoch;
+                times[block] += 1;
+                for stretch in &mut seen[places[block].clone()] {
+                    different += usize::from(*stretch != epoch);
+                    *stretch = epoch;
+                }
+                if different >= entries {
+                    epoch += 1;
+                    different = 0;
+                }
+            }
+        } else if *word == Escape::Begin as u32 {
+            times.fill(0);
+        } else if *word == Escape::Led as u32 {
+            words.next();
+            words.next();
+        }
+    }
+    times
+}
+
+/// What is supposed of functions that no workload executes.
+struct Unknown {
+    /// By section: how probable it is that another workload executes it, times how many traced
+    /// workloads there are.
+    weights: Vec<f32>,
+    /// What fetching a function costs that a single workload executes, by line and by page.
+    costs: [f32; 2],
+    /// By part of a function: how much of it is executed when the function is.
+    parts: [f32; PARTS.len()],
+}
+
+impl Unknown {
+    fn new(text: &Text, fetched: &[HashMap<u32, Vec<Fetched>>]) -> Self {
+        let mut users = vec![0_u32; text.sections().len()];
+        for section in fetched.iter().flat_map(HashMap::keys) {
+            users[*section as usize] += 1;
+        }
+        let mut weights = vec![0.0; text.sections().len()];
+        for group in text.groups() {
+            let used_by = |count| {
+                group
+                    .iter()
+                    .filter(|one| users[**one as usize] == count)
+                    .count()
+            };
+            let (alone, unused) = (used_by(1) as f32, used_by(0) as f32);
+            // What the average workload executes alone, of what the others do not execute.
+            let unknown = unused + alone / fetched.len().max(1) as f32;
+            for section in group {
+                weights[*section as usize] = alone / unknown.max(1.0);
+            }
+        }
+        let mut costs = [0.0; 2];
+        let mut alone = 0;
+        let mut parts = [(0.0, 0_u32); PARTS.len()];
+        let mut all: Vec<_> = fetched.iter().flatten().collect();
+        all.sort_by_key(|(section, _)| **section); // sums depend on the order
+        for (section, blocks) in all {
+            let most = [0, 1].map(|level| {
+                let costs = blocks.iter().map(|block| block.costs[level]);
+                costs.fold(0.0, f32::max)
+            });
+            if users[*section as usize] == 1 {
+                alone += 1;
+                costs[0] += most[0];
+                costs[1] += most[1];
+            }
+            let size = text.sections()[*section as usize].size;
+            let mut start = 0;
+            for (sum, end) in parts.iter_mut().zip(PARTS) {
+                while start < end.min(size) {
+                    let next = (start + PIECE).min(end).min(size);
+                    let inside = blocks.iter().filter(|block| {
+                        u64::from(block.start) < next && start < u64::from(block.end)
+                    });
+                    let part = inside.map(|block| block.costs[0]).fold(0.0, f32::max);
+                    sum.0 += part / most[0].max(f32::MIN_POSITIVE);
+                    sum.1 += 1;
+                    start = next;
+                }
+            }
+        }
+        Self {
+            weights,
+            costs: costs.map(|sum| sum / alone.max(1) as f32),
+            parts: parts.map(|(sum, count)| sum / count.max(1) as f32),
+        }
+    }
+
+    fn costs(&self, section: usize, part: usize) -> [f32; 2] {
+        self.costs
+            .map(|cost| cost * self.weights[section] * self.parts[part])
+    }
+}
