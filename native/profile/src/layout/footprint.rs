@@ -45,6 +45,8 @@ struct Span {
 pub struct Footprints {
     line_bytes: u64,
     page_bytes: u64,
+    /// Those that were traced.
+    workloads: usize,
     /// Groups of lanes that hold one cost for each workload, and one for the untraced one.
     width: usize,
     /// By section: its spans.
@@ -61,8 +63,10 @@ impl Footprints {
     /// do not.
     #[must_use]
     pub fn new(text: &Text, replays: &[&Replay], model: &CpuModel, threads: usize) -> Self {
-        let width = (replays.len() + 1).div_ceil(LANES);
+        let workloads = replays.len();
+        let width = (workloads + 1).div_ceil(LANES);
         let mut prints = Self {
+            workloads,
             line_bytes: model.line_bytes as u64,
             page_bytes: model.page_bytes as u64,
             width,
@@ -70,7 +74,7 @@ impl Footprints {
             spans: Vec::new(),
             costs: Vec::new(),
         };
-        let fetched = in_parallel(threads, replays.len(), |number| {
+        let fetched = in_parallel(threads, workloads, |number| {
             by_section(replays[number], text, model)
         });
         let unknown = Unknown::new(text, &fetched);
@@ -83,9 +87,9 @@ impl Footprints {
                 .flat_map(|(lane, blocks)| blocks.iter().map(move |block| (lane, block)))
                 .collect();
             if blocks.is_empty() {
-                prints.suppose(&unknown, number, section.size, replays.len());
+                prints.suppose(&unknown, number, section.size);
             } else {
-                prints.join(&blocks, replays.len());
+                prints.join(&blocks);
             }
             prints.of.push(begin..prints.spans.len());
         }
@@ -93,7 +97,7 @@ impl Footprints {
     }
 
     /// Adds the spans of a section of which some workloads execute these blocks.
-    fn join(&mut self, blocks: &[(usize, &Fetched)], untraced: usize) {
+    fn join(&mut self, blocks: &[(usize, &Fetched)]) {
         let ends = blocks
             .iter()
             .flat_map(|(_, block)| [block.start, block.end]);
@@ -114,14 +118,15 @@ impl Footprints {
             for level in 0..2 {
                 let groups = &mut costs[level * self.width..(level + 1) * self.width];
                 let sum: f32 = groups.iter().flatten().sum();
-                groups[untraced / LANES][untraced % LANES] = sum;
+                groups[self.workloads / LANES][self.workloads % LANES] = sum;
             }
             self.push(pair[0], pair[1], &costs);
         }
     }
 
     /// Adds the spans of a section that no workload executes.
-    fn suppose(&mut self, unknown: &Unknown, section: usize, size: u64, untraced: usize) {
+    fn suppose(&mut self, unknown: &Unknown, section: usize, size: u64) {
+        let untraced = self.workloads;
         let mut start = 0;
         for (part, end) in PARTS.into_iter().enumerate() {
             let end = end.min(size);
@@ -150,8 +155,7 @@ impl Footprints {
     }
 
     /// Whether a workload executes the section, or may.
-    #[must_use]
-    pub fn is_known(&self, section: u32) -> bool {
+    fn is_known(&self, section: u32) -> bool {
         !self.of[section as usize].is_empty()
     }
 
@@ -162,6 +166,19 @@ impl Footprints {
         groups
             .map(|group| self.cost_in(group, placed.clone()))
             .sum()
+    }
+
+    /// What fetching costs the average workload, the untraced one included, when the sections begin
+    /// at these addresses: parts of its cycles.
+    #[must_use]
+    pub fn mean_cost(&self, starts: &[u64]) -> f64 {
+        let known = (0..starts.len()).filter(|section| self.is_known(*section as u32));
+        let mut placed: Vec<_> = known
+            .map(|section| (section as u32, starts[section]))
+            .collect();
+        placed.sort_unstable_by_key(|(_, start)| *start);
+        // The untraced one weighs as much as all others.
+        self.cost(placed.iter().copied()) / (2 * self.workloads) as f64
     }
 
     /// The same, of one group of lanes.

@@ -7,7 +7,7 @@ use crate::frontend::CpuModel;
 
 use super::parallel::in_parallel;
 use super::random::SplitMix;
-use super::{Graph, Replay, Text};
+use super::{Footprints, Graph, Replay, Text};
 
 /// Orders that are tried at once: a trace is decoded once for all of them.
 const TRIED_AT_ONCE: usize = 8;
@@ -29,7 +29,9 @@ pub struct Search {
 /// Changes `order` as long as the traces get cheaper, and returns the best one. Only sections in
 /// `movable` that the traces execute are moved, with what stands between them.
 ///
-/// The cost is the geometric mean of the traces' kernel-mode cycles. Each step tries some random
+/// The cost is the geometric mean of the traces' kernel-mode cycles, and in addition what the
+/// footprints tell, which is right wherever conflicts fall: without it a search trades lines for
+/// conflicts that only these traces do not have. Each step tries some random
 /// moves of runs of functions, and keeps the cheapest if it is cheaper than before. The same seed
 /// gives the same result, whatever the number of threads. `progress` is called with the orders
 /// tried so far and the cost relative to the beginning's; it may end the search by `false`.
@@ -45,6 +47,8 @@ pub fn search(
     let mut random = SplitMix::new(settings.seed);
     let executed = executed(text, replays, movable);
     let mut best = order;
+    let borrowed: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
+    let footprints = Footprints::new(text, &borrowed, model, settings.threads);
     let costs = |orders: &[Vec<u32>]| {
         let layouts: Vec<_> = orders.iter().map(|order| text.place(order)).collect();
         let by_trace = in_parallel(settings.threads, replays.len(), |number| {
@@ -53,7 +57,8 @@ pub fn search(
         let mean = |place: usize| {
             let costs = by_trace.iter().map(|costs| costs[place][1]);
             let logs = costs.map(|cost| cost.cycles(model).max(1.0).ln());
-            logs.sum::<f64>() / by_trace.len().max(1) as f64
+            let mean = logs.sum::<f64>() / by_trace.len().max(1) as f64;
+            mean + footprints.mean_cost(&layouts[place])
         };
         (0..orders.len()).map(mean).collect::<Vec<f64>>()
     };
