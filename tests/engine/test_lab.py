@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import pytest
@@ -102,6 +103,29 @@ def test_orders_of_known_algorithms_beat_random_ones(lab: Lab, predicted: list[C
         for workload in TRACED:
             worst = max(one[workload]["itlb_misses"] for one in predicted)
             assert costs[workload]["itlb_misses"] < worst / 2
+
+
+def test_packing_puts_what_workloads_share_first_and_fetches_fewer_lines(lab: Lab) -> None:
+    moves: list[tuple[int, int]] = []
+    order = lab.evaluator.packed(TRACED, on_progress=lambda done, of: moves.append((done, of)))
+    assert order == lab.evaluator.packed(TRACED)
+    assert moves == sorted(moves) and moves[-1][0] <= moves[-1][1]
+    assert len(set(order)) == len(order) > 0.9 * len(lab.evaluator.movable)
+    shared = [name for name in lab.evaluator.shared(TRACED) if name in order]
+    assert len(shared) > 100
+    assert set(order[: len(shared)]) == set(shared)
+    # Wherever conflicts fall.
+    default, packed = (
+        [
+            costs[workload]["l1i_misses"]
+            for way in range(4)
+            for costs in lab.evaluator.costs([one], displaced=way)
+            for workload in TRACED
+        ]
+        for one in ([], order)
+    )
+    ratios = [one / other for one, other in zip(packed, default, strict=True)]
+    assert geometric_mean(ratios) < 0.98
 
 
 def test_traces_of_another_kernel_are_refused(lab: Lab, tmp_path: Path) -> None:

@@ -181,17 +181,16 @@ class Evaluator:
 
         Functions that share their name are not named: the linker has its own order for them.
         """
-        alone = {
-            name: numbers[0]
-            for name in self.movable
-            if len(numbers := self.text.numbers([name])) == 1
-        }
-        shared = dict.fromkeys(alone[name] for name in self.shared(train) if name in alone)
-        others = sorted(
-            (number for number in alone.values() if number not in shared),
-            key=lambda number: self.text.sections[number].start,
+        alone = dict.fromkeys(
+            number
+            for number in self._sections
+            if self.text.numbers([self._names[number]]) == [number]
         )
-        zones = [(list(shared), *_SHARED_MOVES), (others, *_OTHER_MOVES)]
+        shared = [number for number in self.text.numbers(self.shared(train)) if number in alone]
+        others = sorted(
+            alone.keys() - set(shared), key=lambda number: self.text.sections[number].start
+        )
+        zones = [(shared, *_SHARED_MOVES), (others, *_OTHER_MOVES)]
         moves = sum(len(sections) * tries for sections, _, tries in zones)
         found = self._lab.pack(
             zones,
