@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::frontend::CpuModel;
-use crate::trace::{ESCAPE, Escape};
+use crate::trace::{Block, Event};
 
 use super::Text;
 use super::parallel::in_parallel;
@@ -313,7 +313,7 @@ fn by_section(replay: &Replay, text: &Text, model: &CpuModel) -> HashMap<u32, Ve
 /// stretches of `bytes` are.
 fn epochs(replay: &Replay, bytes: u64, entries: usize) -> Vec<u32> {
     let trace = replay.trace();
-    let stretches = |block: &crate::trace::Block| {
+    let stretches = |block: &Block| {
         let last = block.start + u64::from(block.bytes) - 1;
         block.start / bytes..=last / bytes
     };
@@ -334,11 +334,10 @@ fn epochs(replay: &Replay, bytes: u64, entries: usize) -> Vec<u32> {
     let mut latest = vec![0_u32; trace.blocks.len()];
     let mut seen = vec![0_u32; numbers.len()];
     let (mut epoch, mut different) = (1, 0);
-    let mut words = trace.words.iter();
-    while let Some(word) = words.next() {
-        if *word < ESCAPE {
-            let block = *word as usize;
-            if latest[block] != epoch {
+    for step in trace.events() {
+        match step {
+            Event::Block(block) if latest[block as usize] != epoch => {
+                let block = block as usize;
                 latest[block] = epoch;
                 times[block] += 1;
                 for stretch in &mut seen[places[block].clone()] {
@@ -350,11 +349,8 @@ fn epochs(replay: &Replay, bytes: u64, entries: usize) -> Vec<u32> {
                     different = 0;
                 }
             }
-        } else if *word == Escape::Begin as u32 {
-            times.fill(0);
-        } else if *word == Escape::Led as u32 {
-            words.next();
-            words.next();
+            Event::Begin => times.fill(0),
+            _ => {}
         }
     }
     times

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::trace::{ESCAPE, Escape, Kind};
+use crate::trace::{Event, Kind};
 
 use super::Text;
 use super::replay::{FIXED, Replay};
@@ -91,10 +91,9 @@ impl Graph {
         let mut entered = vec![0_u64; trace.blocks.len()];
         let mut led = HashMap::<(u32, usize), u64>::new();
         let mut previous = None;
-        let mut words = trace.words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                number if number < ESCAPE => {
+        for step in trace.events() {
+            match step {
+                Event::Block(number) => {
                     entered[number as usize] += 1;
                     if let Some(before) = previous.replace(number) {
                         let kind = trace.blocks[before as usize].kind;
@@ -107,16 +106,11 @@ impl Graph {
                         }
                     }
                 }
-                begin if begin == Escape::Begin as u32 => {
+                Event::Begin => {
                     entered.fill(0);
                     led.clear();
                 }
-                cut if cut == Escape::Cut as u32 => previous = None,
-                _ => {
-                    previous = None;
-                    words.next();
-                    words.next();
-                }
+                Event::Cut | Event::Led(_) => previous = None,
             }
         }
         let whole: u64 = entered.iter().sum();

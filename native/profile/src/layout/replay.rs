@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::frontend::{
     Counters, CpuModel, Directions, Filter, Key, Levels, Replacement, TargetsByPath,
 };
-use crate::trace::{Block, ESCAPE, Escape, Trace};
+use crate::trace::{Block, Event, Trace};
 
 use super::Text;
 use super::decode::{Chunk, Decoder, INDIRECT, Leads, NO_CONDITION, Pieces, Windows};
@@ -73,15 +73,11 @@ impl Replay {
     /// Start and end of each kernel block of the region.
     fn executed(&self) -> Vec<(u64, u64)> {
         let mut seen = vec![false; self.trace.blocks.len()];
-        let mut words = self.trace.words.iter();
-        while let Some(word) = words.next() {
-            if *word < ESCAPE {
-                seen[*word as usize] = true;
-            } else if *word == Escape::Begin as u32 {
-                seen.fill(false);
-            } else if *word == Escape::Led as u32 {
-                words.next();
-                words.next();
+        for step in self.trace.events() {
+            match step {
+                Event::Block(number) => seen[number as usize] = true,
+                Event::Begin => seen.fill(false),
+                Event::Cut | Event::Led(_) => {}
             }
         }
         let blocks = self.trace.blocks.iter().enumerate();

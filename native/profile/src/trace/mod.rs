@@ -51,6 +51,19 @@ pub enum Escape {
     Begin,
 }
 
+/// One step of the sequence, as its words tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The block of this number is entered.
+    Block(u32),
+    /// See [`Escape::Cut`].
+    Cut,
+    /// See [`Escape::Led`].
+    Led(u64),
+    /// See [`Escape::Begin`].
+    Begin,
+}
+
 /// How a block ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]

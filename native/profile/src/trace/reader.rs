@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{Block, END, ESCAPE, Escape, FOOTER, Facts, Kind, MAGIC, RECORD};
+use super::{Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Kind, MAGIC, RECORD};
 use crate::frontend::Counters;
 
 /// Why a file is no trace; one sentence.
@@ -93,6 +93,21 @@ impl Trace {
         };
         trace.check()?;
         Ok(trace)
+    }
+
+    /// The sequence.
+    pub fn events(&self) -> impl Iterator<Item = Event> {
+        let mut words = self.words.iter();
+        std::iter::from_fn(move || {
+            let word = *words.next()?;
+            let mut half = || words.next().map_or(0, |half| u64::from(*half));
+            Some(match word {
+                number if number < ESCAPE => Event::Block(number),
+                begin if begin == Escape::Begin as u32 => Event::Begin,
+                led if led == Escape::Led as u32 => Event::Led(half() | half() << 32),
+                _ => Event::Cut,
+            })
+        })
     }
 
     /// Numbers the blocks anew: those that are entered most often come first, so that what is
