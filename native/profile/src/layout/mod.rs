@@ -5,6 +5,7 @@
 
 mod chains;
 mod decode;
+mod epochs;
 mod footprint;
 mod graph;
 mod orders;
