@@ -21,7 +21,7 @@ ALGORITHMS = ("hot-first", "density", "pettis-hansen", "c3", "cdsort")
 _REFERENCES = 3
 
 # How a packed order is searched for: by how many places a function moves at most, and how many
-# moves are tried for each function. What all workloads use may go anywhere nearby; of the others,
+# moves are tried for each function. What many workloads use may go far; of the others,
 # neighbours stay neighbours.
 _SHARED_MOVES = (48, 2000)
 _OTHER_MOVES = (4, 40)

@@ -31,10 +31,10 @@ pub struct Search {
 ///
 /// The cost is the geometric mean of the traces' kernel-mode cycles, and in addition what the
 /// footprints tell, which is right wherever conflicts fall: without it a search trades lines for
-/// conflicts that only these traces do not have. Each step tries some random
-/// moves of runs of functions, and keeps the cheapest if it is cheaper than before. The same seed
-/// gives the same result, whatever the number of threads. `progress` is called with the orders
-/// tried so far and the cost relative to the beginning's; it may end the search by `false`.
+/// conflicts that only these traces do not have. Each step tries some random moves of runs of
+/// functions, and keeps the cheapest if it is cheaper than before. The same seed gives the same
+/// result, whatever the number of threads. `progress` is called with the orders tried so far and
+/// the cost relative to the beginning's; it may end the search by `false`.
 pub fn search(
     text: &Text,
     replays: &[Arc<Replay>],
