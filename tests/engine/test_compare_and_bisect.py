@@ -16,8 +16,8 @@ from sqlalchemy import create_engine, text
 
 import series as series_module
 from kernsmith import paths
+from kernsmith.files import locked
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.lock import locked
 from series import BROKEN, SLOW, make_series, write_config
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("series")]

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
+from kernsmith.files import write_text
 from kernsmith.study import Design, Study
 
 
@@ -129,9 +130,7 @@ def bisect(
     document = bisect_document(found)
     document["verdict"] = write_report(found.verdict, folder) if found.verdict else None
     text = json_text.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    part = folder / "bisect.json.part"
-    part.write_text(text, encoding="utf-8")
-    part.replace(folder / "bisect.json")
+    write_text(folder / "bisect.json", text)
     if json:
         sys.stdout.write(text)
     else:

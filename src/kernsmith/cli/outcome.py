@@ -15,6 +15,7 @@ from rich.console import Console
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
+from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
 from kernsmith.report.design_tables import design_sections
 from kernsmith.report.luck import add_luck
@@ -60,9 +61,7 @@ def write_report(result: StudyResult, folder: Path) -> dict[str, Any]:
         "report.md": study_markdown(document),
     }
     for name, content in files.items():
-        part = folder / f"{name}.part"
-        part.write_text(content, encoding="utf-8")
-        part.replace(folder / name)
+        write_text(folder / name, content)
     return document
 
 

@@ -24,8 +24,8 @@ from kernsmith.engine.prepare import prepare
 from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import OVERALL, StudyResult, log_ratios, primary_metric
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
+from kernsmith.files import locked, write_text
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
-from kernsmith.kernel.lock import locked
 from kernsmith.ledger import Ledger
 from kernsmith.stats.sequential import Look, look_at
 from kernsmith.study import Study, digest_of
@@ -112,7 +112,6 @@ class Bisect:
             KernsmithError: git cannot go on (the good revision is no ancestor of the bad one, and
                 what both come from is bad).
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / "lock"):
             return self._run(_Kept(self.folder / "steps.jsonl"))
 
@@ -270,7 +269,7 @@ class _Kept:
             text = path.read_text(encoding="utf-8")
             whole = text[: text.rfind("\n") + 1]
             if whole != text:
-                path.write_text(whole, encoding="utf-8")
+                write_text(path, whole)
         for line in whole.splitlines():
             step = Step(**json.loads(line))
             self._steps[step.commit] = step

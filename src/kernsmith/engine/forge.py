@@ -21,12 +21,12 @@ from kernsmith.engine.training import (
     trained_profile,
 )
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BuildFailed, build_kernel, find_kernel
 from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed, layout_image, relink
-from kernsmith.kernel.lock import locked
 from kernsmith.kernel.recipe import Recipe, make_recipe
 from kernsmith.kernel.symbols import (
     Symbol,
@@ -173,7 +173,6 @@ class Forge:
         kind = find_profile_kind(variant.profile.kind)
         maker = find_profile_maker(kind.name)
         folder = kernel.folder / "profiles"
-        folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):
             if variant.profile.file:
                 made = folder / "given.made"

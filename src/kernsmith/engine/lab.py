@@ -11,10 +11,10 @@ from pathlib import Path
 
 from kernsmith.engine.events import Events
 from kernsmith.errors import KernsmithError
+from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import link_map, linkers_own_order, relink
-from kernsmith.kernel.lock import locked
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, layout_name, read_link_map
 from kernsmith.machine import Boot
@@ -115,7 +115,6 @@ def _traces(
     """The trace of each workload, taken now where there is none."""
     conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
     folder = kernel.folder / "traces" / digest_of(conditions)[:12]
-    folder.mkdir(parents=True, exist_ok=True)
     paths = {w.name: folder / f"{w.name}-{w.rounds}-{w.warmup}.trace" for w in workloads}
     with locked(folder / "lock"):
         missing = [w for w in workloads if not paths[w.name].exists()]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from kernsmith.engine.events import Events
 from kernsmith.errors import KernsmithError
+from kernsmith.files import copy_file, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.ledger import now
@@ -104,9 +104,7 @@ def keep_trained(
         if other != kind
         for name in _ready_names(ready, other)
     ]
-    part = ready.with_suffix(".part")
-    part.write_text("\n".join([*others, profile.name]), encoding="ascii")
-    part.replace(ready)
+    write_text(ready, "\n".join([*others, profile.name]), encoding="ascii")
     return profile
 
 
@@ -145,7 +143,5 @@ def store_profile(made: Path, kernel: Kernel, kind: ProfileKind) -> Path:
     """Put a profile where its content says: it stays what the kernel was built with."""
     target = kernel.folder / "profiles" / f"{file_digest(made)[:16]}.{kind.suffix}"
     if not target.exists():
-        part = target.with_suffix(".part")
-        shutil.copyfile(made, part)
-        part.replace(target)
+        copy_file(made, target)
     return target

@@ -6,14 +6,13 @@ sources is understood); lists, cache and pins are kernsmith's own; signatures ar
 system's archive keyring. Nothing of it needs root.
 """
 
-import fcntl
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
+from kernsmith.files import locked
 from kernsmith.process import run
 
 Progress = Callable[[str, float | None], None]
@@ -126,7 +125,7 @@ class PrivateApt:
 
     def update(self, progress: Progress | None = None) -> None:
         """Fetch the lists of all suites. Raises UserError when not even one could be fetched."""
-        with self._locked():
+        with locked(self.root / "lock"):
             self._write_state()
             if progress:
                 progress("fetching Debian's package lists", None)
@@ -179,13 +178,6 @@ class PrivateApt:
             timeout=_DOWNLOAD_SECONDS,
         )
         return next(folder.glob(f"{package.name}_*.deb"))
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
     def _write_state(self) -> None:
         mirror, security = host_mirrors()

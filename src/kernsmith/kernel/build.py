@@ -15,6 +15,7 @@ from typing import Any
 
 from kernsmith import __version__, paths, process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.files import locked, write_text
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
 from kernsmith.kernel.compile_cache import (
     cache_environment,
@@ -24,7 +25,6 @@ from kernsmith.kernel.compile_cache import (
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
-from kernsmith.kernel.lock import locked
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.source import Source, resolve_source
 
@@ -85,7 +85,6 @@ def build_kernel(
     folder = _folder(recipe, store)
     if kernel := load_kernel(folder):
         return kernel
-    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / "lock"):
         if kernel := load_kernel(folder):
             return kernel
@@ -250,9 +249,7 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     _place(output / "arch/x86/boot/bzImage", folder / "bzImage")
     record_link(folder)
     provenance = _provenance(recipe, folder, seconds)
-    temporary = folder / "provenance.json.new"
-    temporary.write_text(json.dumps(provenance, indent=2, sort_keys=True) + "\n")
-    temporary.replace(folder / "provenance.json")
+    write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
     return Kernel(recipe.key, folder, provenance)
 
 

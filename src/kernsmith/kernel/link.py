@@ -15,9 +15,9 @@ from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.files import locked
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import without_cache
-from kernsmith.kernel.lock import locked
 
 LINK_SECONDS = 1800.0
 

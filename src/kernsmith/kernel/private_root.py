@@ -28,8 +28,8 @@ from pathlib import Path
 
 from kernsmith import paths, process
 from kernsmith.errors import UserError
+from kernsmith.files import locked
 from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
-from kernsmith.kernel.lock import locked
 from kernsmith.kernel.toolchain import private_compiler, private_root
 
 # Where newer compilers are, the oldest suite first: it asks least of the system.
@@ -78,7 +78,6 @@ def add_toolchain(compiler: str, progress: Progress | None = None) -> PrivateRoo
             "the like (install clang by apt-get, or name it by its path)"
         )
     root = private_root(compiler)
-    root.parent.mkdir(parents=True, exist_ok=True)
     with locked(root.with_name("lock")):
         return find_private_root(compiler) or _make(compiler, root, progress)
 

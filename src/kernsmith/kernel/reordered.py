@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel.artifact import Kernel, file_digest, load_kernel
 from kernsmith.kernel.build import read_build_id
 from kernsmith.kernel.link import relink
-from kernsmith.kernel.lock import locked
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.variant import digest_of
 
@@ -32,12 +31,11 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
     if found := load_kernel(folder):
         return found
     image = relink(kernel, f"applied-{key[:12]}", list(order))
-    folder.mkdir(exist_ok=True)
     with locked(folder / "lock"):
         if found := load_kernel(folder):
             return found
         for name in _LINKED:
-            shutil.copyfile(image.with_name(name), folder / name)
+            copy_file(image.with_name(name), folder / name)
         for name in _SHARED:
             _refer(folder / name, kernel.folder / name)
         readelf = find_toolchain(kernel.provenance["variant"]["compiler"]).tool("llvm-readelf")
@@ -47,9 +45,9 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
             "vmlinux_sha256": file_digest(folder / "vmlinux"),
             "build_id": read_build_id(readelf, folder / "vmlinux"),
         }
-        part = folder / "provenance.json.new"
-        part.write_text(json.dumps(provenance, indent=2, sort_keys=True) + "\n")
-        part.replace(folder / "provenance.json")
+        write_text(
+            folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n"
+        )
     return Kernel(key, folder, provenance)
 
 

@@ -11,17 +11,16 @@ Such a folder appears by one rename, under a lock: whoever is killed in the midd
 """
 
 import errno
-import fcntl
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernsmith.errors import DiskFull, ProcessFailed, UserError
+from kernsmith.files import locked
 from kernsmith.kernel.apt import PrivateApt, Progress
 from kernsmith.kernel.export import export_tree
 from kernsmith.kernel.tree import folder_digest, kernel_version
@@ -188,7 +187,7 @@ def _cached(cache: Path, key: str, fetch: Callable[[Path], tuple[str, str]]) -> 
     """
     entry = cache / key
     if not entry.exists():
-        with _locked(cache, key):
+        with locked(cache / "locks" / key):
             if not entry.exists():
                 _make_entry(entry, fetch)
     known = json.loads((entry / "source.json").read_text(encoding="utf-8"))
@@ -211,15 +210,6 @@ def _make_entry(entry: Path, fetch: Callable[[Path], tuple[str, str]]) -> None:
         partial.rename(entry)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextmanager
-def _locked(cache: Path, key: str) -> Iterator[None]:
-    locks = cache / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    with (locks / key).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _unpack(tarball: Path, tree: Path) -> None:

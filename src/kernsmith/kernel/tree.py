@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
+from kernsmith.files import write_text
 from kernsmith.process import run
 
 # A file written in the same tick of the clock as it was hashed may change without a trace.
@@ -143,10 +144,4 @@ def _read_index(index: Path) -> dict[str, tuple[list[int], str]]:
 
 
 def _write_index(index: Path, entries: dict[str, tuple[_Stamp, str]]) -> None:
-    index.parent.mkdir(parents=True, exist_ok=True)
-    partial = index.with_name(f"{index.name}.{os.getpid()}")
-    try:
-        partial.write_text(json.dumps(entries, separators=(",", ":")))
-        partial.replace(index)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text(index, json.dumps(entries, separators=(",", ":")))

@@ -8,9 +8,7 @@ them and simulates the front end of a CPU model. Needs no KVM, no PMU and no roo
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +19,10 @@ from typing import Any
 from kernsmith import paths, process
 from kernsmith._native import cpu_model_check
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
+from kernsmith.files import copy_file, locked
 from kernsmith.guest.initramfs import build_initramfs, digest
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
-from kernsmith.kernel.lock import locked
 from kernsmith.machine.console import read_console
 from kernsmith.machine.metrics import metric
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
@@ -70,10 +68,7 @@ class Tcg:
         built = tracer_path()
         kept = paths.cache_root() / "tracers" / f"{file_digest(built)}.so"
         if not kept.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            part = kept.with_suffix(f".{os.getpid()}")
-            shutil.copyfile(built, part)
-            part.replace(kept)
+            copy_file(built, kept)
         return kept
 
     @cached_property
@@ -92,7 +87,6 @@ class Tcg:
 
         Who else boots in the same folder waits.
         """
-        boot.folder.mkdir(parents=True, exist_ok=True)
         with locked(boot.folder / "lock"):
             return self._run(boot)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import ProcessFailed, UserError
+from kernsmith.files import replacing
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
@@ -30,14 +31,13 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
     target.parent.mkdir(parents=True, exist_ok=True)
     body = target.with_suffix(".unsymbolized")
     body.write_text(body_text(counts.without_targets(entry_spans(kernel.system_map))))
-    made = target.with_suffix(".new")
-    command = [
-        toolchain.tool("llvm-profgen"), "--kernel", "--use-offset=0",
-        f"--unsymbolized-profile={body}", f"--binary={kernel.vmlinux}",
-        "--format=extbinary", f"--output={made}",
-    ]  # fmt: skip
-    process.run(command, log=target.with_suffix(".log"), timeout=PROFGEN_SECONDS)
-    made.replace(target)
+    with replacing(target) as profile:
+        command = [
+            toolchain.tool("llvm-profgen"), "--kernel", "--use-offset=0",
+            f"--unsymbolized-profile={body}", f"--binary={kernel.vmlinux}",
+            "--format=extbinary", f"--output={profile}",
+        ]  # fmt: skip
+        process.run(command, log=target.with_suffix(".log"), timeout=PROFGEN_SECONDS)
     return target
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.files import write_text
 
 MAGIC = "kernsmith-counts 1"
 _RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
@@ -106,9 +107,7 @@ def body_text(counts: BranchCounts) -> str:
 def write_counts(counts: BranchCounts, path: Path) -> None:
     """Write a counts file, all at once."""
     head = f"{MAGIC}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
-    temporary = path.with_name(f"{path.name}.new")
-    temporary.write_text(head + body_text(counts), encoding="ascii")
-    temporary.replace(path)
+    write_text(path, head + body_text(counts), encoding="ascii")
 
 
 def is_counts(path: Path) -> bool:

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files that several processes share: locks, and writing that shows a file whole or not at all.
+
+A file is written under a name of its own beside its place, brought to the disk, and renamed: who
+reads it meanwhile sees the old content, and whatever kills the writer, power failures included,
+leaves the old content or the new one, never a part or an empty file.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import itertools
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kernsmith.errors import DiskFull
+
+_count = itertools.count()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is created with its folder; waits for other holders.
+
+    The system gives the lock back however the process ends. Raises DiskFull.
+    """
+    with _space_for(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write what becomes `path` at the end of the block; its folder is created.
+
+    The name given differs for every process, thread and call. When the block ends by an
+    exception, or writes nothing, `path` stays as it was.
+
+    Raises DiskFull; FileNotFoundError when the block has written nothing.
+    """
+    name = f".{path.name}.{os.getpid()}-{threading.get_ident():x}-{next(_count)}"
+    temporary = path.with_name(name)
+    with _space_for(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield temporary
+            _to_disk(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
+    """Write a whole text file, or leave what was there. Raises DiskFull."""
+    write_bytes(path, text.encode(encoding))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a whole file, or leave what was there. Raises DiskFull."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file's content, all of it or nothing. Raises DiskFull."""
+    with replacing(target) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+@contextmanager
+def _space_for(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(path) from None
+        raise
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
