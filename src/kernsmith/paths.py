@@ -39,6 +39,11 @@ def probes() -> Path:
     return cache_root() / "probes"
 
 
+def digests() -> Path:
+    """Digests of compilers' files, which are large, a file for each."""
+    return cache_root() / "digests"
+
+
 def ledger() -> Path:
     """The default ledger: an SQLite database of all trials and runs."""
     return cache_root() / "ledger.sqlite"

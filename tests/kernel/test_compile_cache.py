@@ -20,8 +20,8 @@ def test_an_object_is_compiled_when_it_changes(
     monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
     log = tmp_path / "log"
     (tmp_path / "a.c").write_text('#include "symbols.h"\nint a(void) { return USED; }\n')
-    settings = {name: value for name, value in cache_environment(alone=alone).items() if value}
-    environment = os.environ | settings | {"CCACHE_STATSLOG": str(log)}
+    settings = cache_environment("gcc", alone=alone) | {"CCACHE_STATSLOG": str(log)}
+    environment = os.environ | {name: value for name, value in settings.items() if value}
     command = ["ccache", "gcc", "-Wp,-MMD,a.d", "-c", "a.c", "-o", "a.o"]
     used = "#define USED 1\n"
     for symbols in (used, used, used.replace("1", "2"), used + "#define NEVER_USED 1\n", used):

@@ -88,7 +88,7 @@ def test_what_is_brought_in_by_incbin_is_always_the_latest(
     tree.mkdir()
     (tree / name).write_text(text)
     write_compiler(output.parent, tree)
-    settings = {key: value for key, value in cache_environment(alone=alone).items() if value}
+    settings = {key: value for key, value in cache_environment("cc", alone=alone).items() if value}
     words = [*shlex.split(through_cache(output.parent, "cc")), "-Wp,-MMD,a.d", "-c", "-o", "a.o"]
     for blob in (b"the first one", b"another one"):
         (output / "blob").write_bytes(blob)

@@ -109,9 +109,7 @@ def _folder(recipe: Recipe, store: Path | None) -> Path:
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     """The `make` command line of a build, with everything that the variant asks for."""
     variables = dict(recipe.toolchain.make_variables)
-    # kbuild's own choice, where the toolchain makes none.
-    host = variables.get("HOSTCC", variables["CC"] if "LLVM" in variables else "gcc")
-    variables["HOSTCC"] = through_cache(output.parent, host)
+    variables["HOSTCC"] = through_cache(output.parent, recipe.toolchain.host_compiler)
     variables["CC"] = through_cache(output.parent, variables["CC"])
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
     variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
@@ -124,10 +122,10 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
 
-def build_environment(*, alone: bool = False) -> dict[str, str | None]:
-    """Environment of kbuild and of relinks: reproducible, with kernsmith's own ccache.
+def build_environment(compilers: str, *, alone: bool = False) -> dict[str, str | None]:
+    """Environment of kbuild: reproducible, with kernsmith's own ccache.
 
-    alone: see `cache_environment`.
+    compilers, alone: see `cache_environment`.
 
     Variables of the user's that kbuild would obey are removed: they are not in a kernel's key.
     """
@@ -135,7 +133,7 @@ def build_environment(*, alone: bool = False) -> dict[str, str | None]:
         **{name: None for name in os.environ if name.startswith(_OBEYED)},
         **REPRODUCIBLE,
         "LOCALVERSION": "",
-        **cache_environment(alone=alone),
+        **cache_environment(compilers, alone=alone),
     }
 
 
@@ -213,7 +211,7 @@ def _make(
     alone: bool = False,
 ) -> None:
     command = make_command(recipe, folder / "out", *arguments)
-    environment = build_environment(alone=alone) | {
+    environment = build_environment(recipe.toolchain.compilers, alone=alone) | {
         "KERNSMITH_LINK": str(folder / "link.env"),
         "CCACHE_STATSLOG": str(folder / _CACHE_LOG),
     }
@@ -280,6 +278,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         | {"name": recipe.variant.name, "compiler": toolchain.name, "linker": toolchain.linker},
         "compiler": dict(toolchain.banners)["compiler"],
         "linker": dict(toolchain.banners)["linker"],
+        "contents": dict(toolchain.contents),
         "command": make_command(recipe, folder / "out", "vmlinux", "bzImage"),
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),

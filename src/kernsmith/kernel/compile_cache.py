@@ -23,11 +23,14 @@ _COMPILED = re.compile(r"^cache_miss$", re.MULTILINE)
 _FOUND = re.compile(r"^(?:direct|preprocessed)_cache_hit$", re.MULTILINE)
 
 
-def cache_environment(*, alone: bool = False) -> dict[str, str | None]:
+def cache_environment(compilers: str, *, alone: bool = False) -> dict[str, str | None]:
     """Where kbuild's compiler (`native/compiler`) keeps what was compiled, and asked.
 
     Both are in folders of kernsmith's own, shared by all kernels wherever they lie.
 
+    compilers: digest of the compilers' content (`Toolchain.compilers`). Objects and answers of
+        others are not found. (ccache itself would look at the driver alone, which may be the same
+        over another libLLVM or cc1.)
     alone: no other kernel is expected to be compiled with the same flags. Then the files that an
         object was made from are its key (ccache's "depend mode"), and not the preprocessor's
         output, which costs a fifth of the time of a compilation. An object that does not depend on
@@ -39,9 +42,9 @@ def cache_environment(*, alone: bool = False) -> dict[str, str | None]:
         "CCACHE_NODEPEND": None if alone else "1",
         "CCACHE_DIR": str(paths.ccache()),
         "CCACHE_NOHASHDIR": "1",
-        "CCACHE_COMPILERCHECK": "content",
+        "CCACHE_COMPILERCHECK": f"string:{compilers}",
         "CCACHE_MAXSIZE": "20G",
-        "KERNSMITH_PROBES": str(paths.probes()),
+        "KERNSMITH_PROBES": str(paths.probes() / compilers[:20]),
     }
 
 

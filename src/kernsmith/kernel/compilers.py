@@ -11,7 +11,8 @@ from kernsmith import process
 from kernsmith.errors import KernsmithError
 from kernsmith.kernel.cpu.compiler import compiler_programs, examine
 from kernsmith.kernel.private_root import private_roots
-from kernsmith.kernel.toolchain import CLANG, LLD, default_compiler, find_toolchain
+from kernsmith.kernel.toolchain import LLD, default_compiler, find_toolchain
+from kernsmith.kernel.toolchain.content import CLANG
 
 # What kbuild tells the compiler for each (Makefile, scripts/Makefile.autofdo, .propeller).
 _ABILITIES = {

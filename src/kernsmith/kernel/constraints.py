@@ -17,7 +17,8 @@ from kernsmith import process
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
-from kernsmith.kernel.toolchain import BFD, CLANG, LLD, Toolchain, find_toolchain
+from kernsmith.kernel.toolchain import BFD, LLD, Toolchain, find_toolchain
+from kernsmith.kernel.toolchain.content import CLANG
 from kernsmith.study.profiles import find_profile_kind, profile_kinds
 from kernsmith.study.variant import Variant
 

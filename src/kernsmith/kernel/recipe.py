@@ -95,7 +95,7 @@ class Recipe:
                 "source": f"{self.source.digest}{self._own_folder}",
                 "variant": told,
                 "config": [self.complete, sorted(self.requested.items())],
-                "toolchain": self.toolchain.banners,
+                "toolchain": self.toolchain.contents,
                 "profile": [file_digest(self.profile), *self.profile_flags]
                 if self.profile
                 else None,

@@ -77,7 +77,8 @@ class Tree:
             tools.append(f"LLVM={compiler.name.removeprefix('clang') or '1'}")
         command = ["make", "-C", str(path or self.path), f"O={folder / 'out'}", *tools, *words]
         clean = {name: value for name, value in os.environ.items() if "MAKE" not in name}
-        clean |= {name: value for name, value in cache_environment().items() if value}
+        settings = cache_environment(compiler.banner)
+        clean |= {name: value for name, value in settings.items() if value}
         done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kernsmith import paths, process
 from kernsmith.errors import ProgramMissing, UserError
+from kernsmith.kernel.toolchain.content import CLANG, GCC, compiler_content, linker_content
+from kernsmith.study.variant import digest_of
 
-CLANG = "clang"
-GCC = "gcc"
 LLD = "lld"
 BFD = "bfd"
 # The oldest clang that is taken without being named: what profiles need.
@@ -41,7 +41,8 @@ class Toolchain:
     linker_family: `lld` or `bfd` (GNU ld). linker_release: its version.
     own_linker: whether the linker is the one that is taken when no study names one.
     make_variables: what kbuild is told (`LLVM=-22`, or `CC=` and `LD=`).
-    banners: first line of `--version` of each program, for provenance and identity.
+    banners: first line of `--version` of each program, for people.
+    contents: digest of each program's content, for identity.
     """
 
     name: str
@@ -55,6 +56,18 @@ class Toolchain:
     own_linker: bool
     make_variables: tuple[tuple[str, str], ...]
     banners: tuple[tuple[str, str], ...]
+    contents: tuple[tuple[str, str], ...]
+
+    @property
+    def host_compiler(self) -> str:
+        """The compiler of the programs that run while a kernel is built (kbuild's HOSTCC)."""
+        return self.compiler if self.family == CLANG else GCC
+
+    @property
+    def compilers(self) -> str:
+        """Digest of the content of the compiler and of the host's: what objects depend on."""
+        host = "" if self.family == CLANG else compiler_content(GCC, GCC)
+        return digest_of([dict(self.contents)["compiler"], host])
 
     @property
     def orders_functions(self) -> bool:
@@ -162,6 +175,10 @@ def _find(name: str, wanted: str) -> Toolchain:
         own_linker=linker == own,
         make_variables=_make_variables(family, program, linker, own),
         banners=(("compiler", banner), ("linker", linker_banner)),
+        contents=(
+            ("compiler", compiler_content(program, family)),
+            ("linker", linker_content(linker)),
+        ),
     )
 
 
@@ -218,9 +235,6 @@ def _make_variables(
     if family == GCC:
         return (("CC", program), ("LD", linker))
     variables = {"LLVM": _llvm(program, own), "CC": program}
-    if Path(own).name != f"ld.lld{_suffix(program)}":
-        # A clang without tools of its own: those of another version build what builds the kernel.
-        variables["HOSTCC"] = program
     if linker != own:
         variables["LD"] = linker
     return tuple(variables.items())
