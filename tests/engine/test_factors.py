@@ -14,9 +14,9 @@ from kernsmith.cli.outcome import show
 from kernsmith.engine.document import study_document
 from kernsmith.engine.factors import FactorAnalysis, analyse_factors
 from kernsmith.machine.tcg import open_machine
-from kernsmith.report.luck import add_luck
-from kernsmith.report.study_markdown import study_markdown
-from kernsmith.report.study_page import study_page
+from kernsmith.report.study.luck import add_luck
+from kernsmith.report.study.markdown import study_markdown
+from kernsmith.report.study.page import study_page
 from kernsmith.study import Study, Trial
 
 STUDY = Study(

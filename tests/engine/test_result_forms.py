@@ -11,9 +11,9 @@ from test_verdicts import OPTIMIZE, Figure, judged, layout_noise
 from kernsmith.cli.outcome import show
 from kernsmith.engine.document import study_document
 from kernsmith.machine.tcg import open_machine
-from kernsmith.report.luck import add_luck
-from kernsmith.report.study_markdown import study_markdown
-from kernsmith.report.study_page import study_page
+from kernsmith.report.study.luck import add_luck
+from kernsmith.report.study.markdown import study_markdown
+from kernsmith.report.study.page import study_page
 from kernsmith.study import Study
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from kernsmith.csvfile import Columns, read_samples
-from kernsmith.report.export import (
+from kernsmith.report.analysis.export import (
     as_csv,
     as_document,
     as_go_benchmark,
@@ -38,7 +38,7 @@ def analysis(strata: tuple[Stratum, ...]) -> Analysis:
 
 
 def test_the_documented_schema_is_the_programs_own() -> None:
-    """docs/analyze.schema.json is written by: python -m kernsmith.report.export"""
+    """docs/analyze.schema.json is written by: python -m kernsmith.report.analysis.export"""
     assert json.loads((DOCS / "analyze.schema.json").read_text()) == schema()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kernsmith.report.luck import add_luck, luck_lines, mix_by_layout
+from kernsmith.report.study.luck import add_luck, luck_lines, mix_by_layout
 
 
 def document(

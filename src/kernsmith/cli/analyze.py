@@ -159,14 +159,14 @@ def _write_files(
     plots: Path | None,
     export: tuple[Path, ...],
 ) -> None:
-    from kernsmith.report.export import as_document, write_export
+    from kernsmith.report.analysis.export import as_document, write_export
 
     target: Path | None = None
     try:
         for target in export:
             write_export(target, analysis, reading.strata)
         if report is not None:
-            from kernsmith.report.analysis_page import analysis_page
+            from kernsmith.report.analysis.page import analysis_page
             from kernsmith.report.page import write_page
 
             target = report
@@ -180,7 +180,7 @@ def _write_files(
             )
             write_page(page, report)
         if plots is not None:
-            from kernsmith.report.analysis_page import save_charts
+            from kernsmith.report.analysis.page import save_charts
 
             target = plots
             save_charts(analysis, reading.strata, plots)
@@ -191,13 +191,13 @@ def _write_files(
 
 
 def _shown(analysis: Analysis, format: Format) -> str:
-    from kernsmith.report.export import as_csv, as_json
+    from kernsmith.report.analysis.export import as_csv, as_json
 
     if format == "json":
         return as_json(analysis)
     if format == "csv":
         return as_csv(analysis)
-    from kernsmith.report.analysis_sections import analysis_sections
+    from kernsmith.report.analysis.sections import analysis_sections
     from kernsmith.report.plain import as_markdown, as_text
 
     sections = analysis_sections(analysis)

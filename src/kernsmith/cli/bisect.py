@@ -98,7 +98,7 @@ def bisect(
     from kernsmith.engine.bisect import Bisect, bisect_document, bisect_key
     from kernsmith.kernel.history import Repository
     from kernsmith.ledger import Ledger
-    from kernsmith.report.bisect_tables import print_bisect
+    from kernsmith.report.bisect.terminal import print_bisect
     from kernsmith.study.file import located
 
     repository = Repository(source.expanduser().absolute())

@@ -70,7 +70,7 @@ def sample(
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.layout import random_order
-    from kernsmith.report.layout_tables import distribution, print_distribution
+    from kernsmith.report.layout.terminal import distribution, print_distribution
 
     if count < 1:
         raise UserError(f"--count must be at least 1, it is {count}")
@@ -138,7 +138,7 @@ def evaluate(
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.layout.evaluate import ratios
-    from kernsmith.report.layout_tables import print_orders
+    from kernsmith.report.layout.terminal import print_orders
 
     with ProgressDisplay() as display:
         orders = _read_orders(kernel, order, strict, display)
@@ -222,7 +222,7 @@ def optimize(
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.layouts import Effort, best_order
-    from kernsmith.report.layout_tables import print_orders
+    from kernsmith.report.layout.terminal import print_orders
 
     path = output or Path("best.order")
     if folds and not 1 < folds <= len(_names(train)):

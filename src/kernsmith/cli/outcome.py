@@ -17,12 +17,12 @@ from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
-from kernsmith.report.design_tables import design_sections
-from kernsmith.report.luck import add_luck
 from kernsmith.report.plain import as_text
-from kernsmith.report.study_markdown import study_markdown
-from kernsmith.report.study_page import study_page
-from kernsmith.report.study_tables import print_study
+from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.luck import add_luck
+from kernsmith.report.study.markdown import study_markdown
+from kernsmith.report.study.page import study_page
+from kernsmith.report.study.terminal import print_study
 from kernsmith.study import Study
 
 _LOG_WIDTH = 120

@@ -50,8 +50,8 @@ def report(
         Change, in per cent, for which the needed layouts and runs are told.
     """
     from kernsmith.ledger.table import read_study_table
-    from kernsmith.report.export import plain
-    from kernsmith.report.ledger_sections import ledger_page
+    from kernsmith.report.analysis.export import plain
+    from kernsmith.report.ledger.page import ledger_page
     from kernsmith.report.page import write_page
     from kernsmith.stats.study import Observation, analyse_metric
 

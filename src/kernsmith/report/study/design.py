@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Value
-from kernsmith.report.study_tables import Document, confidence, judgement
+from kernsmith.report.study.terminal import Document, confidence, judgement
 
 _INTERACTION = " × "
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from math import exp, log
 
-from kernsmith.report.design_tables import design_sections
-from kernsmith.report.luck import OVERALL, mix_by_layout
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
-from kernsmith.report.study_tables import (
+from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.luck import OVERALL, mix_by_layout
+from kernsmith.report.study.terminal import (
     MODEL_CYCLES,
     MODEL_WORDS,
     Document,

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kernsmith.report.luck import luck_lines
-from kernsmith.report.study_tables import headline, others
+from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.terminal import headline, others
 
 _HASH_SHOWN = 12
 

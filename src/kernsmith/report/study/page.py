@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernsmith.report.charts import Interval, box_plot, forest_plot, run_order_plot
-from kernsmith.report.design_tables import design_sections
-from kernsmith.report.luck import luck_lines, mix_by_layout
 from kernsmith.report.page import (
     Bullets,
     Chart,
@@ -25,7 +23,9 @@ from kernsmith.report.page import (
     Verdict,
     render_page,
 )
-from kernsmith.report.study_tables import (
+from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.luck import luck_lines, mix_by_layout
+from kernsmith.report.study.terminal import (
     MODEL_WORDS,
     Document,
     baseline,

@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from re import sub
 
-from kernsmith.report.analysis_sections import (
+from kernsmith.report.analysis.sections import (
     across_sections,
     option_lines,
     overview_sections,

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kernsmith.report.luck import luck_lines
 from kernsmith.report.plan_tables import duration
+from kernsmith.report.study.luck import luck_lines
 
 Document = Mapping[str, Any]
 MODEL_CYCLES = "model_cycles"
