@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use kernsmith_profile::trace::{self, Kind};
 
@@ -17,6 +18,10 @@ pub fn is_kernel(address: u64) -> bool {
 }
 
 /// One translated block, in half a cache line: reading it is what the tracer waits for most.
+///
+/// The thread that translates reads records while the engine's thread counts in them. So nobody has
+/// a record for itself alone: once it is in [`Blocks`] there are only shared references to it, and
+/// what still changes are its two [`Count`]s.
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub struct Block {
@@ -30,11 +35,45 @@ pub struct Block {
     /// The target of a direct branch, from the end.
     relative: i32,
     /// Times the block was entered since the region began, modulo 2³². Kept only for a profile.
-    pub entered: u32,
+    pub entered: Count,
     /// Times its direct branch was taken, modulo 2³². Kept only for a profile.
-    pub taken: u32,
+    pub taken: Count,
     /// Its place in [`Blocks`], and whether interrupts and exceptions may arrive here.
     number_and_entry: u32,
+}
+
+const _: () = {
+    const fn is_shared_between_threads<T: Sync>() {}
+    is_shared_between_threads::<Block>();
+    assert!(size_of::<Block>() == 32, "half a cache line");
+};
+
+/// A count modulo 2³² that one thread writes and every thread may read.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU32);
+
+impl Count {
+    /// What was counted.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self) -> u32 {
+        self.0.load(Relaxed)
+    }
+
+    /// Only for the one thread that counts: with others, counts would be lost.
+    #[inline(always)]
+    pub fn set(&self, count: u32) {
+        self.0.store(count, Relaxed);
+    }
+
+    /// Counts one more, and returns how many there are. Only for the one thread that counts, which
+    /// is why this costs no more than an addition.
+    #[inline(always)]
+    pub fn raise(&self) -> u32 {
+        let count = self.get().wrapping_add(1);
+        self.set(count);
+        count
+    }
 }
 
 /// One instruction while its block is being translated.
@@ -129,7 +168,7 @@ impl Block {
 #[derive(Default)]
 pub struct Blocks {
     by_code: HashMap<(u64, usize, u64), usize>,
-    /// The records, in arrays that never move.
+    /// The records, in arrays that never move, and that nobody borrows to change what is in them.
     arrays: Vec<Vec<Block>>,
     /// Offsets of each block's instructions from its start.
     offsets: Vec<Box<[u16]>>,
@@ -146,9 +185,9 @@ impl Blocks {
         decoder: &dyn Decoder,
         instructions: &[Instruction],
         next_byte: &mut dyn FnMut() -> Option<u8>,
-    ) -> *mut Block {
+    ) -> *const Block {
         let (Some(first), Some(last)) = (instructions.first(), instructions.last()) else {
-            return std::ptr::null_mut();
+            return std::ptr::null();
         };
         let mut hasher = DefaultHasher::new();
         for instruction in instructions {
@@ -156,7 +195,7 @@ impl Blocks {
         }
         let key = (first.address, instructions.len(), hasher.finish());
         let vacant = match self.by_code.entry(key) {
-            Entry::Occupied(known) => return record(&mut self.arrays, *known.get()),
+            Entry::Occupied(known) => return record(&self.arrays, *known.get()),
             Entry::Vacant(vacant) => vacant,
         };
         let number = *vacant.insert(self.offsets.len());
@@ -174,8 +213,8 @@ impl Blocks {
             kind,
             kernel,
             relative: target.map_or(0, |target| target.wrapping_sub(end) as i32),
-            entered: 0,
-            taken: 0,
+            entered: Count::default(),
+            taken: Count::default(),
             number_and_entry: (number as u32) << 1 | u32::from(exception_entry),
         };
         self.offsets
@@ -184,7 +223,7 @@ impl Blocks {
             self.arrays.push(Vec::with_capacity(ARRAY));
         }
         self.arrays[number / ARRAY].push(block);
-        record(&mut self.arrays, number)
+        record(&self.arrays, number)
     }
 
     /// How many instructions of `block` come before `address`; `None` when none begins there.
@@ -204,19 +243,12 @@ impl Blocks {
     pub fn iter(&self) -> impl Iterator<Item = &Block> {
         self.arrays.iter().flatten()
     }
-
-    /// All records, by number.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Block> {
-        self.arrays.iter_mut().flatten()
-    }
 }
 
-/// The address of a record. Only its array is borrowed: others may use the record itself.
-fn record(arrays: &mut [Vec<Block>], number: usize) -> *mut Block {
+/// The address of a record. It is that of the whole array, so it stays good when more are added.
+fn record(arrays: &[Vec<Block>], number: usize) -> *const Block {
     // `wrapping_add`, because there is nothing to check: the number is one of a record.
-    arrays[number / ARRAY]
-        .as_mut_ptr()
-        .wrapping_add(number % ARRAY)
+    arrays[number / ARRAY].as_ptr().wrapping_add(number % ARRAY)
 }
 
 /// [`Terminator`] in two parts.

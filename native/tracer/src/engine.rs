@@ -24,14 +24,13 @@ pub struct Engine {
     blocks: Arc<Mutex<Blocks>>,
     profile: Profile,
     trace: Option<TraceWriter>,
-    previous: *mut Block,
+    previous: *const Block,
     frame: Option<Frame>,
     faults: [u64; 2],
     undone: [u64; 2],
 }
 
-// SAFETY: the pointer is to a record in `blocks`, which the engine owns as well, and of whose
-// records it alone changes what it counts.
+// SAFETY: the pointer is to a record in `blocks`, which the engine owns as well; records are `Sync`.
 unsafe impl Send for Engine {}
 
 impl Engine {
@@ -44,7 +43,7 @@ impl Engine {
             blocks,
             profile: Profile::default(),
             trace,
-            previous: std::ptr::null_mut(),
+            previous: std::ptr::null(),
             frame: None,
             faults: [0; 2],
             undone: [0; 2],
@@ -60,9 +59,9 @@ impl Engine {
         if let Some(trace) = &mut self.trace {
             trace.begin();
         }
-        for block in self.blocks().iter_mut() {
-            block.entered = 0;
-            block.taken = 0;
+        for block in self.blocks().iter() {
+            block.entered.set(0);
+            block.taken.set(0);
         }
     }
 
@@ -117,18 +116,22 @@ impl Engine {
     ///
     /// `entered` comes from [`Blocks::get`] of this engine's blocks.
     #[inline(always)]
-    pub unsafe fn enter<const PROFILED: bool, const TRACED: bool>(&mut self, entered: *mut Block) {
+    pub unsafe fn enter<const PROFILED: bool, const TRACED: bool>(
+        &mut self,
+        entered: *const Block,
+    ) {
         let before = std::mem::replace(&mut self.previous, entered);
-        // SAFETY: promised by the caller. `before` may be the same record: only shared
-        // references are made where both are needed.
-        let block = unsafe { &*entered };
-        if before.is_null() {
-            self.trace_interruption(None);
-        } else if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
-            let led_to = self.interrupted::<PROFILED>(before, block);
-            if TRACED {
-                self.trace_interruption(led_to);
+        // SAFETY: promised by the caller, now and when `before` was entered.
+        let (before, block) = unsafe { (before.as_ref(), &*entered) };
+        if let Some(before) = before {
+            if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
+                let led_to = self.interrupted::<PROFILED>(before, block);
+                if TRACED {
+                    self.trace_interruption(led_to);
+                }
             }
+        } else {
+            self.trace_interruption(None);
         }
         if TRACED && let Some(trace) = &mut self.trace {
             trace.block(block.number());
@@ -140,8 +143,7 @@ impl Engine {
         }
         self.front_end.fetch(block.start, block.end() - 1, counters);
         if PROFILED {
-            // SAFETY: promised by the caller; `block` is not used after this.
-            self.profile.count_entry(unsafe { &mut *entered });
+            self.profile.count_entry(block);
         }
     }
 
@@ -153,7 +155,7 @@ impl Engine {
     /// As for [`Self::enter`].
     pub unsafe fn enter_handler<const PROFILED: bool, const TRACED: bool>(
         &mut self,
-        entered: *mut Block,
+        entered: *const Block,
         frame: Frame,
     ) {
         self.frame = Some(frame);
@@ -162,16 +164,14 @@ impl Engine {
         self.frame = None;
     }
 
-    /// Resolves the end of `from`, if `to` is where it can have led, and returns whether it is.
+    /// Resolves the end of `block`, if `to` is where it can have led, and returns whether it is.
     #[inline(always)]
     fn branch<const PROFILED: bool>(
         &mut self,
-        from: *mut Block,
+        block: &Block,
         to: u64,
         to_exception_entry: bool,
     ) -> bool {
-        // SAFETY: see `enter`.
-        let block = unsafe { &*from };
         let (pc, next) = (block.last(), block.end());
         let branch = match block.kind {
             Kind::Conditional => {
@@ -205,8 +205,7 @@ impl Engine {
         self.front_end.branch(branch, counters);
         if PROFILED && block.kernel && to != next {
             if block.is_direct() {
-                // SAFETY: `block` is not used after this.
-                self.profile.count_taken(unsafe { &mut *from });
+                self.profile.count_taken(block);
             } else if is_kernel(to) {
                 self.profile.count_indirect(block, to);
             }
@@ -219,14 +218,8 @@ impl Engine {
     /// Returns where the last instruction has led, if it was executed.
     #[cold]
     #[inline(never)]
-    fn interrupted<const PROFILED: bool>(
-        &mut self,
-        before: *mut Block,
-        next: &Block,
-    ) -> Option<u64> {
-        // SAFETY: see `enter`.
-        let previous = unsafe { &*before };
-        if let Some(executed) = self.instructions_before(previous, next.start) {
+    fn interrupted<const PROFILED: bool>(&mut self, before: &Block, next: &Block) -> Option<u64> {
+        if let Some(executed) = self.instructions_before(before, next.start) {
             self.take_back::<PROFILED>(before, executed);
             return None;
         }
@@ -236,12 +229,12 @@ impl Engine {
                 .branch::<PROFILED>(before, next.start, false)
                 .then_some(next.start);
         };
-        let executed = self.instructions_before(previous, frame.resume);
+        let executed = self.instructions_before(before, frame.resume);
         if let (Some(executed), true) = (executed, frame.fault) {
             // A string instruction that faults is one of its iterations, and counted there.
-            let last = executed + 1 == usize::from(previous.instructions);
-            let iteration = last && previous.kind == Kind::Repeat;
-            self.faults[usize::from(previous.kernel)] += u64::from(!iteration);
+            let last = executed + 1 == usize::from(before.instructions);
+            let iteration = last && before.kind == Kind::Repeat;
+            self.faults[usize::from(before.kernel)] += u64::from(!iteration);
             self.take_back::<PROFILED>(before, executed);
             return None;
         }
@@ -266,9 +259,7 @@ impl Engine {
     }
 
     /// Of `block`, only the first `executed` instructions ran.
-    fn take_back<const PROFILED: bool>(&mut self, block: *mut Block, executed: usize) {
-        // SAFETY: see `enter`.
-        let block = unsafe { &mut *block };
+    fn take_back<const PROFILED: bool>(&mut self, block: &Block, executed: usize) {
         let lost = u64::from(block.instructions) - executed as u64;
         let mode = usize::from(block.kernel);
         let repeated = u64::from(block.kind == Kind::Repeat);

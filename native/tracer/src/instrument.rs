@@ -139,8 +139,9 @@ impl Instrumentation {
         let record = blocks.get(self.decoder, &instructions, &mut next_byte);
         // SAFETY: a record, because there are instructions; and `tb` is being translated.
         unsafe {
-            let mode = usize::from((*record).kernel);
-            self.call_back(tb, record);
+            let block = &*record;
+            let mode = usize::from(block.kernel);
+            self.call_back(tb, block);
             if let Terminator::Repeat { bytes } = self.decoder.terminator(last.address, last.code())
             {
                 let place = mode * SIZES + bytes.trailing_zeros() as usize;
@@ -168,15 +169,14 @@ impl Instrumentation {
     }
 
     /// Has the entry of a block reported.
-    unsafe fn call_back(&self, tb: *mut Tb, record: *mut Block) {
-        // SAFETY: promised by the caller.
-        let block = unsafe { &*record };
+    unsafe fn call_back(&self, tb: *mut Tb, block: &Block) {
         let (on_block, flags) = if block.is_exception_entry() {
             (self.on_handler, ffi::CB_R_REGS)
         } else {
             (self.on_block, ffi::CB_NO_REGS)
         };
-        let (data, last, repeating) = (record.cast(), block.last(), self.repeating());
+        let (last, repeating) = (block.last(), self.repeating());
+        let data = std::ptr::from_ref(block).cast_mut().cast();
         // SAFETY: promised by the caller.
         unsafe {
             if block.is_repeat() {

@@ -22,18 +22,16 @@ pub struct Profile {
 impl Profile {
     /// `block` was entered.
     #[inline(always)]
-    pub fn count_entry(&mut self, block: &mut Block) {
-        block.entered = block.entered.wrapping_add(1);
-        if block.entered == 0 {
+    pub fn count_entry(&mut self, block: &Block) {
+        if block.entered.raise() == 0 {
             self.carry(block, 0);
         }
     }
 
     /// The direct branch at the end of `block` was taken.
     #[inline(always)]
-    pub fn count_taken(&mut self, block: &mut Block) {
-        block.taken = block.taken.wrapping_add(1);
-        if block.taken == 0 {
+    pub fn count_taken(&mut self, block: &Block) {
+        if block.taken.raise() == 0 {
             self.carry(block, 1);
         }
     }
@@ -66,9 +64,9 @@ impl Profile {
 
     /// A block that was counted as entered ran only up to the instruction at `last`, or not at
     /// all.
-    pub fn count_part(&mut self, block: &mut Block, last: Option<u64>) {
-        match block.entered.checked_sub(1) {
-            Some(entered) => block.entered = entered,
+    pub fn count_part(&mut self, block: &Block, last: Option<u64>) {
+        match block.entered.get().checked_sub(1) {
+            Some(entered) => block.entered.set(entered),
             // It was entered before the region began.
             None => return,
         }
@@ -91,11 +89,14 @@ impl Profile {
                 .get(&block.number())
                 .copied()
                 .unwrap_or_default();
-            let entered = u64::from(block.entered) + (entries << 32);
+            let entered = u64::from(block.entered.get()) + (entries << 32);
             if entered > 0 {
                 *ranges.entry((block.start, block.last())).or_default() += entered;
             }
-            let taken = (block.target(), u64::from(block.taken) + (takens << 32));
+            let taken = (
+                block.target(),
+                u64::from(block.taken.get()) + (takens << 32),
+            );
             let indirect = self
                 .successors
                 .get(block.number())

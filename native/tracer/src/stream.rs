@@ -72,7 +72,7 @@ impl Stream {
 
     /// A block is entered.
     #[inline(always)]
-    pub fn block(&mut self, block: *mut Block) {
+    pub fn block(&mut self, block: *const Block) {
         self.word(block as u64);
     }
 
@@ -172,11 +172,11 @@ impl Follower {
                 // SAFETY: promised by the caller.
                 unsafe {
                     self.engine
-                        .enter_handler::<PROFILED, TRACED>(*word as *mut Block, frame)
+                        .enter_handler::<PROFILED, TRACED>(*word as *const Block, frame)
                 };
             } else {
                 // SAFETY: promised by the caller.
-                unsafe { self.engine.enter::<PROFILED, TRACED>(*word as *mut Block) };
+                unsafe { self.engine.enter::<PROFILED, TRACED>(*word as *const Block) };
             }
         }
     }

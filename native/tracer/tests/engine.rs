@@ -35,7 +35,7 @@ impl Machine {
         }
     }
 
-    fn block(&mut self, start: u64, code: &[&[u8]]) -> *mut Block {
+    fn block(&mut self, start: u64, code: &[&[u8]]) -> *const Block {
         let mut address = start;
         let mut instructions = Vec::new();
         for one in code {
@@ -52,7 +52,7 @@ impl Machine {
         blocks.get(&X86_64, &instructions, &mut || Some(CLD))
     }
 
-    fn enter(&mut self, block: *mut Block) {
+    fn enter(&mut self, block: *const Block) {
         // SAFETY: the record is this engine's.
         unsafe { self.engine.enter::<true, false>(block) }
     }
@@ -358,4 +358,21 @@ fn a_stream_of_many_buffers_gives_what_direct_calls_give() {
     assert_eq!(engine.counters(), direct.engine.counters());
     assert_eq!(engine.profile_text(), direct.engine.profile_text());
     assert!(engine.counters()[1].instructions > BLOCKS);
+}
+
+/// What a reader of a record sees of its count, before and after something happens.
+#[inline(never)]
+fn entries_around(record: &Block, happens: impl FnOnce()) -> [u32; 2] {
+    let before = record.entered.get();
+    happens();
+    [before, record.entered.get()]
+}
+
+#[test]
+fn a_record_is_read_while_the_engine_counts() {
+    let mut machine = Machine::new();
+    let block = machine.block(KERNEL, &[NOP, RET]);
+    // SAFETY: the record lives as long as the machine.
+    let record = unsafe { &*block };
+    assert_eq!(entries_around(record, || machine.enter(block)), [0, 1]);
 }
