@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, inspect, select
+from sqlalchemy import Connection, Row, select
 
 from kernsmith.errors import UserError
 from kernsmith.ledger.schema import BUILDS, RUNS, TRIALS
@@ -50,10 +50,7 @@ def read_kernels(studies: Sequence[str] = (), url: str | None = None) -> list[Ke
         UserError: no such ledger, no such study in it, or no builds at all.
     """
     with reading(url) as connection:
-        # A ledger that no study was run with since builds are recorded has not got the table.
-        there = inspect(connection).has_table(BUILDS.name)
-        query = select(BUILDS).order_by(BUILDS.c.id)
-        builds = connection.execute(query).all() if there else []
+        builds = connection.execute(select(BUILDS).order_by(BUILDS.c.id)).all()
         if not builds:
             raise UserError("the ledger holds no builds yet: run a study first")
         known = list(dict.fromkeys(build.study for build in builds))

@@ -3,32 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    func,
-    insert,
-    select,
-)
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
+from sqlalchemy import Connection, func, insert, select
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from kernsmith import paths
-from kernsmith.errors import DiskFull, UserError
+from kernsmith.errors import DiskFull
+from kernsmith.ledger.opening import open_database, to_write
 from kernsmith.ledger.owner import Owner
+from kernsmith.ledger.rows import OK, BootRow, BuildRow, RunRow, TrialRow, now
 from kernsmith.ledger.schema import (
+    BOOT_ENDS,
+    BOOTS,
     BUILDS,
     CLAIMS,
-    METADATA,
     METRICS,
     RUNS,
     STUDIES,
@@ -36,71 +27,9 @@ from kernsmith.ledger.schema import (
     TRIALS,
 )
 
-OK = "ok"
 _CHUNK = 400
 _BUILD_KEY = ("study", "variant", "kernel", "status", "reason")
-
-
-@dataclass(frozen=True)
-class TrialRow:
-    """A trial as the ledger knows it: by the content of everything that its outcome depends on.
-
-    conditions: JSON-able; the machine's fingerprint, the workload's digest and its rounds.
-    """
-
-    digest: str
-    kernel: str
-    variant: str
-    layout: str
-    workload: str
-    machine: str
-    cpu: str
-    replicate: int
-    conditions: Mapping[str, Any] = field(compare=False)
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """The outcome of one trial. `metrics` maps a name to (value, unit)."""
-
-    trial: str
-    attempt: int
-    status: str
-    reason: str
-    console: str
-    started_at: str
-    wall_seconds: float
-    metrics: Mapping[str, tuple[float, str]]
-    provenance: Mapping[str, Any] = field(default_factory=dict, compare=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the workload ended as it should."""
-        return self.status == OK
-
-
-@dataclass(frozen=True)
-class BuildRow:
-    """What became of one variant of a study before it could run.
-
-    kernel: its content address; empty when there is no kernel.
-    status: `ok`, `failed` or `refused`. reason: why, for the last two.
-    objects, seconds: objects and time of the build that made the kernel; compiled: how many of all
-        that it compiled (tools and boot code, too) were not in the compile cache.
-    text_bytes: size of the kernel's code.
-    """
-
-    study: str
-    variant: str
-    kernel: str
-    status: str
-    reason: str
-    compiler: str
-    linker: str
-    objects: int | None = None
-    compiled: int | None = None
-    seconds: float | None = None
-    text_bytes: int | None = None
+_BOOT_END = ("status", "reason", "wall_seconds")
 
 
 class Ledger:
@@ -115,7 +44,7 @@ class Ledger:
             UserError: no such database, or it cannot be opened.
         """
         self.url = url or f"sqlite:///{paths.ledger()}"
-        self._engine = _open(self.url)
+        self._engine = open_database(self.url)
         self._owner = str(Owner.current())
 
     def close(self) -> None:
@@ -234,6 +163,35 @@ class Ledger:
             if rows:
                 connection.execute(insert(METRICS), rows)
 
+    def record_boot(self, boot: BootRow) -> int:
+        """Add a boot, with its end if it has ended: the number that its runs refer to."""
+        fields = {name: value for name, value in vars(boot).items() if name not in _BOOT_END}
+        with self._write() as connection:
+            added = connection.execute(
+                insert(BOOTS).values(fields | {"command": list(boot.command)})
+            )
+            assert added.inserted_primary_key is not None
+            number = int(added.inserted_primary_key[0])
+            if boot.wall_seconds is not None:
+                end = {name: getattr(boot, name) for name in _BOOT_END}
+                connection.execute(insert(BOOT_ENDS).values(end | {"boot": number}))
+        return number
+
+    def end_boot(self, boot: int, status: str, reason: str, wall_seconds: float) -> None:
+        """Add the end of a boot that was recorded when it started."""
+        end = {"boot": boot, "status": status, "reason": reason, "wall_seconds": wall_seconds}
+        with self._write() as connection:
+            connection.execute(insert(BOOT_ENDS).values(end))
+
+    def boots(self, numbers: Iterable[int]) -> dict[int, BootRow]:
+        """These boots, by number."""
+        wanted = sorted(set(numbers))
+        found: dict[int, BootRow] = {}
+        with self._engine.connect() as connection:
+            for start in range(0, len(wanted), _CHUNK):
+                found |= _read_boots(connection, wanted[start : start + _CHUNK])
+        return found
+
     def record_builds(self, builds: Iterable[BuildRow]) -> None:
         """Add what became of variants; what is there already stays as it is."""
         rows = [vars(build) | {"recorded_at": now()} for build in builds]
@@ -270,12 +228,30 @@ class Ledger:
     @contextmanager
     def _write(self) -> Iterator[Connection]:
         try:
-            with self._engine.begin() as connection:
+            with to_write(self._engine).begin() as connection:
                 yield connection
         except DBAPIError as error:
             if "full" in str(error.orig):
                 raise DiskFull(self.url) from None
             raise
+
+
+def _read_boots(connection: Connection, numbers: Sequence[int]) -> dict[int, BootRow]:
+    query = (
+        select(BOOTS, *(BOOT_ENDS.c[name] for name in _BOOT_END))
+        .outerjoin(BOOT_ENDS, BOOT_ENDS.c.boot == BOOTS.c.id)
+        .where(BOOTS.c.id.in_(numbers))
+        .order_by(BOOTS.c.id)
+    )
+    found = {}
+    for row in connection.execute(query):
+        fields = dict(row._mapping)
+        if fields["status"] is None:  # it is up, or whoever had it was killed
+            fields |= {"status": "", "reason": ""}
+        fields["command"] = tuple(fields["command"])
+        number = fields.pop("id")
+        found[number] = BootRow(**fields)
+    return found
 
 
 def _read_runs(connection: Connection, trials: Sequence[str]) -> dict[str, RunRow]:
@@ -292,47 +268,3 @@ def _read_runs(connection: Connection, trials: Sequence[str]) -> dict[str, RunRo
         )
         for trial, row in latest.items()
     }
-
-
-def now() -> str:
-    """This moment in UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _open(url: str) -> Engine:
-    try:
-        parsed = make_url(url)
-        if parsed.get_backend_name() == "sqlite" and parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(parsed)
-        if parsed.get_backend_name() == "sqlite":
-            event.listen(engine, "connect", _tune_sqlite)
-            event.listen(engine, "begin", _begin_immediate)
-        _create_tables(engine)
-    except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"cannot open the ledger {url}: {reason}") from None
-    return engine
-
-
-def _create_tables(engine: Engine) -> None:
-    try:
-        METADATA.create_all(engine)
-    except (IntegrityError, ProgrammingError):  # another process is creating them
-        METADATA.create_all(engine)
-
-
-def _tune_sqlite(connection: Any, record: Any) -> None:
-    # The driver must not open transactions by itself: `begin immediate` below takes the write
-    # lock at once, so that two processes wait for each other instead of failing half-way.
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute("pragma busy_timeout = 60000")
-    cursor.execute("pragma journal_mode = wal")
-    cursor.execute("pragma synchronous = normal")
-    cursor.execute("pragma foreign_keys = on")
-    cursor.close()
-
-
-def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("begin immediate")

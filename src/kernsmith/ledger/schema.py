@@ -2,8 +2,10 @@
 """The ledger's tables. Rows are only ever added.
 
 `trials` says what was planned (by content, so that two studies share a trial), `study_trials` in
-which order and block a study planned it, `runs` and `metrics` what came out, `claims` who is
-running a trial now. Times are UTC in ISO 8601; metrics are numbers in the unit beside them.
+which order and block a study planned it, `runs` and `metrics` what came out, `boots` and
+`boot_ends` what the runs ran in, `claims` who is running a trial now. Times are UTC in ISO 8601;
+metrics are numbers in the unit beside them. A ledger of an earlier version gets the tables,
+columns and indexes that it lacks when it is opened, so a column that is added here may be null.
 """
 
 from __future__ import annotations
@@ -65,6 +67,31 @@ CLAIMS = Table(
     Column("taken_at", String(32), nullable=False),
 )
 
+# A boot is recorded when it starts, its end when it ends: whoever is killed meanwhile loses no more
+# than the end. Runs of a session refer to the boot that they ran in.
+BOOTS = Table(
+    "boots",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("session", String(64), nullable=False, index=True),
+    Column("machine", Text, nullable=False),
+    Column("image", Text, nullable=False),
+    Column("kernel", String(64), nullable=False, index=True),
+    Column("layout", Text, nullable=False),
+    Column("command", JSON, nullable=False),
+    Column("console", Text, nullable=False),
+    Column("started_at", String(32), nullable=False),
+)
+
+BOOT_ENDS = Table(
+    "boot_ends",
+    METADATA,
+    Column("boot", ForeignKey("boots.id"), primary_key=True),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("wall_seconds", Double, nullable=False),
+)
+
 RUNS = Table(
     "runs",
     METADATA,
@@ -77,6 +104,7 @@ RUNS = Table(
     Column("started_at", String(32), nullable=False),
     Column("wall_seconds", Double, nullable=False),
     Column("provenance", JSON, nullable=False),
+    Column("boot", ForeignKey("boots.id"), index=True),
     UniqueConstraint("trial", "attempt"),
 )
 

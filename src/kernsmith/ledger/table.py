@@ -3,23 +3,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Row, Select, create_engine, select
+from sqlalchemy import Connection, Row, Select, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.ledger.opening import open_database
 from kernsmith.ledger.schema import METRICS, RUNS, STUDIES, STUDY_TRIALS, TRIALS
 
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric of one finished run. boot, run: every run of the ledger boots by itself."""
+    """One metric of one finished run.
+
+    boot: what it ran in; runs of before boots were recorded booted each by itself.
+    run: its number among the runs of this trial's workload in that boot.
+    """
 
     variant: str
     layout: str
@@ -74,10 +81,10 @@ def reading(url: str | None) -> Iterator[Connection]:
     url = url or _default_url()
     try:
         parsed = make_url(url)
-        engine = create_engine(parsed)
         file = parsed.database if parsed.get_backend_name() == "sqlite" else None
         if file and not Path(file).is_file():
             raise UserError(f"there is no ledger {file} yet: run a study first")
+        engine = open_database(url, create=False)
         try:
             with engine.connect() as connection:
                 yield connection
@@ -115,22 +122,31 @@ def _table(connection: Connection, study: Row[tuple[str, str, str, str]]) -> Stu
     ).all()
     runs = _latest_runs(connection, study.digest)
     figures = _figures(connection, study.digest)
-    rows = [
-        MetricRow(
-            variant=trial.variant,
-            layout=trial.layout,
-            workload=trial.workload,
-            boot=str(runs[trial.trial][0]),
-            run=0,
-            block=trial.block,
-            metric=name,
-            value=value,
-        )
-        for trial in trials
-        if trial.trial in runs and runs[trial.trial][1] == "ok"
-        for name, value, _ in figures.get(runs[trial.trial][0], [])
-    ]
-    states = [runs[trial.trial][1] if trial.trial in runs else "" for trial in trials]
+    rows = []
+    in_boot: Counter[tuple[str, str]] = Counter()
+    number: dict[int, int] = {}  # of each run; one run may stand at several places of the plan
+    for trial in trials:
+        run = runs.get(trial.trial)
+        if run is None or run.status != "ok":
+            continue
+        boot = f"run {run.id}" if run.boot is None else str(run.boot)
+        if run.id not in number:
+            number[run.id] = in_boot[boot, trial.workload]
+            in_boot[boot, trial.workload] += 1
+        rows += [
+            MetricRow(
+                variant=trial.variant,
+                layout=trial.layout,
+                workload=trial.workload,
+                boot=boot,
+                run=number[run.id],
+                block=trial.block,
+                metric=name,
+                value=value,
+            )
+            for name, value, _ in figures.get(run.id, [])
+        ]
+    states = [runs[trial.trial].status if trial.trial in runs else "" for trial in trials]
     return StudyTable(
         name=study.name,
         digest=study.digest,
@@ -148,14 +164,21 @@ def _trials_of(digest: str) -> Select[tuple[str]]:
     return select(STUDY_TRIALS.c.trial).where(STUDY_TRIALS.c.study == digest)
 
 
-def _latest_runs(connection: Connection, digest: str) -> dict[str, tuple[int, str]]:
-    """Id and status of the latest run of each trial."""
+class _LatestRun(NamedTuple):
+    id: int
+    trial: str
+    status: str
+    boot: int | None
+
+
+def _latest_runs(connection: Connection, digest: str) -> dict[str, _LatestRun]:
+    """The latest run of each trial."""
     query = (
-        select(RUNS.c.id, RUNS.c.trial, RUNS.c.status)
+        select(RUNS.c.id, RUNS.c.trial, RUNS.c.status, RUNS.c.boot)
         .where(RUNS.c.trial.in_(_trials_of(digest)))
         .order_by(RUNS.c.attempt)
     )
-    return {run.trial: (run.id, run.status) for run in connection.execute(query)}
+    return {run.trial: _LatestRun(*run) for run in connection.execute(query)}
 
 
 def _figures(connection: Connection, digest: str) -> dict[int, list[tuple[str, float, str]]]:

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Open a ledger's database, and bring an older one up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    inspect,
+    select,
+)
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
+
+from kernsmith.errors import UserError
+from kernsmith.ledger.schema import METADATA, STUDIES
+
+# Any number that every kernsmith takes: who brings a database up to date holds this lock.
+_UPDATE_LOCK = 0x6B65726E
+
+
+def open_database(url: str, *, create: bool = True) -> Engine:
+    """A ledger's database, with all tables, columns and indexes of the schema.
+
+    create: make a ledger where there is none.
+
+    Raises:
+        UserError: no such database, or it cannot be opened.
+    """
+    try:
+        parsed = make_url(url)
+        if create and parsed.get_backend_name() == "sqlite" and parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(parsed)
+        if parsed.get_backend_name() == "sqlite":
+            event.listen(engine, "connect", _tune_sqlite)
+            event.listen(engine, "begin", _begin)
+        if not create and not inspect(engine).has_table(STUDIES.name):
+            raise UserError(f"the ledger {url} holds no study yet")
+        _bring_up_to_date(engine)
+    except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
+        reason = str(error).splitlines()[0]
+        what = "open" if create else "read"
+        raise UserError(f"cannot {what} the ledger {url}: {reason}") from None
+    return engine
+
+
+def to_write(engine: Engine) -> Engine:
+    """The same database, for transactions that add rows."""
+    return engine.execution_options(kernsmith_writes=True)
+
+
+def _bring_up_to_date(engine: Engine) -> None:
+    """Add what the schema has and the database lacks; the rows that are there stay as they are."""
+    with engine.connect() as connection:
+        if not _lacking_tables(connection) and not _lacking_columns(connection):
+            return
+    with to_write(engine).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_UPDATE_LOCK)))
+        METADATA.create_all(connection)
+        for column in _lacking_columns(connection):
+            _add_column(connection, column)
+
+
+def _lacking_tables(connection: Connection) -> set[str]:
+    return set(METADATA.tables) - set(inspect(connection).get_table_names())
+
+
+def _lacking_columns(connection: Connection) -> list[Column[Any]]:
+    inspector = inspect(connection)
+    return [
+        column
+        for name, table in METADATA.tables.items()
+        for known in [{each["name"] for each in inspector.get_columns(name)}]
+        for column in table.columns
+        if column.name not in known
+    ]
+
+
+def _add_column(connection: Connection, column: Column[Any]) -> None:
+    table = column.table
+    definition = str(CreateColumn(column).compile(dialect=connection.dialect))
+    for key in column.foreign_keys:
+        definition += f" REFERENCES {key.column.table.name} ({key.column.name})"
+    connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
+    for index in METADATA.tables[table.name].indexes:
+        if column.name in index.columns:
+            index.create(connection)
+
+
+def _tune_sqlite(connection: Any, record: Any) -> None:
+    # The driver must not open transactions by itself: `_begin` below does.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("pragma busy_timeout = 60000")
+    cursor.execute("pragma journal_mode = wal")
+    cursor.execute("pragma synchronous = normal")
+    cursor.execute("pragma foreign_keys = on")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    # Who will write takes the write lock at once, so that two processes wait for each other instead
+    # of failing half-way. Who only reads sees what was there at the beginning, and waits for none.
+    writes = connection.get_execution_options().get("kernsmith_writes", False)
+    connection.exec_driver_sql("begin immediate" if writes else "begin")
