@@ -12,6 +12,7 @@ from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Boot, Outcome, find_machine
 from kernsmith.machine import tcg as tcg_module
+from kernsmith.machine.metrics import METRICS
 from kernsmith.machine.tcg import Tcg, open_machine
 from kernsmith.profile.counts import read_body
 
@@ -39,6 +40,9 @@ def test_a_workload_runs_and_every_counter_is_there(first: Outcome) -> None:
     assert figures["stlb_misses"] <= figures["itlb_misses"] <= figures["l1i_accesses"]
     assert figures["branch_mispredictions"] < figures["conditional_branches"]
     assert figures["model_cycles"] > 0
+    assert figures["virtual_seconds"] > 0
+    real = {metric.name for metric in METRICS if metric.meaning == "real"}
+    assert not real & set(figures), "times of a virtual clock under the names of real ones"
 
 
 def test_a_second_run_equals_the_first_in_every_counter(

@@ -49,10 +49,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
             "exact": prepared.machine.exact,
             "conditions": dict(prepared.machine.fingerprint()),
         },
-        "metrics": [
-            {"name": m.name, "unit": m.unit, "description": m.description, "headline": m.headline}
-            for m in METRICS
-        ],
+        "metrics": [asdict(each) for each in METRICS],
         "workloads": [
             {
                 "name": w.name,

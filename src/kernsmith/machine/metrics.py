@@ -1,35 +1,52 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The catalogue of metrics: names, units, and what they mean. Order is that of tables."""
+"""The catalogue of metrics: names, units, and what they are figures of. Order is that of tables."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"
 SECONDS = "seconds"
 
+VERSION = 2
+"""Of what the names mean, part of every machine's fingerprint: a ledger's older figures, where
+`seconds` of the virtual clock had the name of real ones, are of other trials."""
+
 METRICS: tuple[Metric, ...] = (
-    Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", headline=True),
-    Metric("kernel_instructions", "instructions", "executed in kernel mode", headline=True),
-    Metric("l1i_misses", "misses", "kernel fetches that miss the L1 cache", headline=True),
-    Metric("itlb_misses", "misses", "kernel fetches that miss the first TLB", headline=True),
-    Metric("stlb_misses", "misses", "kernel fetches that miss both TLBs"),
-    Metric("l2i_misses", "misses", "kernel fetches that miss the L2 cache"),
-    Metric("taken_branches", "branches", "kernel branches that were taken", headline=True),
-    Metric("conditional_branches", "branches", "conditional branches executed in kernel mode"),
+    Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", "modelled", True),
+    Metric("kernel_instructions", "instructions", "executed in kernel mode", "counted", True),
+    Metric("l1i_misses", "misses", "kernel fetches that miss the L1 cache", "modelled", True),
+    Metric("itlb_misses", "misses", "kernel fetches that miss the first TLB", "modelled", True),
+    Metric("stlb_misses", "misses", "kernel fetches that miss both TLBs", "modelled"),
+    Metric("l2i_misses", "misses", "kernel fetches that miss the L2 cache", "modelled"),
+    Metric("taken_branches", "branches", "kernel branches that were taken", "counted", True),
+    Metric(
+        "conditional_branches",
+        "branches",
+        "conditional branches executed in kernel mode",
+        "counted",
+    ),
     Metric(
         "branch_mispredictions",
         "branches",
         "conditional branches that the modelled predictor got wrong",
+        "modelled",
         headline=True,
     ),
-    Metric("indirect_mispredictions", "branches", "indirect branches and returns, likewise"),
-    Metric("l1i_accesses", "accesses", "cache lines that kernel code asked for"),
-    Metric("user_instructions", "instructions", "executed in user mode"),
-    Metric("rep_iterations", "iterations", "of rep string instructions"),
-    Metric(SECONDS, "s", "time of the region by the guest's monotonic clock"),
-    Metric("sys_seconds", "s", "the region's CPU time in kernel mode"),
-    Metric("user_seconds", "s", "the region's CPU time in user mode"),
+    Metric(
+        "indirect_mispredictions", "branches", "indirect branches and returns, likewise", "modelled"
+    ),
+    Metric("l1i_accesses", "accesses", "cache lines that kernel code asked for", "modelled"),
+    Metric("user_instructions", "instructions", "executed in user mode", "counted"),
+    Metric("rep_iterations", "iterations", "of rep string instructions", "counted"),
+    Metric(SECONDS, "s", "time of the region", "real", headline=True),
+    Metric("sys_seconds", "s", "the region's CPU time in kernel mode", "real", headline=True),
+    Metric("user_seconds", "s", "the region's CPU time in user mode", "real"),
+    Metric("virtual_seconds", "s", "time of the region by the guest's clock", "virtual"),
+    Metric("virtual_sys_seconds", "s", "CPU time in kernel mode by that clock", "virtual"),
+    Metric("virtual_user_seconds", "s", "CPU time in user mode by that clock", "virtual"),
 )
 
 _BY_NAME = {metric.name: metric for metric in METRICS}
@@ -37,8 +54,16 @@ _PLACE = {metric.name: place for place, metric in enumerate(METRICS)}
 
 
 def metric(name: str) -> Metric:
-    """The metric of this name; one that a machine or guest invented has no unit."""
-    return _BY_NAME.get(name) or Metric(name, "", "")
+    """The metric of this name; one that a guest invented has no unit and is a count of its own."""
+    return _BY_NAME.get(name) or Metric(name, "", "", "counted")
+
+
+def by_virtual_clock(figures: Mapping[str, float]) -> dict[str, float]:
+    """What a guest said whose clock is virtual: the times get the names of such times."""
+    return {
+        f"virtual_{name}" if metric(name).meaning == "real" else name: value
+        for name, value in figures.items()
+    }
 
 
 def in_order(names: set[str]) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from kernsmith.guest.workloads import Workload
 
@@ -81,11 +81,25 @@ class Machine(Protocol):
         ...
 
 
+Better = Literal["lower", "higher"]
+
+Meaning = Literal["counted", "modelled", "virtual", "real"]
+"""What a figure is of: `counted` events of the execution itself; events that a CPU model is
+`modelled` to have had; time of a `virtual` clock, which is a count of instructions in other words;
+or time of a `real` clock."""
+
+
 @dataclass(frozen=True)
 class Metric:
-    """A named figure with its unit; headlines are what tables show first."""
+    """A named figure with its unit; headlines are what tables show first.
+
+    better: whether less of it is good, as of time, or more, as of throughput.
+    meaning: what it is a figure of. Figures of two meanings never share a name.
+    """
 
     name: str
     unit: str
     description: str
+    meaning: Meaning
     headline: bool = False
+    better: Better = "lower"

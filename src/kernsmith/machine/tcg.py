@@ -24,7 +24,7 @@ from kernsmith.guest.initramfs import build_initramfs, digest
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine.console import read_console
-from kernsmith.machine.metrics import metric
+from kernsmith.machine.metrics import VERSION, by_virtual_clock, metric
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
 
 NAME = "tcg"
@@ -55,6 +55,7 @@ class Tcg:
         nowhere = Boot(Path("vmlinux"), Workload("", (), "", 0, 0, ()), Path())
         command = self.command(nowhere, Path("initramfs"), {})
         return {
+            "metrics": VERSION,
             "qemu": self._qemu_version,
             "tracer": self._tracer.stem,
             "guest": digest(build_initramfs(guest_program())),
@@ -130,7 +131,7 @@ class Tcg:
             counted = json.loads(counters.read_text(encoding="utf-8"))["counters"]
         except (OSError, ValueError, KeyError):
             return FAILED, "the tracer wrote no counters: the workload marked no region", {}
-        figures = counted | said.metrics
+        figures = counted | by_virtual_clock(said.metrics)
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
     def command(self, boot: Boot, initramfs: Path, files: Mapping[str, Path]) -> list[str]:
