@@ -6,6 +6,7 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
 from kernsmith.study.factors import LevelError
+from kernsmith.study.plan import repeated_variants
 
 BASE = Study(source="debian:7.3", config="lab", factors=(("profile", ("none", "autofdo")),))
 WORKLOADS = ("pipe", "fork", "mmap")
@@ -72,6 +73,42 @@ def test_mtune_follows_march_wherever_it_stands(march: str, flags: tuple[str, ..
         assert variant.flags == flags
 
 
+def test_combinations_that_are_the_same_kernel_are_one() -> None:
+    """`mtune = "march"` changes nothing where `march` is `default`: three kernels, not four."""
+    factors = (("march", ("default", "znver3")), ("mtune", ("default", "march")))
+    asked = study(factors=factors)
+    variants = plan_variants(asked, WORKLOADS)
+    assert [variant.flags for variant in variants] == [
+        (),
+        ("-march=znver3",),
+        ("-march=znver3", "-mtune=znver3"),
+    ]
+    ((left_out, stays),) = repeated_variants(asked, WORKLOADS)
+    assert (left_out.name, stays.name) == (
+        "march=default mtune=march",
+        "march=default mtune=default",
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"factors": (("mtune", ("default", "march")),)},
+        {"factors": (), "variants": (("a", ()), ("b", (("mtune", "march"),)))},
+    ],
+)
+def test_a_kernel_is_not_compared_with_itself(changes: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=r"are the same kernel; .* factor label"):
+        plan_variants(study(**changes), WORKLOADS)
+
+
+def test_a_study_without_end_is_refused() -> None:
+    variants = plan_variants(BASE, WORKLOADS)
+    endless = study(design=Design(layouts=10_000, replicates=10_000))
+    with pytest.raises(UserError, match=r"more than the 1000000 that a study may have"):
+        plan_trials(endless, variants, WORKLOADS)
+
+
 def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
     factors = (("profile", ("none",)), ("compiler", ("clang-22", "gcc-12")))
     by_clang, by_gcc = plan_variants(study(factors=factors), WORKLOADS)
@@ -91,7 +128,13 @@ def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
         ("lto", "fat", "none, thin, full"),
         ("mtune", "Zen", "no level 'Zen'"),
         ("flags", "O3", "start with '-'"),
-        ("flags", "-O3; reboot", "without quotes and shell characters"),
+        ("flags", "-O3; reboot", "a character that make or a shell may expand"),
+        ("CONFIG_LOCALVERSION", '"$(shell reboot)"', "without characters that make or a shell"),
+        ("CONFIG_LOCALVERSION", '"a" b"', "a quoted string"),
+        ("compiler", "/opt/gcc;reboot", "names such as clang-22"),
+        ("compiler", "sh", "names such as clang-22"),
+        ("linker", "/opt/$(shell reboot)", "an absolute path without blanks"),
+        ("source", "git:linux@-x", "does not begin with '-'"),
         ("flags.x", "-O3", "not a name for flags"),
     ],
 )

@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from kernsmith.errors import UserError
+from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.study import Named, Study
 from kernsmith.study.variant import Variant
+
+MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,40 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
 
     train: names of the workloads that profiles are trained on.
 
+    Combinations of levels that are the same kernel as one before them are left out (see
+    `repeated_variants`): `mtune = "march"` changes nothing where `march` is `default`.
+
     Raises:
-        LevelError: unknown factor or level.
+        LevelError: unknown factor or level, or another word that no study may have.
+        UserError: two named variants, or all combinations, are the same kernel.
     """
+    variants = _all_variants(study, train)
+    distinct = tuple(dict.fromkeys(variants))
+    if len(distinct) < len(variants) and (study.variants or len(distinct) == 1):
+        first, second = _first_equals(variants)
+        raise UserError(
+            f"{first.name!r} and {second.name!r} are the same kernel; to compare a kernel "
+            "with itself, name two levels of the factor label"
+        )
+    return distinct
+
+
+def repeated_variants(study: Study, train: Sequence[str]) -> tuple[tuple[Variant, Variant], ...]:
+    """Combinations that `plan_variants` leaves out, each with the equal one that stays."""
+    first: dict[Variant, Variant] = {}
+    repeated = []
+    for variant in _all_variants(study, train):
+        if first.setdefault(variant, variant) is not variant:
+            repeated.append((variant, first[variant]))
+    return tuple(repeated)
+
+
+def _first_equals(variants: Sequence[Variant]) -> tuple[Variant, Variant]:
+    return next(pair for pair in combinations(variants, 2) if pair[0] == pair[1])
+
+
+def _all_variants(study: Study, train: Sequence[str]) -> list[Variant]:
+    check_study(study)
     base = Variant(
         source=study.source,
         config=study.config,
@@ -86,11 +120,9 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
     for given_name, levels in study.variants or _combinations(study):
         variant = replace(base, levels=levels, given_name=given_name)
         for factor, level in _in_order_of_effect(levels):
-            factor.check(level)
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
-    _check_distinct(variants)
-    return tuple(variants)
+    return variants
 
 
 def _combinations(study: Study) -> Named:
@@ -103,15 +135,6 @@ def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor,
     """Factors with their levels, those that look at what others did behind these others."""
     pairs = [(find_factor(name), level) for name, level in levels]
     return sorted(pairs, key=lambda pair: pair[0].rank)
-
-
-def _check_distinct(variants: Sequence[Variant]) -> None:
-    for first, second in combinations(variants, 2):
-        if first == second:
-            raise UserError(
-                f"{first.name!r} and {second.name!r} are the same kernel; to compare a kernel "
-                "with itself, name two levels of the factor label"
-            )
 
 
 def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:
@@ -129,7 +152,13 @@ def plan_trials(
     Each replicate of the default layouts is a block, and so is each replicate of each random
     layout. Variants are paired in a block: the same seed shuffles the functions that two
     variants have in common into the same order. Labels draw layouts of their own.
+
+    Raises:
+        UserError: more than `MOST_TRIALS`.
     """
+    count = (study.design.layouts + 1) * study.design.replicates * len(variants) * len(workloads)
+    if count > MOST_TRIALS:
+        raise UserError(f"{count} trials are more than the {MOST_TRIALS} that a study may have")
     shuffle = random.Random(f"order:{study.design.seed}")
     trials: list[Trial] = []
     block = 0
