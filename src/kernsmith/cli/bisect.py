@@ -30,7 +30,7 @@ def bisect(
     metric: str = "",
     threshold: str | None = None,
     seed: int = 1,
-    compiler: str = "clang-22",
+    compiler: str = "",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -80,7 +80,7 @@ def bisect(
     seed
         Seed of the layouts and of the order of trials.
     compiler
-        The compiler's program.
+        The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     output
         Folder for the state, bisect.json and the first bad commit's report.
     ledger
@@ -97,6 +97,7 @@ def bisect(
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.bisect import Bisect, bisect_document, bisect_key
     from kernsmith.kernel.history import Repository
+    from kernsmith.kernel.toolchain import default_compiler
     from kernsmith.ledger import Ledger
     from kernsmith.report.bisect.terminal import print_bisect
     from kernsmith.study.file import located
@@ -113,7 +114,8 @@ def bisect(
         workloads=workload,
         machine=machine,
         cpu=cpu,
-        compiler=compiler,
+        # Named: the state of a bisection is of one compiler, whatever is installed meanwhile.
+        compiler=compiler or default_compiler(),
         design=replace(design, until=read_percent("--until", until)),
     )
     study = located(study, Path.cwd())

@@ -32,7 +32,7 @@ def compare(
     metric: str = "",
     fail_above: str | None = None,
     seed: int = 1,
-    compiler: str = "clang-22",
+    compiler: str = "",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -94,7 +94,7 @@ def compare(
     seed
         Seed of the layouts and of the order of trials.
     compiler
-        The compiler's program.
+        The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
