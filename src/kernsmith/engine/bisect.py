@@ -29,7 +29,6 @@ from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, R
 from kernsmith.ledger import Ledger
 from kernsmith.stats.sequential import Look, look_at
 from kernsmith.study import Study, digest_of
-from kernsmith.study.source_word import SourceWord
 
 INSTRUCTIONS = "kernel_instructions"
 _HASH_SHOWN = 12
@@ -198,7 +197,7 @@ class Bisect:
     def _pair(self, one: Commit, other: Commit) -> Study:
         folder = self.repository.folder
         names = (_named(one.id, ""), _named(other.id, ""))
-        sources = tuple(str(SourceWord("git", str(folder), commit.id)) for commit in (one, other))
+        sources = tuple(f"git:{folder}@{commit.id}" for commit in (one, other))
         return replace(
             self.study,
             name=f"bisect-{names[1]}",

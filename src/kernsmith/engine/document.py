@@ -29,7 +29,7 @@ VERSION = 1
 def study_document(result: StudyResult) -> dict[str, Any]:
     """The whole result, JSON-able."""
     prepared, study = result.prepared, result.prepared.study
-    trained = {name for v in prepared.variants if v.profile for name in v.profile.train}
+    trained = {name for v in prepared.variants for step in v.steps for name in step.train}
     measured = {name for item in result.measured if item.run for name in item.run.metrics}
     return {
         "format": FORMAT,
@@ -84,7 +84,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
 
 def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
     kernel = result.kernels.get(variant.name)
-    profile = result.profiles.get(variant.name)
+    profile = result.profiles.get(variant.name, ())
     return {
         "name": variant.name,
         "baseline": variant == result.prepared.variants[0],
@@ -92,7 +92,7 @@ def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
         "source": _source(result.prepared, variant),
         "vmlinux": str(kernel.vmlinux) if kernel else None,
         "bzimage": str(kernel.bzimage) if kernel else None,
-        "profile": str(profile) if profile else None,
+        "profile": str(profile[0]) if profile else None,
         "provenance": kernel.provenance if kernel else None,
         "package_command": package_command(kernel) if kernel else None,
     }

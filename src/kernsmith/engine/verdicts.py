@@ -68,7 +68,7 @@ class StudyResult:
     measured: tuple[Measured, ...]
     verdicts: tuple[Verdict, ...]
     kernels: Mapping[str, Kernel]
-    profiles: Mapping[str, Path]
+    profiles: Mapping[str, tuple[Path, ...]]
     failures: tuple[str, ...]
     looks: Mapping[str, Decision]
     seconds: float
@@ -93,7 +93,7 @@ def judge(
     for variant in others:
         verdicts += _compare(prepared, tables[baseline], tables[variant], baseline, variant)
     failures = [each.sentence for each in prepared.refused]
-    failures += forge.failures.values()
+    failures += dict.fromkeys(forge.failures.values())
     for item in measured:
         if item.run is not None and not item.run.ok:
             trial, run = item.trial, item.run
@@ -104,7 +104,7 @@ def judge(
         measured=tuple(measured),
         verdicts=tuple(verdicts),
         kernels={v.name: k for v in prepared.variants if (k := forge.kernel(v))},
-        profiles={v.name: p for v in prepared.variants if v.profile and (p := forge.profile(v))},
+        profiles={v.name: p for v in prepared.variants if (p := forge.profile(v))},
         failures=tuple(failures),
         looks=look(prepared, measured),
         seconds=seconds,
@@ -193,9 +193,7 @@ def layout_values(measured: Sequence[Measured], variant: Variant) -> Values:
 
 def _layout_index(trial: Trial) -> str:
     """The layout's seed without the label: what pairs layouts of two variants."""
-    return trial.layout.argument.removeprefix(
-        f"{trial.variant.label}." if trial.variant.label else ""
-    )
+    return trial.layout.seed.removeprefix(f"{trial.variant.label}." if trial.variant.label else "")
 
 
 def _compare(
@@ -204,7 +202,7 @@ def _compare(
     paired = baseline.label == variant.label
     alpha = prepared.study.design.alpha
     workloads = [workload.name for workload in prepared.workloads]
-    trained = set(variant.profile.train) if variant.profile else set()
+    trained = {name for step in variant.steps for name in step.train}
     mixes = {OVERALL: workloads}
     if trained and set(workloads) - trained and set(workloads) & trained:
         mixes[TRAINED] = [name for name in workloads if name in trained]

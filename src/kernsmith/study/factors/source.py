@@ -5,22 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernsmith.errors import UserError
-from kernsmith.study.factors.protocol import Factor, LevelError
-from kernsmith.study.source_word import parse_source
-
-
-def _check(level: str) -> None:
-    try:
-        parse_source(level)
-    except UserError as error:
-        raise LevelError(str(error)) from None
-
+from kernsmith.study.factors.protocol import Factor, not_empty
 
 FACTOR = Factor(
     name="source",
     description="a kernel tree: a folder, a tarball, git:FOLDER@REVISION, debian:VERSION",
     apply=lambda variant, level: replace(variant, source=level),
-    allow=_check,
+    allow=not_empty("source"),
     names_file=True,
 )
