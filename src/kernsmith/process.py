@@ -46,6 +46,7 @@ _PACKAGES = {
     "bison": "bison",
     "ccache": "ccache",
     "flex": "flex",
+    "pahole": "pahole",
 }
 # A calling `make` hands its own flags, job server and variable overrides to every child; a kernel
 # build must not see those of `make demo`.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.cli.doctor import doctor
-from kernsmith.machine.doctor import MISSING
+from kernsmith.doctor import MISSING
 
 
 def test_an_empty_machine_gets_a_remedy_for_everything(

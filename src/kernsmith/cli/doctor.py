@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kernsmith.machine.doctor import LIMITED, MISSING, OK, Finding, examine
+from kernsmith.doctor import LIMITED, MISSING, OK, Finding, examine
 
 _STYLES = {OK: "green", LIMITED: "yellow", MISSING: "bold red"}
 

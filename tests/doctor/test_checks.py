@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.machine import doctor as machine_doctor
-from kernsmith.machine import kvm_probe
-from kernsmith.machine.doctor import LIMITED, MISSING, OK, branch_records, examine
-from kernsmith.machine.kvm_probe import boot_probe
+from kernsmith.doctor import LIMITED, MISSING, OK, branch_records, checks, examine, kvm_probe
+from kernsmith.doctor.kvm_probe import boot_probe
 
 TCG = ["-accel", "tcg", "-cpu", "max"]
 
@@ -58,7 +56,7 @@ def test_old_compilers_are_told_from_new_ones(
     _program(tmp_path / "bin", "clang-14", "Debian clang version 14.0.6")
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/bin")
     monkeypatch.setattr("os.get_exec_path", lambda: [f"{tmp_path}/bin"])
-    findings = list(machine_doctor._compilers())
+    findings = list(checks._compilers())
     assert findings[0].name == "clang-14"
     assert "too old for AutoFDO" in findings[0].detail
     assert findings[-1].status == MISSING

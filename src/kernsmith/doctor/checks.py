@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import paths, process
+from kernsmith.doctor.kvm_probe import QEMU, boot_kernel, boot_probe
 from kernsmith.errors import KernsmithError, ProgramMissing
-from kernsmith.machine.kvm_probe import QEMU, boot_kernel, boot_probe
 
 OK = "ok"
 MISSING = "missing"
@@ -194,6 +194,14 @@ def _ccache() -> Iterator[Finding]:
         yield Finding("ccache", LIMITED, detail, missing.remedy)
 
 
+def _pahole() -> Iterator[Finding]:
+    try:
+        yield Finding("pahole", OK, _first_line(process.find("pahole")))
+    except ProgramMissing as missing:
+        detail = "not installed: kernels with CONFIG_DEBUG_INFO_BTF=y are refused"
+        yield Finding("pahole", LIMITED, detail, missing.remedy)
+
+
 def _space() -> Iterator[Finding]:
     folder = paths.cache_root()
     while not folder.exists():
@@ -222,6 +230,7 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("KVM", _kvm),
     ("branch records", _branch_records),
     ("ccache", _ccache),
+    ("pahole", _pahole),
     ("space", _space),
 )
 
