@@ -12,11 +12,11 @@ from test_verdicts import hash_of, judged, layout_noise
 
 from kernsmith.cli.outcome import show
 from kernsmith.engine.document import study_document
-from kernsmith.engine.factors import FactorAnalysis, analyse_factors
 from kernsmith.machine.tcg import open_machine
 from kernsmith.report.study.luck import add_luck
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
+from kernsmith.stats.design import FactorAnalysis
 from kernsmith.study import Study, Trial
 
 STUDY = Study(
@@ -35,26 +35,26 @@ def factor(trial: Trial) -> float:
 
 
 def noise(trial: Trial) -> float:
-    return 1 + 1e-4 * (hash_of(trial.variant.name + trial.layout.seed + trial.workload) % 11)
+    return 1 + 1e-4 * (hash_of(trial.variant.name + trial.layout.argument + trial.workload) % 11)
 
 
 def analysed(study: Study, figure: Callable[[Trial], float]) -> FactorAnalysis:
     result = judged(study, figure)
-    found = {a.metric: a for a in analyse_factors(result.prepared, result.measured)}
+    found = {a.metric: a for a in result.factors}
     assert list(found) == ["model_cycles", "kernel_instructions"]
     return found["model_cycles"]
 
 
 def test_factors_that_work_independently() -> None:
     found = analysed(STUDY, lambda t: 1e6 * factor(t) * layout_noise(t) * noise(t))
-    levels = {(each.factor, each.level): each.effect for each in found.levels}
+    levels = {(each.factor, each.level): each for each in found.levels}
     assert levels.keys() == {
         ("optimisation", "O3"), ("march", "x86-64-v2"), ("march", "x86-64-v3")
     }  # fmt: skip
-    for (_, level), effect in levels.items():
-        assert effect.ratio == pytest.approx(WORTH[level], abs=1e-3)
-        assert effect.n == 8
-        assert effect.significant
+    for (_, level), found_level in levels.items():
+        assert found_level.effect.ratio == pytest.approx(WORTH[level], abs=1e-3)
+        assert found_level.effect.n == 8
+        assert found_level.significant
     terms = {row.term: row for row in found.table}
     assert list(terms) == ["optimisation", "march", "optimisation × march"]
     assert terms["optimisation"].p < 1e-9
@@ -77,7 +77,7 @@ def test_two_levels_are_a_paired_test() -> None:
 
     def figure(trial: Trial) -> float:
         levels = dict(trial.variant.levels)
-        seed = f"{levels['optimisation']} {trial.layout.seed}"
+        seed = f"{levels['optimisation']} {trial.layout.argument}"
         return 1e6 * factor(trial) * (1 + 0.01 * (hash_of(seed) % 13)) * noise(trial)
 
     found = analysed(STUDY, figure)
@@ -104,7 +104,7 @@ def test_the_table_is_that_of_repeated_measures() -> None:
     expected = pingouin.rm_anova(
         frame, dv="y", within=["optimisation", "march"], subject="layout", detailed=True
     )
-    found = analyse_factors(result.prepared, result.measured)[0].table
+    found = result.factors[0].table
     for column, figures in (
         ("SS", [row.sum_of_squares for row in found]),
         ("F", [row.f for row in found]),
@@ -154,7 +154,7 @@ def test_every_form_of_the_result_has_the_design(capsys: pytest.CaptureFixture[s
     page, markdown = study_page(document), study_markdown(document)
     for form in (capsys.readouterr().out, page, markdown):
         assert "optimisation × march" in form
-        assert "march: matters, p = " in form
+        assert "march: matters, corrected p = " in form
     assert "| model\\_cycles | march | x86-64-v3 | default | 0.95" in markdown
     assert "is a model" in markdown
 
@@ -162,4 +162,4 @@ def test_every_form_of_the_result_has_the_design(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("factors", [(), STUDY.factors[:1]])
 def test_one_factor_is_no_design(factors: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
     result = judged(replace(STUDY, factors=factors), lambda t: 1e6)
-    assert analyse_factors(result.prepared, result.measured) == ()
+    assert result.factors == ()

@@ -10,13 +10,19 @@ import pytest
 from kernsmith.engine import Silent
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.verdicts import Measured, StudyResult, judge, log_ratios, primary_metric
+from kernsmith.engine.verdicts import (
+    Measured,
+    StudyResult,
+    judge,
+    overall_log_ratios,
+    primary_metric,
+)
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow, now
 from kernsmith.machine.tcg import Tcg
-from kernsmith.study import Design, Layout, Study, Trial, plan_trials, plan_variants
+from kernsmith.study import Design, Study, Trial, plan_trials, plan_variants
 
 WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
 Figure = Callable[[Trial], float]
@@ -41,7 +47,7 @@ def run(trial: Trial, value: float) -> RunRow:
 
 def layout_noise(trial: Trial) -> float:
     """What a layout costs, in the same way for both variants: from 0.97 to 1.03."""
-    return 1 + 0.01 * (hash_of(trial.layout.seed + trial.workload) % 7 - 3)
+    return 1 + 0.01 * (hash_of(trial.layout.argument + trial.workload) % 7 - 3)
 
 
 def hash_of(text: str) -> int:
@@ -52,13 +58,13 @@ OPTIMIZE = Study(source="x", config="lab", factors=(("profile", ("none", "autofd
 
 
 def test_a_known_effect_comes_out_exactly_when_layouts_are_paired() -> None:
-    result = judged(OPTIMIZE, lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.steps else 1))
+    result = judged(OPTIMIZE, lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.profile else 1))
     for workload in ("overall", "pipe", "fork", "mmap"):
         verdict = result.verdict("profile=autofdo", workload, "model_cycles")
         assert verdict is not None
         assert verdict.effect.ratio == pytest.approx(0.9, rel=1e-12)
         assert verdict.effect.ci == pytest.approx((0.9, 0.9), rel=1e-9)
-        assert verdict.effect.significant
+        assert verdict.significant
         assert verdict.effect.n == 8
         assert verdict.default_ratio == pytest.approx(0.9, rel=1e-12)
 
@@ -67,8 +73,8 @@ def test_the_default_layout_is_no_part_of_the_ratio() -> None:
     """One lucky binary says 0.5; the layouts say 0.9."""
 
     def figure(trial: Trial) -> float:
-        lucky = trial.layout == Layout()
-        return 1e6 * ((0.5 if lucky else 0.9) if trial.variant.steps else 1.0)
+        lucky = trial.layout.kind == "default"
+        return 1e6 * ((0.5 if lucky else 0.9) if trial.variant.profile else 1.0)
 
     verdict = judged(OPTIMIZE, figure).verdict("profile=autofdo", "overall", "model_cycles")
     assert verdict is not None
@@ -78,7 +84,7 @@ def test_the_default_layout_is_no_part_of_the_ratio() -> None:
 
 def test_overall_is_the_geometric_mean_over_workloads() -> None:
     factor = {"pipe": 0.8, "fork": 0.9, "mmap": 1.1}
-    result = judged(OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.steps else 1))
+    result = judged(OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.profile else 1))
     verdict = result.verdict("profile=autofdo", "overall", "model_cycles")
     assert verdict is not None
     assert verdict.effect.ratio == pytest.approx((0.8 * 0.9 * 1.1) ** (1 / 3), rel=1e-12)
@@ -87,14 +93,14 @@ def test_overall_is_the_geometric_mean_over_workloads() -> None:
 def test_trained_and_held_out_workloads_are_shown_apart() -> None:
     factor = {"pipe": 0.8, "fork": 1.0, "mmap": 1.0}
     result = judged(
-        OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.steps else 1), train=("pipe",)
+        OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.profile else 1), train=("pipe",)
     )
     trained = result.verdict("profile=autofdo", "overall-trained", "model_cycles")
     held_out = result.verdict("profile=autofdo", "overall-held-out", "model_cycles")
     assert trained is not None
     assert held_out is not None
     assert (trained.effect.ratio, held_out.effect.ratio) == pytest.approx((0.8, 1.0))
-    assert not held_out.effect.significant
+    assert not held_out.significant
 
 
 def test_labels_have_layouts_of_their_own_and_are_not_paired() -> None:
@@ -104,12 +110,12 @@ def test_labels_have_layouts_of_their_own_and_are_not_paired() -> None:
     )
     assert verdict is not None
     assert not verdict.effect.paired
-    assert not verdict.effect.significant
+    assert not verdict.significant
 
 
 def test_failed_runs_are_listed_and_left_out() -> None:
     def figure(trial: Trial) -> float:
-        broken = trial.workload == "fork" and bool(trial.variant.steps)
+        broken = trial.workload == "fork" and trial.variant.profile is not None
         return -1.0 if broken else 1e6
 
     result = judged(OPTIMIZE, figure)
@@ -122,13 +128,13 @@ def test_failed_runs_are_listed_and_left_out() -> None:
 
 def test_without_random_layouts_there_is_a_ratio_and_no_verdict() -> None:
     study = Study("x", "lab", OPTIMIZE.factors, design=Design(layouts=0))
-    verdict = judged(study, lambda t: 9e5 if t.variant.steps else 1e6).verdict(
+    verdict = judged(study, lambda t: 9e5 if t.variant.profile else 1e6).verdict(
         "profile=autofdo", "overall", "model_cycles"
     )
     assert verdict is not None
     assert verdict.effect.ratio == pytest.approx(0.9)
     assert verdict.effect.ci is None
-    assert not verdict.effect.significant
+    assert not verdict.significant
 
 
 UNTIL = Design(layouts=12, until=0.5, most_layouts=12)
@@ -138,14 +144,14 @@ def test_until_looks_at_layouts_in_the_order_in_which_they_were_drawn() -> None:
     """The tenth layout comes after the ninth, so that the p-value of an earlier look stands."""
     early = judged(replace(OPTIMIZE, design=replace(UNTIL, layouts=9)), growing)
     late = judged(replace(OPTIMIZE, design=UNTIL), growing)
-    variant = late.prepared.variants[1]
-    ratios = log_ratios(late.prepared, late.measured, variant)
+    name = late.prepared.variants[1].name
+    ratios = overall_log_ratios(late.prepared, late.measured, name)
     assert ratios == sorted(ratios)
-    assert log_ratios(early.prepared, early.measured, variant) == ratios[:9]
+    assert overall_log_ratios(early.prepared, early.measured, name) == ratios[:9]
 
 
 def growing(trial: Trial) -> float:
-    change = 1 + 0.001 * trial.layout_number if trial.variant.steps else 1.0
+    change = 1 + 0.001 * trial.layout_number if trial.variant.profile else 1.0
     return 1e6 * layout_noise(trial) * change
 
 
@@ -164,6 +170,6 @@ def test_until_is_about_the_metric_that_the_study_names() -> None:
 
 
 def test_until_does_not_wait_for_a_variant_that_does_not_boot() -> None:
-    result = judged(replace(OPTIMIZE, design=UNTIL), lambda t: -1 if t.variant.steps else 1e6)
+    result = judged(replace(OPTIMIZE, design=UNTIL), lambda t: -1 if t.variant.profile else 1e6)
     assert result.looks == {}
     assert len(result.failures) == 13 * len(WORKLOADS)

@@ -12,10 +12,9 @@ from kernsmith.kernel import build as build_module
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.build import BuildFailed, build_kernel
 from kernsmith.kernel.config import parse_config, read_fragment, render_config
-from kernsmith.kernel.recipe import StepProfile, make_recipe
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
-from kernsmith.study import Step, Variant
-from kernsmith.study.steps import step_kinds
+from kernsmith.study import ProfileRequest, Variant
 
 pytestmark = pytest.mark.kernel
 
@@ -34,7 +33,7 @@ def test_two_builds_in_two_folders_give_one_vmlinux(
     tiny: Variant, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One with ccache, and one elsewhere without it; both are kept for the next time."""
-    recipe = make_recipe(tiny, source)
+    recipe = make_recipe(tiny, source, None)
     kept = build_kernel(recipe)
     monkeypatch.setenv("CCACHE_DISABLE", "1")
     elsewhere = paths.cache_root() / "another" / "folder" / "of-kernels"
@@ -56,7 +55,7 @@ def test_asking_again_starts_no_program(
     source: Source,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    recipe = make_recipe(micro_variant, source)
+    recipe = make_recipe(micro_variant, source, None)
     monkeypatch.setattr(build_module, "process", None)
     assert build_kernel(recipe).folder == micro_kernel.folder
 
@@ -79,7 +78,7 @@ def test_config_symbols_that_do_not_survive_are_all_named(
 ) -> None:
     asked = tiny.with_option("CRYPTO_PCRIPT", "y").with_option("EXT4_FS", "y")
     with pytest.raises(UserError) as caught:
-        build_kernel(make_recipe(asked, source), store=tmp_path)
+        build_kernel(make_recipe(asked, source, None), store=tmp_path)
     assert "this source has no config symbol CONFIG_CRYPTO_PCRIPT;" in str(caught.value)
     assert "Kconfig did not take CONFIG_EXT4_FS=y" in str(caught.value)
 
@@ -87,7 +86,7 @@ def test_config_symbols_that_do_not_survive_are_all_named(
 def test_a_kernel_that_does_not_build_shows_command_last_lines_and_log(
     tiny: Variant, source: Source, tmp_path: Path
 ) -> None:
-    recipe = make_recipe(tiny.with_flags("-march=no-such-cpu"), source)
+    recipe = make_recipe(tiny.with_flags("-march=no-such-cpu"), source, None)
     with pytest.raises(BuildFailed) as caught:
         build_kernel(recipe, store=tmp_path)
     message = str(caught.value)
@@ -101,23 +100,24 @@ def test_a_kernel_that_does_not_build_shows_command_last_lines_and_log(
 
 def test_unknown_words_are_told(source: Source) -> None:
     with pytest.raises(UserError, match=r"allowed are .*lab, .*micro"):
-        make_recipe(Variant(source="x", config="labb"), source)
+        make_recipe(Variant(source="x", config="labb"), source, None)
     with pytest.raises(ProgramMissing, match="clang-99"):
-        make_recipe(Variant(source="x", config="micro", compiler="clang-99"), source)
+        make_recipe(Variant(source="x", config="micro", compiler="clang-99"), source, None)
     with pytest.raises(UserError, match="neither clang nor gcc"):
-        make_recipe(Variant(source="x", config="micro", compiler="/bin/true"), source)
+        make_recipe(Variant(source="x", config="micro", compiler="/bin/true"), source, None)
 
 
 def test_the_key_changes_with_every_input(tiny: Variant, source: Source, tmp_path: Path) -> None:
     profile = tmp_path / "p"
     profile.write_text("1")
-    autofdo = StepProfile(step_kinds()["autofdo"], (profile,))
-    recipe = make_recipe(tiny, source)
+    recipe = make_recipe(tiny, source, None)
     others = [
-        make_recipe(tiny.with_option("HZ", "100"), source),
-        make_recipe(tiny.with_flags("-O3"), source),
-        make_recipe(tiny, replace(source, digest="other")),
-        make_recipe(replace(tiny, steps=(Step("autofdo"),)), source, (autofdo,)),
+        make_recipe(tiny.with_option("HZ", "100"), source, None),
+        make_recipe(tiny.with_flags("-O3"), source, None),
+        make_recipe(tiny, replace(source, digest="other"), None),
+        make_recipe(replace(tiny, profile=ProfileRequest("autofdo")), source, profile),
     ]
     assert len({recipe.key, *(other.key for other in others)}) == 5
-    assert make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source).key == recipe.key
+    assert (
+        make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source, None).key == recipe.key
+    )

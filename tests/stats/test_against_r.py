@@ -8,10 +8,10 @@ range from 1, so its smallest p-values have 11 to 12 decimals only; that is the 
 import numpy as np
 import pytest
 from march import DATA, MACHINES, golden_r, march, read_groups
+from values import value_effect
 
 from kernsmith.stats.anova import bartlett, brown_forsythe, kruskal_wallis, one_way, welch
 from kernsmith.stats.assumptions import check_assumptions
-from kernsmith.stats.effect import unpaired_effect
 from kernsmith.stats.factorial import factorial
 from kernsmith.stats.multiple import holm
 from kernsmith.stats.pairwise import Comparison, compare_all
@@ -120,10 +120,10 @@ def test_factorial_of_a_balanced_design() -> None:
         assert row.p == pytest.approx(R[f"balanced|{index}|p"], rel=1e-6, abs=1e-300)
 
 
-def test_welch_on_logarithms_is_the_unpaired_effect() -> None:
+def test_welch_on_logarithms_is_the_effect_of_independent_layouts() -> None:
     rows = [line.split(",") for line in (DATA / "unbalanced.csv").read_text().splitlines()[1:]]
     side = {name: [float(row[2]) for row in rows if row[0] == name] for name in ("gcc", "clang")}
-    effect = unpaired_effect(side["gcc"], side["clang"])
+    effect = value_effect(side["gcc"], side["clang"], paired=False)
     assert effect.df is not None
     assert effect.p is not None
     same(effect.df, "log-welch|df")

@@ -5,6 +5,7 @@ from math import inf, log
 
 import pytest
 
+from kernsmith.report.sentences import decision_sentence
 from kernsmith.stats.sequential import decide, look_at
 
 RATIOS = [-0.012, -0.010, -0.011, -0.009, -0.010, -0.012, -0.011, -0.010, -0.009, -0.011]
@@ -47,7 +48,7 @@ def test_the_p_value_never_rises_again() -> None:
 def test_decisions(n: int, width: float, stop: bool, reached: bool, words: str) -> None:
     decision = decide(RATIOS[:n], width=width, most=10)
     assert (decision.stop, decision.reached) == (stop, reached)
-    assert decision.sentence.startswith(words)
+    assert decision_sentence(decision).startswith(words)
 
 
 def test_nothing_to_look_at_is_an_error() -> None:

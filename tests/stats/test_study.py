@@ -2,14 +2,17 @@
 """From runs of variants in layouts to effects, components of variance and needs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import exp, log
 
 import numpy as np
 import pytest
 
 from kernsmith.stats.components import needed, variance_components
-from kernsmith.stats.effect import overall_effect, paired_effect
-from kernsmith.stats.study import MetricAnalysis, Observation, analyse_metric
+from kernsmith.stats.effect import effect_of
+from kernsmith.stats.observations import Observation
+from kernsmith.stats.question import OVERALL, Question
+from kernsmith.stats.study import MetricAnalysis, analyse
 
 RATIO = 0.97
 
@@ -37,39 +40,43 @@ def rows(
             block += 1
 
 
+ASKED = Question(("base", "afdo"), ("pipe", "fork"), ("cycles",), frozenset({"cycles"}))
+
+
 def analysed(**how: object) -> MetricAnalysis:
-    return analyse_metric(list(rows(**how)), "cycles")  # type: ignore[arg-type]
+    return analyse(list(rows(**how)), ASKED)[0]  # type: ignore[arg-type]
 
 
 def test_every_workload_and_all_of_them() -> None:
     found = analysed()
     assert found.baseline == "base"
-    assert [each.workload for each in found.effects] == ["pipe", "fork", None]
-    for each in found.effects:
+    assert [each.workload for each in found.verdicts] == [OVERALL, "pipe", "fork"]
+    for each in found.verdicts:
         assert each.effect.paired
         assert each.effect.n == 8
         assert each.effect.ratio == pytest.approx(RATIO, abs=0.001)
-        assert each.effect.significant
+        assert each.significant
 
 
 def test_effects_are_those_of_the_layout_means() -> None:
-    found = analysed(boots=1)
-    pipe = found.effects[0]
-    assert pipe.effect == paired_effect(pipe.baseline, pipe.treated)
-    sides = {str(each.workload): (each.baseline, each.treated) for each in found.effects[:2]}
-    assert found.effects[2].effect == overall_effect(sides, paired=True)
+    overall, pipe, fork = analysed(boots=1).verdicts
+    for each in (overall, pipe, fork):
+        sides = np.array(each.baseline), np.array(each.treated)
+        assert each.effect == effect_of(*sides, paired=True)
+    assert overall.baseline == pytest.approx(np.mean([pipe.baseline, fork.baseline], axis=0))
 
 
 def test_layouts_of_their_own_are_compared_as_independent() -> None:
     found = analysed(own=True)
-    assert not found.effects[0].effect.paired
+    assert not found.verdicts[0].effect.paired
     assert found.sequential == ()
 
 
 def test_the_default_layout_alone_is_better_than_nothing() -> None:
     found = analysed(layouts=0, boots=1)
-    assert found.effects[0].effect.n == 1
-    assert found.effects[0].effect.ci is None
+    assert found.verdicts[0].effect.n == 1
+    assert found.verdicts[0].effect.ci is None
+    assert not found.verdicts[0].significant
 
 
 def test_where_the_variance_comes_from() -> None:
@@ -81,17 +88,18 @@ def test_where_the_variance_comes_from() -> None:
 
 def test_always_valid_intervals_are_wider() -> None:
     found = analysed()
-    (variant, look), overall = found.sequential[0], found.effects[2].effect
+    (variant, look), overall = found.sequential[0], found.verdicts[0].effect
     assert variant == "afdo"
     assert overall.ci is not None
     assert exp(look.low) < overall.ci[0] < overall.ci[1] < exp(look.high)
 
 
 def test_a_variant_without_runs_of_a_workload_is_named() -> None:
+    """And without it there is no whole mix."""
     some = [row for row in rows() if (row.variant, row.workload) != ("afdo", "fork")]
-    found = analyse_metric(some, "cycles")
+    (found,) = analyse(some, ASKED)
     assert found.missing == ("fork",)
-    assert [each.workload for each in found.effects] == ["pipe", None]
+    assert [each.workload for each in found.verdicts] == ["pipe"]
 
 
 def test_a_failed_run_costs_its_layout_in_the_overall_effect_only() -> None:
@@ -100,20 +108,13 @@ def test_a_failed_run_costs_its_layout_in_the_overall_effect_only() -> None:
         for row in rows()
         if (row.variant, row.workload, row.layout) != ("afdo", "fork", "random:3")
     ]
-    pipe, fork, overall = analyse_metric(some, "cycles").effects
+    overall, pipe, fork = analyse(some, ASKED)[0].verdicts
     assert (pipe.effect.n, fork.effect.n, overall.effect.n) == (8, 7, 7)
 
 
-@pytest.mark.parametrize(
-    ("metric", "baseline", "sentence"),
-    [
-        ("misses", None, "no finished run has the metric 'misses'"),
-        ("cycles", "lto", "no variant is called 'lto'; there are base, afdo"),
-    ],
-)
-def test_what_is_not_there(metric: str, baseline: str | None, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        analyse_metric(list(rows()), metric, baseline=baseline)
+def test_a_metric_that_was_not_measured_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no finished run has the metric 'misses'"):
+        analyse(list(rows()), replace(ASKED, metrics=("cycles", "misses")))
 
 
 def test_components_of_a_balanced_design_by_hand() -> None:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Study files: what is written is read back; mistakes name the file, the key, what is allowed."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.paths import shipped
-from kernsmith.study import plan_variants
+from kernsmith.study import Design, Study, plan_variants
 from kernsmith.study.file import read_study, write_study
 
 GOOD = """
@@ -102,15 +105,180 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
         read_study(tmp_path / "none.toml")
 
 
+def outcome(folder: Path, data: bytes) -> Study | None:
+    """The study in a file, or None when it was refused, by one sentence that names the file."""
+    path = folder / "s.toml"
+    path.write_bytes(data)
+    try:
+        return read_study(path)
+    except UserError as refused:
+        assert str(path) in str(refused)
+        assert "\n" not in str(refused)
+        assert len(str(refused)) < len(str(path)) + 1500
+        assert refused.exit_code == 2
+        return None
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
 def test_any_bytes_are_a_study_or_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
-    path = tmp_path_factory.mktemp("fuzz") / "s.toml"
-    path.write_bytes(data)
-    with pytest.raises(UserError):
+    outcome(tmp_path_factory.mktemp("fuzz"), data)
+
+
+# Words as people write them, with what is special to TOML, to paths and to this program.
+WORDS = st.text(st.sampled_from("abz09 _-@:{}~.,/\"'\\#=[]é漢☃"), min_size=1, max_size=12)
+LEVELS = {
+    "march": st.sampled_from(["default", "znver3", "x86-64-v3", "a.b+c-d"]),
+    "compiler": st.sampled_from(["clang-22", "gcc-12", "/opt/a b".replace(" ", "_")]),
+    "lto": st.sampled_from(["none", "thin", "full"]),
+    "label": WORDS,
+    "config": WORDS,
+    "source": WORDS.filter(lambda text: text.strip() and ":" not in text),
+    "flags_a": st.sampled_from(["none", "-fno-inline -O3", "-mllvm -inline-threshold=5"]),
+    "CONFIG_HZ": st.sampled_from(["100", "-1", "0x1f", "y", '"none"', '"a b.c"']),
+}
+NAMED = st.dictionaries(
+    WORDS.filter(str.strip),
+    st.sets(st.sampled_from(sorted(LEVELS)), max_size=3).flatmap(
+        lambda names: st.tuples(*(st.tuples(st.just(n), LEVELS[n]) for n in sorted(names)))
+    ),
+    max_size=3,
+).map(lambda made: tuple(made.items()))
+CROSSED = st.sets(st.sampled_from(sorted(LEVELS)), max_size=3).flatmap(
+    lambda names: st.tuples(
+        *(
+            st.tuples(
+                st.just(n), st.lists(LEVELS[n], min_size=1, max_size=3, unique=True).map(tuple)
+            )
+            for n in sorted(names)
+        )
+    )
+)
+DESIGNS = st.builds(
+    Design,
+    layouts=st.integers(0, 100),
+    replicates=st.integers(1, 100),
+    seed=st.integers(-(2**63), 2**63 - 1),
+    alpha=st.floats(0, 1, exclude_min=True, exclude_max=True),
+    until=st.floats(0.001, 99),
+    most_layouts=st.integers(2, 100),
+    metric=st.sampled_from(["", "seconds"]),
+    pairing=st.sampled_from(["seed", "place"]),
+)
+STUDIES = st.builds(
+    Study,
+    name=st.just("s"),
+    source=LEVELS["source"] | st.sampled_from(["debian:7.3", "git:a@b@c", "git:a@HEAD@{1}"]),
+    config=WORDS,
+    compiler=st.just("") | LEVELS["compiler"],
+    linker=st.sampled_from(["", "bfd", "lld-22", "/opt/ld"]),
+    options=st.dictionaries(st.sampled_from(["HZ", "PSI", "0"]), LEVELS["CONFIG_HZ"]).map(
+        lambda options: tuple(sorted(options.items()))
+    ),
+    flags=st.sampled_from([(), ("-O3",), ("-mllvm", "-inline-threshold=5", "-DA=b.c")]),
+    machine=WORDS,
+    cpu=WORDS,
+    workloads=st.lists(WORDS, min_size=1, max_size=3).map(tuple),
+    train=st.lists(WORDS, max_size=3).map(tuple),
+    profile=st.just("") | st.just("/no/such.afdo"),
+    factors=st.just(()),
+    design=DESIGNS,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(STUDIES, CROSSED, NAMED, st.booleans())
+def test_every_study_is_written_and_read_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    study: Study,
+    crossed: tuple[tuple[str, tuple[str, ...]], ...],
+    named: tuple[tuple[str, tuple[tuple[str, str], ...]], ...],
+    by_name: bool,
+) -> None:
+    folder = tmp_path_factory.mktemp("written")
+    study = replace(study, factors=() if by_name else crossed, variants=named if by_name else ())
+    again = outcome(folder, write_study(study).encode())
+    assert again == study
+    assert again.digest == study.digest
+
+
+# Values of any type and size in the place of any of a study's.
+ODD = st.one_of(
+    st.none(), st.booleans(), st.floats(), st.binary(max_size=3).map(str), WORDS,
+    st.sampled_from(["", "\x00", "\n", "x" * 100_000, "~nobody/x", "/dev/zero", "/" * 5000, "git:@",
+                     "debian:", "$(reboot)", "tcg", "kvm", "ssh:", "lab", "no-such-machine"]),
+    st.sampled_from([0, -1, 10**9, 2**63, -(2**64), 10**400]),
+    st.lists(st.integers() | WORDS, max_size=3),
+    st.dictionaries(WORDS, WORDS, max_size=2),
+)  # fmt: skip
+KEYS = {
+    "source": ["use", "config", "compiler", "linker", "options", "flags", "x"],
+    "machine": ["use", "cpu"],
+    "workloads": ["use", "train", "profile"],
+    "design": ["layouts", "replicates", "seed", "alpha", "until", "metric", "pairing"],
+    "factors": ["march", "CONFIG_HZ", "flags", "source", "config", "alignment", "CONFIG_", "y\nz"],
+    "variants": ["a", "b\n"],
+}
+TABLES = st.fixed_dictionaries(
+    {},
+    optional={
+        table: st.dictionaries(st.sampled_from(keys), ODD, max_size=3) | ODD
+        for table, keys in KEYS.items()
+    },
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(TABLES)
+def test_strange_values_are_a_study_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, tables: dict[str, Any]
+) -> None:
+    whole = {"source": {"use": "debian:7.3"}} | tables
+    outcome(tmp_path_factory.mktemp("odd"), toml(whole).encode(errors="surrogatepass"))
+
+
+def toml(tables: dict[str, Any]) -> str:
+    return "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in tables.items())
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, float):
+        return repr(value) if "." in repr(value) or "n" in repr(value) else f"{value:.1f}"
+    return "1979-05-27" if value is None else json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("seed = 9" + "9" * 5000, "is not TOML"),
+        ("x = " + "[" * 100_000, "nested too deeply"),
+        ("#" * (1 << 21), "more than 1048576 bytes"),
+        ("[source]\nuse='x'\n[design]\nseed=18446744073709551616", "design.seed: "),
+        ("[source]\nuse='x\u0007'", "is not TOML"),
+        ('[source]\nuse="x\\u001b[31m"', "characters that cannot be printed"),
+        ('[source]\nuse="x"\n["a\\nb"]\nx=1', "unknown key 'a"),
+        ("[source]\nuse='x'\noptions={'HZ\u00e9'=1}", "is not the name of a config symbol"),
+        ("[source]\nuse='x'\nflags=['-wrapper x']", "source.flags: the flag '-wrapper' is not"),
+        ("[source]\nuse='x'\ncompiler='sh'", "source.compiler: factor 'compiler' has no level"),
+        (
+            "[source]\nuse='x'\n[factors]\n"
+            + "\n".join(f"flags_{n}=['none','-O1','-O2','-O3']" for n in range(40)),
+            "more than a thousand million variants are more than the 4096",
+        ),
+    ],
+)  # fmt: skip
+def test_values_without_measure_are_one_sentence(tmp_path: Path, text: str, told: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UserError, match=told) as caught:
         read_study(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1500
 
 
 @pytest.mark.parametrize("path", sorted(shipped("studies").rglob("*.toml")), ids=lambda p: p.stem)

@@ -6,6 +6,7 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
 from kernsmith.study.factors import LevelError
+from kernsmith.study.plan import repeated_variants
 
 BASE = Study(source="debian:7.3", config="lab", factors=(("profile", ("none", "autofdo")),))
 WORKLOADS = ("pipe", "fork", "mmap")
@@ -18,25 +19,11 @@ def study(**changes: object) -> Study:
 
 def test_first_variant_is_the_baseline_and_only_the_profile_differs() -> None:
     baseline, optimised = plan_variants(BASE, WORKLOADS)
-    assert baseline.steps == ()
-    assert [(step.kind, step.train) for step in optimised.steps] == [("autofdo", WORKLOADS)]
+    assert baseline.profile is None
+    assert optimised.profile is not None
+    assert optimised.profile.train == WORKLOADS
     assert optimised.trainer.identity() == baseline.identity()
     assert optimised.name == "profile=autofdo"
-
-
-def test_each_step_is_trained_on_the_kernel_of_those_before_it() -> None:
-    stacks = ("none", "autofdo", "autofdo+autofdo")
-    none, one, two = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
-    assert [len(variant.steps) for variant in (none, one, two)] == [0, 1, 2]
-    assert two.trainer.identity() == one.identity()
-    assert two.trainer.trainer.identity() == none.identity()
-
-
-def test_a_profile_of_the_users_is_that_of_the_first_step() -> None:
-    asked = study(profile="/a/file", factors=(("profile", ("none", "autofdo+autofdo")),))
-    given, trained = plan_variants(asked, WORKLOADS)[1].steps
-    assert (given.files, given.train) == (("/a/file",), ())
-    assert (trained.files, trained.train) == ((), WORKLOADS)
 
 
 def test_levels_combine_to_all_variants() -> None:
@@ -86,6 +73,42 @@ def test_mtune_follows_march_wherever_it_stands(march: str, flags: tuple[str, ..
         assert variant.flags == flags
 
 
+def test_combinations_that_are_the_same_kernel_are_one() -> None:
+    """`mtune = "march"` changes nothing where `march` is `default`: three kernels, not four."""
+    factors = (("march", ("default", "znver3")), ("mtune", ("default", "march")))
+    asked = study(factors=factors)
+    variants = plan_variants(asked, WORKLOADS)
+    assert [variant.flags for variant in variants] == [
+        (),
+        ("-march=znver3",),
+        ("-march=znver3", "-mtune=znver3"),
+    ]
+    ((left_out, stays),) = repeated_variants(asked, WORKLOADS)
+    assert (left_out.name, stays.name) == (
+        "march=default mtune=march",
+        "march=default mtune=default",
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"factors": (("mtune", ("default", "march")),)},
+        {"factors": (), "variants": (("a", ()), ("b", (("mtune", "march"),)))},
+    ],
+)
+def test_a_kernel_is_not_compared_with_itself(changes: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=r"are the same kernel; .* factor label"):
+        plan_variants(study(**changes), WORKLOADS)
+
+
+def test_a_study_without_end_is_refused() -> None:
+    variants = plan_variants(BASE, WORKLOADS)
+    endless = study(design=Design(layouts=10_000, replicates=10_000))
+    with pytest.raises(UserError, match=r"more than the 1000000 that a study may have"):
+        plan_trials(endless, variants, WORKLOADS)
+
+
 def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
     factors = (("profile", ("none",)), ("compiler", ("clang-22", "gcc-12")))
     by_clang, by_gcc = plan_variants(study(factors=factors), WORKLOADS)
@@ -105,7 +128,13 @@ def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
         ("lto", "fat", "none, thin, full"),
         ("mtune", "Zen", "no level 'Zen'"),
         ("flags", "O3", "start with '-'"),
-        ("flags", "-O3; reboot", "without quotes and shell characters"),
+        ("flags", "-O3; reboot", "a character that make or a shell may expand"),
+        ("CONFIG_LOCALVERSION", '"$(shell reboot)"', "without characters that make or a shell"),
+        ("CONFIG_LOCALVERSION", '"a" b"', "a quoted string"),
+        ("compiler", "/opt/gcc;reboot", "names such as clang-22"),
+        ("compiler", "sh", "names such as clang-22"),
+        ("linker", "/opt/$(shell reboot)", "an absolute path without blanks"),
+        ("source", "git:linux@-x", "does not begin with '-'"),
         ("flags.x", "-O3", "not a name for flags"),
     ],
 )
@@ -153,40 +182,12 @@ def test_variants_share_layouts_but_labels_draw_their_own() -> None:
     assert of_a & of_b == {Layout()}
 
 
-def test_layouts_are_a_factor() -> None:
-    """All levels of one kernel: the mark of each is its layout without luck, then all are drawn."""
-    levels = ("random", "order:best.order+random", "profile+random+jitter:4")
-    asked = study(factors=(("layout", levels),), design=Design(layouts=2))
-    variants = plan_variants(asked, WORKLOADS)
-    assert len({str(variant.identity()) for variant in variants}) == 1
-    trials = plan_trials(asked, variants, ["pipe"])
-    layouts = [[t.layout for t in trials if t.layout_number == number] for number in range(3)]
-    assert set(layouts[0]) == {Layout(), Layout("best.order"), Layout("profile")}
-    for number in (1, 2):
-        seed = f"1.{number}"
-        assert {str(layout) for layout in layouts[number]} == {
-            f"random:{seed}",
-            f"order:best.order+random:{seed}",
-            f"profile+random:{seed}+jitter:4",
-        }
+@pytest.mark.parametrize("text", ["default", "random:17", "profile:/a/b"])
+def test_layouts_are_written_as_they_are_read(text: str) -> None:
+    assert str(Layout.parse(text)) == text
 
 
-def test_layouts_that_are_not_drawn_are_one_each() -> None:
-    asked = study(factors=(("layout", ("default", "order:a/b+c.order")),))
-    variants = plan_variants(asked, WORKLOADS)
-    trials = plan_trials(asked, variants, ["pipe"])
-    assert {trial.layout for trial in trials} == {Layout(), Layout("a/b+c.order")}
-    assert len(trials) == 2
-
-
-def test_drawn_layouts_are_no_pairs_of_those_that_are_not() -> None:
-    asked = study(factors=(("layout", ("random", "order:best.order")),))
-    variants = plan_variants(asked, WORKLOADS)
-    with pytest.raises(UserError, match="there are no pairs to compare"):
-        plan_trials(asked, variants, ["pipe"])
-
-
-@pytest.mark.parametrize("level", ["", "order:", "random+random", "best", "profile+jitter:4"])
-def test_what_is_no_layout(level: str) -> None:
-    with pytest.raises(LevelError, match="allowed are default, random, order:FILE and profile"):
-        plan_variants(study(factors=(("layout", (level,)),)), WORKLOADS)
+@pytest.mark.parametrize("text", ["", "random", "random:", "sorted", "default:1"])
+def test_other_layouts_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="allowed are"):
+        Layout.parse(text)

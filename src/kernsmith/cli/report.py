@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from kernsmith.errors import UserError
+
+if TYPE_CHECKING:
+    from kernsmith.ledger.table import StudyTable
+    from kernsmith.stats.question import Question
 
 
 def report(
@@ -53,7 +58,8 @@ def report(
     from kernsmith.report.analysis.export import plain
     from kernsmith.report.ledger.page import ledger_page
     from kernsmith.report.page import write_page
-    from kernsmith.stats.study import Observation, analyse_metric
+    from kernsmith.stats.observations import Observation
+    from kernsmith.stats.study import analyse
 
     if not 0 < alpha < 1:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
@@ -67,10 +73,7 @@ def report(
         )
     rows = [Observation(**vars(row)) for row in table.rows]
     try:
-        found = [
-            analyse_metric(rows, name, alpha=alpha, percent=effect, baseline=baseline)
-            for name in names
-        ]
+        found = analyse(rows, _question(table, names, baseline, alpha), percent=effect)
     except ValueError as error:
         raise UserError(f"study {table.name}: {error}") from None
     page = ledger_page(
@@ -89,6 +92,27 @@ def report(
         raise UserError(f"{output} cannot be written: {error.strerror}") from None
     sys.stdout.write(f"wrote {output}\n")
     return 0
+
+
+def _question(
+    table: StudyTable, metrics: tuple[str, ...], baseline: str | None, alpha: float
+) -> Question:
+    """Every metric that is reported, with the catalogue's headlines as the primary family."""
+    from kernsmith.machine.metrics import METRICS
+    from kernsmith.stats.question import Question
+
+    variants = list(dict.fromkeys(row.variant for row in table.rows))
+    first = variants[0] if baseline is None else baseline
+    if first not in variants:
+        raise ValueError(f"no variant is called {baseline!r}; there are {', '.join(variants)}")
+    return Question(
+        variants=(first, *(name for name in variants if name != first)),
+        workloads=tuple(dict.fromkeys(row.workload for row in table.rows)),
+        metrics=metrics,
+        primary=frozenset(each.name for each in METRICS if each.headline) | {metrics[0]},
+        alpha=alpha,
+        looked_at=tomllib.loads(table.text).get("design", {}).get("until", 0) != 0,
+    )
 
 
 def _in_table_order(names: tuple[str, ...]) -> tuple[str, ...]:

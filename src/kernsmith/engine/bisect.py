@@ -22,13 +22,15 @@ from typing import Any
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import prepare
 from kernsmith.engine.run import run_study
-from kernsmith.engine.verdicts import OVERALL, StudyResult, log_ratios, primary_metric
+from kernsmith.engine.verdicts import StudyResult, overall_log_ratios, primary_metric
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
 from kernsmith.ledger import Ledger
+from kernsmith.stats.question import OVERALL
 from kernsmith.stats.sequential import Look, look_at
 from kernsmith.study import Study, digest_of
+from kernsmith.study.source_word import SourceWord
 
 INSTRUCTIONS = "kernel_instructions"
 _HASH_SHOWN = 12
@@ -182,7 +184,8 @@ class Bisect:
                 if commit == self.bad:
                     raise
                 return Step(commit.id, commit.subject, SKIP, str(error))
-            ratios = log_ratios(result.prepared, result.measured, result.prepared.variants[1])
+            name = result.prepared.variants[1].name
+            ratios = overall_log_ratios(result.prepared, result.measured, name)
             if not ratios:
                 reason = result.failures[0] if result.failures else "nothing could be measured"
                 lines = [line.strip() for line in reason.splitlines()]
@@ -197,7 +200,7 @@ class Bisect:
     def _pair(self, one: Commit, other: Commit) -> Study:
         folder = self.repository.folder
         names = (_named(one.id, ""), _named(other.id, ""))
-        sources = tuple(f"git:{folder}@{commit.id}" for commit in (one, other))
+        sources = tuple(str(SourceWord("git", str(folder), commit.id)) for commit in (one, other))
         return replace(
             self.study,
             name=f"bisect-{names[1]}",

@@ -13,12 +13,13 @@ from math import exp, isfinite
 from typing import Any
 
 from kernsmith import __version__
-from kernsmith.engine.factors import FactorAnalysis, analyse_factors
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.verdicts import Measured, StudyResult, Verdict, primary_metric
+from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine.metrics import METRICS, metric
-from kernsmith.stats.effect import sentence
+from kernsmith.report.sentences import decision_sentence, verdict_sentence
+from kernsmith.stats.design import FactorAnalysis
+from kernsmith.stats.verdict import Verdict
 from kernsmith.study import Variant
 from kernsmith.study.file import write_study
 
@@ -29,7 +30,7 @@ VERSION = 1
 def study_document(result: StudyResult) -> dict[str, Any]:
     """The whole result, JSON-able."""
     prepared, study = result.prepared, result.prepared.study
-    trained = {name for v in prepared.variants for step in v.steps for name in step.train}
+    trained = {name for v in prepared.variants if v.profile for name in v.profile.train}
     measured = {name for item in result.measured if item.run for name in item.run.metrics}
     return {
         "format": FORMAT,
@@ -61,7 +62,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
         ],
         "variants": [_variant(result, variant) for variant in prepared.variants],
         "verdicts": [_verdict(verdict) for verdict in result.verdicts],
-        "factors": [_factors(each) for each in analyse_factors(prepared, result.measured)],
+        "factors": [_factors(each) for each in result.factors],
         "runs": [_run(item) for item in result.measured],
         "sequential": [
             {
@@ -73,7 +74,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
                 if isfinite(decision.look.low + decision.look.high)
                 else None,
                 "p": decision.look.p,
-                "sentence": decision.sentence,
+                "sentence": decision_sentence(decision),
             }
             for name, decision in result.looks.items()
         ],
@@ -84,7 +85,7 @@ def study_document(result: StudyResult) -> dict[str, Any]:
 
 def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
     kernel = result.kernels.get(variant.name)
-    profile = result.profiles.get(variant.name, ())
+    profile = result.profiles.get(variant.name)
     return {
         "name": variant.name,
         "baseline": variant == result.prepared.variants[0],
@@ -92,7 +93,7 @@ def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
         "source": _source(result.prepared, variant),
         "vmlinux": str(kernel.vmlinux) if kernel else None,
         "bzimage": str(kernel.bzimage) if kernel else None,
-        "profile": str(profile[0]) if profile else None,
+        "profile": str(profile) if profile else None,
         "provenance": kernel.provenance if kernel else None,
         "package_command": package_command(kernel) if kernel else None,
     }
@@ -129,13 +130,18 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "p": effect.p,
         "n": effect.n,
         "layout_share": effect.layout_share,
-        "significant": effect.significant,
+        "family": verdict.family,
+        "tests": verdict.tests,
+        "p_corrected": verdict.p_corrected,
+        "ci_corrected": list(verdict.ci_corrected) if verdict.ci_corrected else None,
+        "always_valid": verdict.always_valid,
+        "significant": verdict.significant,
         "half_added": effect.half_added,
         "default_ratio": verdict.default_ratio,
         "default_baseline": verdict.default_baseline,
         "default_treated": verdict.default_treated,
         "trained": verdict.trained,
-        "sentence": sentence(effect, verdict.metric),
+        "sentence": verdict_sentence(verdict),
     }
 
 
@@ -161,7 +167,8 @@ def _factors(analysis: FactorAnalysis) -> dict[str, Any]:
                 "ci": list(each.effect.ci) if each.effect.ci else None,
                 "p": each.effect.p,
                 "n": each.effect.n,
-                "significant": each.effect.significant,
+                "p_corrected": each.p_corrected,
+                "significant": each.significant,
             }
             for each in analysis.levels
         ],

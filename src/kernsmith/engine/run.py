@@ -16,6 +16,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
+from kernsmith.report.sentences import decision_sentence
 from kernsmith.study import digest_of, plan_trials
 from kernsmith.study.file import write_study
 
@@ -30,13 +31,13 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
+    forge = Forge(prepared, events)
 
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
         record_training(prepared, ledger, kernel, workload, outcome, started)
 
-    forge = Forge(prepared, events, seen)
     try:
-        forge.build()
+        forge.build(seen)
     finally:
         record_builds(prepared, forge, ledger)
     forge.link()
@@ -49,7 +50,7 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
         measured = measure(prepared, forge, ledger, events)
         looks = look(prepared, measured)
         for name, decision in looks.items():
-            events.note(f"{name}: {decision.sentence}")
+            events.note(f"{name}: {decision_sentence(decision)}")
     return judge(prepared, forge, measured, time.monotonic() - began)
 
 

@@ -15,7 +15,7 @@ from kernsmith.kernel.config import LTO_SYMBOLS, read_fragment
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
-from kernsmith.study.steps import StepKind
+from kernsmith.study.profiles import ProfileKind, find_profile_kind
 from kernsmith.study.variant import Variant, digest_of
 
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
@@ -23,33 +23,11 @@ RECIPE = 1
 
 
 @dataclass(frozen=True)
-class StepProfile:
-    """What one step hands to the build.
-
-    files: those of its kind's suffixes, in that order.
-    exact: they were made from exact counts, not from samples.
-    """
-
-    kind: StepKind
-    files: tuple[Path, ...]
-    exact: bool = True
-
-    @property
-    def variables(self) -> tuple[tuple[str, str], ...]:
-        """What kbuild is told, as (name, value)."""
-        return self.kind.make_variables(tuple(map(str, self.files)))
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """What the compiler is told beside the profile."""
-        return self.kind.flags(self.exact)
-
-
-@dataclass(frozen=True)
 class Recipe:
     """All inputs of one build, resolved.
 
-    profiles: one for each step of the variant, in their order.
+    profile: what the compiler reads, of the kind that the variant asks for, or None.
+    exact: the profile was made from exact counts, not from samples.
     """
 
     variant: Variant
@@ -58,7 +36,8 @@ class Recipe:
     requested: Mapping[str, str]
     complete: bool
     objects: int
-    profiles: tuple[StepProfile, ...] = ()
+    profile: Path | None
+    exact: bool = False
 
     @property
     def function_sections(self) -> bool:
@@ -90,15 +69,15 @@ class Recipe:
         return (*(("--lto-O3",) if "-O3" in words else ()), *back_end)
 
     @property
-    def read_profiles(self) -> tuple[StepProfile, ...]:
-        """The profiles that the build reads: of each kind the last one."""
-        last = {profile.kind.name: profile for profile in self.profiles}
-        return tuple(last.values())
+    def kind(self) -> ProfileKind | None:
+        """The kind of the profile, if there is one."""
+        asked = self.variant.profile
+        return find_profile_kind(asked.kind) if asked and self.profile else None
 
     @property
     def profile_flags(self) -> tuple[str, ...]:
-        """What the compiler is told beside the profiles."""
-        return tuple(flag for profile in self.read_profiles for flag in profile.flags)
+        """What the compiler is told beside the profile."""
+        return self.kind.flags(self.exact) if self.kind else ()
 
     @property
     def key(self) -> str:
@@ -117,14 +96,11 @@ class Recipe:
                 "variant": told,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.contents,
-                "profile": self._profile_digests,
+                "profile": [file_digest(self.profile), *self.profile_flags]
+                if self.profile
+                else None,
             }
         )
-
-    @property
-    def _profile_digests(self) -> list[str] | None:
-        files = [file_digest(file) for profile in self.read_profiles for file in profile.files]
-        return [*files, *self.profile_flags] if files else None
 
     @property
     def _own_folder(self) -> str:
@@ -133,10 +109,12 @@ class Recipe:
         return "" if path.is_relative_to(paths.sources()) else str(path)
 
 
-def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, ...] = ()) -> Recipe:
+def make_recipe(
+    variant: Variant, source: Source, profile: Path | None, *, exact: bool = True
+) -> Recipe:
     """Resolve a variant's words: config, compiler, linker.
 
-    profiles: one for each step of the variant.
+    profile, exact: a profile of the variant's kind, and whether it was made from exact counts.
 
     Raises:
         UserError: unknown config, compiler or linker.
@@ -149,5 +127,6 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
         requested=dict(fragment.symbols) | dict(variant.options),
         complete=fragment.complete,
         objects=fragment.objects,
-        profiles=profiles,
+        profile=profile,
+        exact=profile is not None and exact,
     )

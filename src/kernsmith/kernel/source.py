@@ -25,9 +25,15 @@ from kernsmith.kernel.apt import PrivateApt, Progress
 from kernsmith.kernel.export import export_tree
 from kernsmith.kernel.tree import folder_digest, kernel_version
 from kernsmith.process import run
+from kernsmith.study.source_word import (
+    KINDS,
+    TARBALLS,
+    SourceWord,
+    is_there,
+    parse_source,
+    path_beside,
+)
 
-TARBALLS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.zst", ".tar.bz2")
-KINDS = "debian:VERSION, git:FOLDER@REVISION, a folder, or a tarball (.tar.xz, .gz, .zst, .bz2)"
 _UNPACK_SECONDS = 3600.0
 _PACKAGE = "linux-source-"
 
@@ -63,12 +69,15 @@ def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) 
     Raises UserError for what does not exist or is no kernel source, DiskFull.
     """
     cache = cache.expanduser().absolute()
+    word = parse_source(text)
+    path = path_beside(Path.cwd(), word.path)
     try:
-        if text.startswith("debian:"):
-            return _from_debian(text.removeprefix("debian:"), cache, progress)
-        if text.startswith("git:"):
-            return _from_git(text.removeprefix("git:"), cache, progress)
-        path = Path(text).expanduser().absolute()
+        if word.kind == "debian":
+            return _from_debian(word.revision, cache, progress)
+        if word.kind == "git":
+            return _from_git(word, path, cache, progress)
+        if not is_there(path):
+            raise UserError(f"source {text!r} does not exist; allowed is {KINDS}")
         if path.is_dir():
             return _from_folder(path, cache, progress)
         if path.is_file() and path.name.endswith(TARBALLS):
@@ -79,18 +88,10 @@ def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) 
         if isinstance(error, PermissionError):
             raise UserError(f"source {text!r}: {error.strerror}: {error.filename}") from None
         raise
-    if path.is_file():
-        raise UserError(f"source {text!r} is a file but no tarball; allowed is {KINDS}")
-    raise UserError(f"source {text!r} does not exist; allowed is {KINDS}")
+    raise UserError(f"source {text!r} is a file but no tarball; allowed is {KINDS}")
 
 
 def _from_debian(version: str, cache: Path, progress: Progress | None) -> Source:
-    if not re.fullmatch(r"\d+\.\d+", version):
-        raise UserError(
-            f"source 'debian:{version}': the version of a Debian kernel source has two numbers, "
-            "as in debian:7.3"
-        )
-
     def fetch(partial: Path) -> tuple[str, str]:
         apt = PrivateApt(cache.parent / "apt")
         apt.update(progress)
@@ -130,11 +131,8 @@ def _from_tarball(path: Path, cache: Path, progress: Progress | None) -> Source:
     return _cached(cache, f"tarball-{digest[:20]}", fetch)
 
 
-def _from_git(text: str, cache: Path, progress: Progress | None) -> Source:
-    folder, at, revision = text.rpartition("@")
-    if not at or not folder or not revision:
-        raise UserError(f"source 'git:{text}': write it as git:FOLDER@REVISION")
-    repository = Path(folder).expanduser().absolute()
+def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progress | None) -> Source:
+    revision = word.revision
     git = ["git", "-C", str(repository)]
 
     def ask(what: str) -> str:
@@ -142,15 +140,15 @@ def _from_git(text: str, cache: Path, progress: Progress | None) -> Source:
         return asked.output.strip()
 
     if not repository.is_dir():
-        raise UserError(f"source 'git:{text}': there is no folder {repository}")
+        raise UserError(f"source '{word}': there is no folder {repository}")
     try:
         run([*git, "rev-parse", "--git-dir"], timeout=60)
     except ProcessFailed as failure:
-        raise UserError(f"source 'git:{text}': {failure.tail}") from None
+        raise UserError(f"source '{word}': {failure.tail}") from None
     try:
         commit, tree = ask(f"{revision}^{{commit}}"), ask(f"{revision}^{{tree}}")
     except ProcessFailed:
-        raise UserError(f"source 'git:{text}': {repository} has no revision {revision}") from None
+        raise UserError(f"source '{word}': {repository} has no revision {revision}") from None
 
     def fetch(partial: Path) -> tuple[str, str]:
         _say(progress, f"checking out {revision} ({commit[:12]})")

@@ -6,13 +6,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import exp, log
 from pathlib import Path
 
 from kernsmith._native import LayoutLab, cpu_model_check
 from kernsmith.errors import UserError
 from kernsmith.layout.linkmap import Text
 from kernsmith.layout.order import random_order
+from kernsmith.stats.means import mean_ratio as geometric_mean_ratio
 
 # Of all orders that are not a user's; see `Algorithm` in native/profile.
 ALGORITHMS = ("hot-first", "density", "pettis-hansen", "c3", "cdsort")
@@ -263,11 +263,6 @@ def ratios(costs: Costs, base: Costs, workloads: Sequence[str]) -> dict[str, flo
 def mean_ratio(costs: Costs, base: Costs, metric: str, workloads: Iterable[str]) -> float:
     """Geometric mean over workloads of a metric relative to another order's.
 
-    0.5 is added to both figures of a workload in which one is zero.
+    The rule for zeros is that of `stats.means`; the two figures of a workload are its scope.
     """
-    logs = []
-    for workload in workloads:
-        a, b = costs[workload][metric], base[workload][metric]
-        half = 0.0 if a > 0 and b > 0 else 0.5
-        logs.append(log(a + half) - log(b + half))
-    return exp(sum(logs) / len(logs))
+    return geometric_mean_ratio((base[name][metric], costs[name][metric]) for name in workloads)

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kernsmith.stats.means import mean_ratio
 from kernsmith.stats.samples import Sample, Summary
 
 Array = NDArray[np.float64]
@@ -75,7 +76,7 @@ def geometric_mean(
     if len(logs) >= FEWEST_BENCHMARKS:
         drawn = random.integers(0, len(logs), (RESAMPLES, len(logs)))
         low, high = _percentiles(logs[drawn].mean(axis=1), alpha)
-    ratio = float(np.exp(logs.mean()))
+    ratio = mean_ratio([(a.mean, b.mean) for a, b in pairs.values()])
     a, b = next(iter(pairs.values()))
     index = 10.0 * (ratio if better == "higher" else 1.0 / ratio)
     return GeometricMean(a.name, b.name, len(logs), ratio, run_low, run_high, low, high, index)
@@ -128,7 +129,7 @@ def gains(old: Sequence[float], new: Sequence[float]) -> tuple[Gain, ...]:
     """
     before, after = np.asarray(old, dtype=float), np.asarray(new, dtype=float)
     saved, speedup = 1 - after / before, before / after - 1
-    ratio = float(np.exp(np.log(after / before).mean()))
+    ratio = mean_ratio(zip(old, new, strict=True))
     total = float(after.sum() / before.sum())
     found = [
         ("time saved", "arithmetic", float(saved.mean())),

@@ -28,6 +28,7 @@ class BlockRow:
     error, df_error: sum of squares and degrees of freedom of the term's interaction with the
         blocks. f, p: infinite and 0 without error, NaN when nothing varies.
     omega_squared: partial omega squared (Keren & Lewis 1979).
+    p_corrected: for other tests that are made with it; NaN where it was not corrected.
     """
 
     term: str
@@ -38,6 +39,7 @@ class BlockRow:
     f: float
     p: float
     omega_squared: float
+    p_corrected: float = nan
 
 
 def factorial_in_blocks(

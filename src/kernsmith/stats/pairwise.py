@@ -15,7 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from kernsmith.stats.samples import Summary, exp_or_infinity
+from kernsmith.stats.means import exp_or_infinity
+from kernsmith.stats.samples import Summary
 from kernsmith.stats.studentized_range import critical_values, standard_error, tail
 
 Method = Literal["Tukey-Kramer", "Games-Howell"]

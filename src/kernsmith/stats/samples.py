@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite, nan, sqrt
+from math import isfinite, nan, sqrt
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+
+from kernsmith.stats.means import geometric_mean
 
 Array = NDArray[np.float64]
 
@@ -115,7 +117,7 @@ def summarise(sample: Sample) -> Summary:
         minimum=float(values.min()),
         median=float(np.median(values)),
         maximum=float(values.max()),
-        geometric_mean=nan if logs is None else float(np.exp(logs.mean())),
+        geometric_mean=nan if logs is None else geometric_mean(values.tolist()),
         log_sd=nan if logs is None else spread(logs),
     )
 
@@ -127,8 +129,3 @@ def spread(values: Array) -> float:
     if values.min() == values.max():
         return 0.0
     return float(values.std(ddof=1))
-
-
-def exp_or_infinity(x: float) -> float:
-    """exp(x), infinite where it does not fit into a double: bounds of ratios may be that wide."""
-    return exp(x) if x < 709.0 else inf

@@ -22,12 +22,13 @@ p-value. The price for looking at any time is an interval about 1.8 times as wid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import exp, inf, isinf, log, sqrt
+from dataclasses import dataclass, replace
+from math import exp, inf, isfinite, isinf, log, sqrt
 
 import numpy as np
 
-from kernsmith.stats.samples import exp_or_infinity
+from kernsmith.stats.effect import Effect, effect_of, squares
+from kernsmith.stats.means import Logs, exp_or_infinity
 
 PRIOR = 0.25
 """c of the mixture: effects of about 1 / sqrt(c) standard deviations are found soonest, and the
@@ -59,13 +60,16 @@ class Decision:
 
     stop: the target is reached, or the limit. reached: the target is reached.
     look: the figures that are valid whatever made the study stop.
-    sentence: the reason, for the user.
+    width: of the ratio's interval, in per cent of the baseline; infinite until it has bounds.
+    asked, most: the target and the limit.
     """
 
     stop: bool
     reached: bool
     look: Look
-    sentence: str
+    width: float
+    asked: float
+    most: int
 
 
 def look_at(values: Sequence[float], *, alpha: float = 0.05, prior: float = PRIOR) -> Look:
@@ -83,7 +87,7 @@ def look_at(values: Sequence[float], *, alpha: float = 0.05, prior: float = PRIO
     x = np.asarray(values, dtype=float)
     n = len(x)
     mean = float(x.mean())
-    half = _half_width(n, float(((x - mean) ** 2).sum()), alpha, prior)
+    half = _half_width(n, squares(x), alpha, prior)
     counts = np.arange(1, n + 1)
     p = float(np.exp(-max(0.0, _log_martingale(x, counts, prior).max())))
     return Look(n, mean, mean - half, mean + half, p)
@@ -95,6 +99,7 @@ def decide(
     width: float,
     most: int,
     alpha: float = 0.05,
+    tests: int = 1,
     prior: float = PRIOR,
 ) -> Decision:
     """Whether to stop now: the ratio's interval is narrower than ``width`` per cent, or ``most``
@@ -102,21 +107,57 @@ def decide(
 
     values: log ratios of paired layouts. width: upper minus lower bound of the interval, in per
         cent of the baseline.
+    tests: how many tests a verdict is corrected for. A study does not stop before there are
+        enough values for any of them to be significant.
     """
     look = look_at(values, alpha=alpha, prior=prior)
     found = inf if isinf(look.width) else 100.0 * (exp_or_infinity(look.high) - exp(look.low))
-    wide = "has no bounds yet" if isinf(found) else f"is {found:.3g} % wide"
-    if found <= width:
-        text = f"stopped after {look.n} layouts: the interval {wide}"
-        return Decision(True, True, look, text)
-    if look.n >= most:
-        text = (
-            f"stopped at the limit of {most} layouts: the interval {wide}, which is not the "
-            f"{width:g} % asked for"
-        )
-        return Decision(True, False, look, text)
-    text = f"goes on after {look.n} layouts: the interval {wide}"
-    return Decision(False, False, look, text)
+    reached = found <= width and isfinite(_half_width(look.n, 0.0, alpha / tests, prior))
+    return Decision(reached or look.n >= most, reached, look, found, width, most)
+
+
+def always_valid_effect(
+    old: Logs, new: Logs, *, paired: bool, half_added: bool = False, alpha: float = 0.05
+) -> Effect:
+    """The effect of a study that was looked at as often as one pleased.
+
+    old, new: logarithms of baseline and treated in the order in which layouts were drawn. Layouts
+        that are not paired are taken in that order, too: their differences are as independent.
+    """
+    n = min(len(old), len(new))
+    fixed = effect_of(old[:n], new[:n], paired=paired, half_added=half_added, alpha=alpha)
+    if n < 2:
+        return fixed
+    differences = new[:n] - old[:n]
+    look = look_at(differences.tolist(), alpha=alpha)
+    error = sqrt(squares(differences) / (n - 1) / n)
+    return replace(
+        fixed,
+        ratio=exp_or_infinity(look.mean),
+        ci=ratio_bounds(look.low, look.high),
+        p=look.p,
+        df=None,
+        error=error,
+        always_valid=True,
+    )
+
+
+def always_valid_interval(
+    shift: float, error: float, n: int, alpha: float, prior: float = PRIOR
+) -> tuple[float, float] | None:
+    """Interval of the ratio exp(shift) with confidence 1 - alpha at any n; None without bounds.
+
+    error: standard error of the mean of n log ratios.
+    """
+    half = _half_width(n, error**2 * n * (n - 1), alpha, prior)
+    return ratio_bounds(shift - half, shift + half)
+
+
+def ratio_bounds(low: float, high: float) -> tuple[float, float] | None:
+    """The bounds of a ratio from those of its logarithm; None where they are infinite."""
+    if not isfinite(low) or not isfinite(high):
+        return None
+    return exp_or_infinity(low), exp_or_infinity(high)
 
 
 def _half_width(n: int, squares: float, alpha: float, prior: float) -> float:

@@ -1,49 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From the runs of a study to effects, components of variance, and what more it would take."""
+"""The one statistic: from the observations of a study to verdicts, and what more it would take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, isfinite, log, nan
 
 from kernsmith.stats.components import Component, Need, needed, variance_components
-from kernsmith.stats.effect import Effect, overall_effect, paired_effect, unpaired_effect
-from kernsmith.stats.multiple import holm
-from kernsmith.stats.sequential import Look, look_at
+from kernsmith.stats.design import analyse_factors
+from kernsmith.stats.effect import effect_of
+from kernsmith.stats.means import zero_shift
+from kernsmith.stats.observations import (
+    DEFAULT_LAYOUT,
+    LogTable,
+    Observation,
+    are_paired,
+    default_of,
+    log_tables,
+    sides_of,
+)
+from kernsmith.stats.question import OVERALL, Question
+from kernsmith.stats.sequential import Look, always_valid_effect, look_at
+from kernsmith.stats.verdict import Family, Judgement, Verdict, correct
 
-DEFAULT_LAYOUT = "default"
 POWERS = (0.8, 0.9)
-
-
-@dataclass(frozen=True)
-class Observation:
-    """One metric of one run. block: trials of one block ran next to each other."""
-
-    variant: str
-    layout: str
-    workload: str
-    boot: str
-    run: int
-    block: int
-    metric: str
-    value: float
-
-
-@dataclass(frozen=True)
-class WorkloadEffect:
-    """One variant against the baseline on one workload; None: over all workloads.
-
-    p_holm: corrected over the workloads of this variant. baseline, treated: value of each layout,
-    for charts.
-    """
-
-    variant: str
-    workload: str | None
-    effect: Effect
-    p_holm: float | None
-    baseline: tuple[float, ...]
-    treated: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -59,163 +39,161 @@ class WorkloadComponents:
 class MetricAnalysis:
     """A metric of a study.
 
+    verdicts: corrected for all metrics of the study.
     sequential: by variant, the always-valid look at the overall log ratio; only for paired
-    layouts. missing: workloads left out because layouts of a variant are missing.
+    layouts. missing: workloads of which layouts of a variant are missing, so that there is no
+    verdict over the whole mix.
     """
 
     metric: str
     baseline: str
-    effects: tuple[WorkloadEffect, ...]
+    verdicts: tuple[Verdict, ...]
     components: tuple[WorkloadComponents, ...]
     sequential: tuple[tuple[str, Look], ...]
     missing: tuple[str, ...]
 
 
-Values = dict[tuple[str, str], dict[str, list[float]]]
-"""Values by (variant, workload) and layout."""
-Means = dict[str, float]
-"""One value a layout."""
-Column = list[float]
-
-
-def analyse_metric(
-    rows: Sequence[Observation],
-    metric: str,
-    *,
-    alpha: float = 0.05,
-    percent: float = 1.0,
-    baseline: str | None = None,
-) -> MetricAnalysis:
-    """Effects of each variant against the baseline, which is the first variant by default.
-
-    The default layout is one point, not a draw: where random layouts exist, only they count.
+def judge(rows: Sequence[Observation], question: Question) -> Judgement:
+    """Compare every variant with the first one, and correct for all that is compared.
 
     Raises:
-        ValueError: no run has this metric, or no variant is called ``baseline``.
+        ValueError: negative or non-finite values.
     """
-    mine = [row for row in rows if row.metric == metric]
-    if not mine:
-        raise ValueError(f"no finished run has the metric {metric!r}")
-    if any(row.layout != DEFAULT_LAYOUT for row in mine):
-        mine = [row for row in mine if row.layout != DEFAULT_LAYOUT]
-    variants = list(dict.fromkeys(row.variant for row in mine))
-    baseline = baseline if baseline is not None else variants[0]
-    if baseline not in variants:
-        raise ValueError(f"no variant is called {baseline!r}; there are {', '.join(variants)}")
-    values = _values(mine)
-    effects: list[WorkloadEffect] = []
-    sequential: list[tuple[str, Look]] = []
-    missing: set[str] = set()
-    for variant in variants:
-        if variant == baseline:
+    tables = log_tables(rows)
+    asked = [tables[metric] for metric in question.metrics if metric in tables]
+    verdicts = [
+        verdict
+        for variant in question.variants[1:]
+        for table in asked
+        for verdict in _compare(table, question, variant)
+    ]
+    factors = [
+        found
+        for table in asked
+        if table.metric in question.primary
+        if (found := analyse_factors(table, question)) is not None
+    ]
+    return correct(verdicts, factors, question.alpha)
+
+
+def log_ratios(
+    rows: Sequence[Observation], metric: str, question: Question, variant: str
+) -> list[float]:
+    """Of one metric, variant / baseline: one mean over workloads a random layout.
+
+    In the order in which layouts were drawn; empty where there is no layout in which all workloads
+    ended well.
+    """
+    table = log_tables(row for row in rows if row.metric == metric).get(metric)
+    if table is None:
+        return []
+    baseline, workloads = question.variants[0], question.workloads
+    paired = are_paired(table, baseline, variant, workloads)
+    sides = sides_of(table, baseline, variant, workloads, paired)
+    if sides is None:
+        return []
+    n = min(map(len, sides))
+    return [float(ratio) for ratio in sides[1][:n] - sides[0][:n]]
+
+
+def _compare(table: LogTable, question: Question, variant: str) -> list[Verdict]:
+    """One variant and metric: the mixes, then each workload."""
+    baseline, mixes = question.variants[0], question.mixes(variant)
+    trained = question.trained.get(variant)
+    paired = are_paired(table, baseline, variant, question.workloads)
+    judged = always_valid_effect if question.looked_at else effect_of
+    verdicts = []
+    for name, names in [*mixes.items(), *((each, (each,)) for each in question.workloads)]:
+        sides = sides_of(table, baseline, variant, names, paired)
+        if sides is None:
             continue
-        found, left_out = _effects(values, baseline, variant, alpha)
-        effects += found
-        missing |= set(left_out)
-        overall = next((each for each in found if each.workload is None), None)
-        if overall is not None and overall.effect.paired:
-            sequential.append((variant, _look(overall, alpha)))
-    workloads = list(dict.fromkeys(row.workload for row in mine))
+        half_added = any(table.shifts[each] > 0 for each in names)
+        primary = name == OVERALL and table.metric in question.primary
+        family: Family = "primary" if primary else "exploratory"
+        verdicts.append(
+            Verdict(
+                variant=variant,
+                workload=name,
+                metric=table.metric,
+                effect=judged(*sides, paired=paired, half_added=half_added, alpha=question.alpha),
+                default=default_of(table, baseline, variant, names),
+                trained=name in trained if trained and name not in mixes else None,
+                baseline=tuple(sides[0].tolist()),
+                treated=tuple(sides[1].tolist()),
+                family=family,
+            )
+        )
+    return verdicts
+
+
+def analyse(
+    rows: Sequence[Observation], question: Question, *, percent: float = 1.0
+) -> tuple[MetricAnalysis, ...]:
+    """Verdicts of every metric that is asked for, with components of variance.
+
+    percent: the change for which the needed layouts and runs are told.
+
+    Raises:
+        ValueError: no run has one of the metrics, or negative or non-finite values.
+    """
+    measured = {row.metric for row in rows}
+    for metric in question.metrics:
+        if metric not in measured:
+            raise ValueError(f"no finished run has the metric {metric!r}")
+    verdicts = judge(rows, question).verdicts
+    return tuple(
+        _analyse(
+            [row for row in rows if row.metric == metric],
+            tuple(verdict for verdict in verdicts if verdict.metric == metric),
+            metric,
+            question,
+            percent,
+        )
+        for metric in question.metrics
+    )
+
+
+def _analyse(
+    rows: Sequence[Observation],
+    verdicts: tuple[Verdict, ...],
+    metric: str,
+    question: Question,
+    percent: float,
+) -> MetricAnalysis:
+    overall = [verdict for verdict in verdicts if verdict.workload == OVERALL]
+    looks = [
+        (verdict.variant, look_at(ratios, alpha=question.alpha))
+        for verdict in overall
+        if verdict.effect.paired
+        if (ratios := log_ratios(rows, metric, question, verdict.variant))
+    ]
+    components = (_components(rows, name, percent, question.alpha) for name in question.workloads)
+    there = {(verdict.variant, verdict.workload) for verdict in verdicts}
     return MetricAnalysis(
         metric=metric,
-        baseline=baseline,
-        effects=tuple(effects),
-        components=tuple(
-            parts
-            for workload in workloads
-            if (parts := _components(mine, workload, percent, alpha)) is not None
+        baseline=question.variants[0],
+        verdicts=verdicts,
+        components=tuple(parts for parts in components if parts is not None),
+        sequential=tuple(looks),
+        missing=tuple(
+            workload
+            for workload in question.workloads
+            if any((variant, workload) not in there for variant in question.variants[1:])
         ),
-        sequential=tuple(sequential),
-        missing=tuple(sorted(missing)),
     )
-
-
-def _values(rows: Sequence[Observation]) -> Values:
-    values: Values = {}
-    for row in sorted(rows, key=lambda row: row.block):
-        by_layout = values.setdefault((row.variant, row.workload), {})
-        by_layout.setdefault(row.layout, []).append(row.value)
-    return values
-
-
-def _effects(
-    values: Values, baseline: str, variant: str, alpha: float
-) -> tuple[list[WorkloadEffect], list[str]]:
-    workloads = [workload for name, workload in values if name == baseline]
-    missing = [workload for workload in workloads if (variant, workload) not in values]
-    present = [workload for workload in workloads if workload not in missing]
-    paired = _is_paired(values, baseline, variant, present)
-    means = {w: (_means(values[baseline, w]), _means(values[variant, w])) for w in present}
-    test = paired_effect if paired else unpaired_effect
-    sides = {w: _common([means[w]], paired)[0] for w in present}
-    found = {w: test(old, new, alpha=alpha) for w, (old, new) in sides.items()}
-    p_values = [effect.p if effect.p is not None else nan for effect in found.values()]
-    effects = [
-        WorkloadEffect(variant, w, found[w], p if isfinite(p) else None, *map(tuple, sides[w]))
-        for w, p in zip(found, holm(p_values), strict=True)
-    ]
-    return effects + _overall(variant, means, paired, alpha), missing
-
-
-def _means(by_layout: dict[str, list[float]]) -> Means:
-    return {layout: _centre(values) for layout, values in by_layout.items()}
-
-
-def _common(sides: Sequence[tuple[Means, Means]], paired: bool) -> list[tuple[Column, Column]]:
-    """Values in the layouts that all workloads have, in one order; paired: on both sides."""
-    old = [layout for layout in sides[0][0] if all(layout in side[0] for side in sides)]
-    new = [layout for layout in sides[0][1] if all(layout in side[1] for side in sides)]
-    if paired:
-        old = new = [layout for layout in old if layout in new]
-    return [([a[each] for each in old], [b[each] for each in new]) for a, b in sides]
-
-
-def _overall(
-    variant: str, means: dict[str, tuple[Means, Means]], paired: bool, alpha: float
-) -> list[WorkloadEffect]:
-    """Over all workloads, in the layouts that all of them have; none where there is no such."""
-    if not means:
-        return []
-    sides = _common(list(means.values()), paired)
-    if not sides[0][0] or not sides[0][1]:
-        return []
-    effect = overall_effect(dict(zip(means, sides, strict=True)), paired, alpha=alpha)
-    old, new = (
-        tuple(_centre(list(layout)) for layout in zip(*(side[i] for side in sides), strict=True))
-        for i in (0, 1)
-    )
-    return [WorkloadEffect(variant, None, effect, effect.p, old, new)]
-
-
-def _is_paired(values: Values, baseline: str, variant: str, workloads: Sequence[str]) -> bool:
-    """Whether the two variants have layouts in common on every workload that both have."""
-    return all(set(values[baseline, w]) & set(values[variant, w]) for w in workloads)
-
-
-def _centre(values: Sequence[float]) -> float:
-    """Geometric mean; the arithmetic one where a value is 0."""
-    if any(value <= 0 for value in values):
-        return sum(values) / len(values)
-    return exp(sum(map(log, values)) / len(values))
-
-
-def _look(overall: WorkloadEffect, alpha: float) -> Look:
-    extra = 0.5 if overall.effect.half_added else 0.0
-    logs = [
-        log((new + extra) / (old + extra))
-        for old, new in zip(overall.baseline, overall.treated, strict=True)
-    ]
-    return look_at(logs, alpha=alpha)
 
 
 def _components(
     rows: Sequence[Observation], workload: str, percent: float, alpha: float
 ) -> WorkloadComponents | None:
+    """Of random layouts; the default one is a point, not a draw."""
     mine = [row for row in rows if row.workload == workload]
-    if any(row.value <= 0 for row in mine):
+    shift = zero_shift(row.value for row in mine)
+    mine = [row for row in mine if row.layout != DEFAULT_LAYOUT] or mine
+    if not mine:
         return None
     found = variance_components(
-        [row.value for row in mine],
+        [row.value + shift for row in mine],
         [row.variant for row in mine],
         [row.layout for row in mine],
         [row.boot for row in mine],

@@ -7,6 +7,7 @@ import json
 import tomllib
 from dataclasses import replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,9 @@ from pydantic import (
 )
 
 from kernsmith.errors import UserError
+from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
+from kernsmith.study.source_word import is_there, parse_source, path_beside
 from kernsmith.study.study import Design, Pairing, Study
 
 
@@ -30,6 +33,11 @@ def _as_text(value: object) -> object:
         return "y" if value else "n"
     return str(value) if isinstance(value, int) else value
 
+
+# Of a study file; the largest that are shipped have 4 kB.
+_MOST_BYTES = 1 << 20
+MOST_VARIANTS = 4096
+_SHOWN = 120
 
 Level = Annotated[
     str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "integer", "boolean"]})
@@ -85,7 +93,7 @@ class DesignTable(_Table):
     """Random layouts of each variant, besides the default one."""
     replicates: int = Field(1, ge=1, le=10_000)
     """Runs of each trial."""
-    seed: int = 1
+    seed: int = Field(1, ge=-(2**63), lt=2**63)
     """Of the layouts and of the order of trials."""
     alpha: float = Field(0.05, gt=0, lt=1)
     """Intervals have 1 - alpha confidence."""
@@ -118,11 +126,18 @@ def read_study(path: Path) -> Study:
             message names the file, the key and what is allowed.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UserError(f"cannot read the study {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}") from None
+    if len(data) > _MOST_BYTES:
+        raise UserError(f"{path} is no study file: it has more than {_MOST_BYTES} bytes")
+    try:
+        tables = tomllib.loads(data.decode())
+    except RecursionError:
+        raise UserError(f"{path} is not TOML that can be read: it is nested too deeply") from None
+    except ValueError as error:  # TOML's and Unicode's errors are some, numbers without end another
+        raise UserError(f"{path} is not TOML: {_line(str(error))}") from None
     study = study_from_tables(tables, origin=str(path), name=path.stem)
     return located(study, path.absolute().parent)
 
@@ -133,15 +148,15 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         file = StudyFile.model_validate(tables)
     except ValidationError as error:
         raise UserError(f"{origin}: {_first_problem(error)}") from None
-    _check_levels(file, origin)
-    return Study(
+    _check_tables(file, origin)
+    study = Study(
         name=name,
         source=file.source.use,
         config=file.source.config,
         compiler=file.source.compiler,
         linker=file.source.linker,
         options=tuple(sorted((_symbol(k), v) for k, v in file.source.options.items())),
-        flags=tuple(file.source.flags),
+        flags=tuple(word for flags in file.source.flags for word in flags.split()),
         machine=file.machine.use,
         cpu=file.machine.cpu,
         workloads=tuple(file.workloads.use),
@@ -151,31 +166,30 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         variants=tuple((name, tuple(made.items())) for name, made in file.variants.items()),
         design=Design(**file.design.model_dump()),
     )
+    try:
+        check_study(study)
+    except UserError as error:
+        raise UserError(f"{origin}: {error}") from None
+    return study
 
 
-def _check_levels(file: StudyFile, origin: str) -> None:
+def _check_tables(file: StudyFile, origin: str) -> None:
     if file.factors and file.variants:
         raise UserError(
             f"{origin}: [factors] and [variants] exclude each other: all combinations of levels, "
             "or variants by name"
         )
     for factor, levels in file.factors.items():
-        for level in levels:
-            _check_level(f"{origin}: factors.{factor}", factor, level)
         if len(set(levels)) < len(levels):
-            raise UserError(f"{origin}: factors.{factor} names a level twice")
-    for name, made in file.variants.items():
-        if not name.strip():
-            raise UserError(f"{origin}: variants: a variant needs a name")
-        for factor, level in made.items():
-            _check_level(f"{origin}: variants.{name}.{factor}", factor, level)
-
-
-def _check_level(where: str, factor: str, level: str) -> None:
-    try:
-        find_factor(factor).check(level)
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
+            raise UserError(f"{origin}: factors.{_line(factor)} names a level twice")
+    count = len(file.variants) or prod(map(len, file.factors.values()))
+    if count > MOST_VARIANTS:
+        raise UserError(
+            f"{origin}: {_number(count)} variants are more than the {MOST_VARIANTS} that a study "
+            "may have"
+        )
+    if any(not name.strip() for name in file.variants):
+        raise UserError(f"{origin}: variants: a variant needs a name")
 
 
 def located(study: Study, folder: Path) -> Study:
@@ -185,14 +199,15 @@ def located(study: Study, folder: Path) -> Study:
     """
 
     def absolute(text: str) -> str:
-        prefix, rest = ("git:", text[4:]) if text.startswith("git:") else ("", text)
-        path, at, revision = rest.partition("@") if prefix else (rest, "", "")
-        there = folder / Path(path).expanduser()
-        marks = ("Kconfig", ".git", "objects")
-        found = there.is_file() or any((there / mark).exists() for mark in marks)
-        return f"{prefix}{there.resolve()}{at}{revision}" if path and found else text
+        path = path_beside(folder, text)
+        return str(path.resolve()) if is_there(path) and path.is_file() else text
+
+    def source(text: str) -> str:
+        return str(parse_source(text).beside(folder))
 
     def level_of(factor: str, level: str) -> str:
+        if factor == "source":
+            return source(level)
         return absolute(level) if find_factor(factor).names_file else level
 
     return replace(
@@ -205,10 +220,10 @@ def located(study: Study, folder: Path) -> Study:
             (name, tuple((factor, level_of(factor, level)) for factor, level in made))
             for name, made in study.variants
         ),
-        source=absolute(study.source),
+        source=source(study.source),
         config=absolute(study.config),
         cpu=absolute(study.cpu),
-        profile=str(folder / Path(study.profile).expanduser()) if study.profile else "",
+        profile=str(path_beside(folder, study.profile)) if study.profile else "",
     )
 
 
@@ -216,13 +231,23 @@ def _symbol(name: str) -> str:
     return name.removeprefix("CONFIG_")
 
 
+def _number(count: int) -> str:
+    return str(count) if count < 10**9 else "more than a thousand million"
+
+
+def _line(text: str) -> str:
+    """A text of the file's as part of a sentence: on one line, and not too long."""
+    shown = text if text.isprintable() else repr(text)
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+
+
 def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = _line(".".join(str(part) for part in first["loc"]))
     if first["type"] == "extra_forbidden":
         allowed = ", ".join(_keys_beside(first["loc"]))
         return f"unknown key {key}: allowed are {allowed}"
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    return f"{key}: {_line(first['msg'][0].lower() + first['msg'][1:])}"
 
 
 def _keys_beside(loc: tuple[int | str, ...]) -> list[str]:

@@ -9,20 +9,53 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from kernsmith.errors import UserError
+from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
-from kernsmith.study.layout import Layout
 from kernsmith.study.study import Named, Study
 from kernsmith.study.variant import Variant
+
+MOST_TRIALS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """An order of functions that is applied when linking.
+
+    kind: `default` (as the objects come), `random` (argument: the seed) or `profile`
+    (argument: the path of an order file, one symbol a line).
+    """
+
+    kind: str = "default"
+    argument: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Layout:
+        """From `default`, `random:SEED` or `profile:FILE`.
+
+        Raises:
+            UserError: anything else.
+        """
+        kind, _, argument = text.partition(":")
+        if kind == "default" and not argument:
+            return cls()
+        if kind in ("random", "profile") and argument:
+            return cls(kind, argument)
+        raise UserError(
+            f"no layout is called {text!r}: allowed are default, random:SEED and profile:FILE"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.argument}" if self.argument else self.kind
 
 
 @dataclass(frozen=True)
 class Trial:
     """One planned run.
 
-    block: trials of one block run next to each other, in random order; 0 holds the layouts that
-        are not drawn, the others one random layout of every variant each.
+    block: trials of one block run next to each other, in random order; 0 holds the default
+        layouts, the others one random layout of every variant each.
     position: place in the order of the whole study, from 0.
-    layout_number: which of the study's layouts this is; 0 is the one that is not drawn.
+    layout_number: which of the study's layouts this is; 0 is the default one.
     """
 
     variant: Variant
@@ -41,9 +74,40 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
 
     train: names of the workloads that profiles are trained on.
 
+    Combinations of levels that are the same kernel as one before them are left out (see
+    `repeated_variants`): `mtune = "march"` changes nothing where `march` is `default`.
+
     Raises:
-        LevelError: unknown factor or level.
+        LevelError: unknown factor or level, or another word that no study may have.
+        UserError: two named variants, or all combinations, are the same kernel.
     """
+    variants = _all_variants(study, train)
+    distinct = tuple(dict.fromkeys(variants))
+    if len(distinct) < len(variants) and (study.variants or len(distinct) == 1):
+        first, second = _first_equals(variants)
+        raise UserError(
+            f"{first.name!r} and {second.name!r} are the same kernel; to compare a kernel "
+            "with itself, name two levels of the factor label"
+        )
+    return distinct
+
+
+def repeated_variants(study: Study, train: Sequence[str]) -> tuple[tuple[Variant, Variant], ...]:
+    """Combinations that `plan_variants` leaves out, each with the equal one that stays."""
+    first: dict[Variant, Variant] = {}
+    repeated = []
+    for variant in _all_variants(study, train):
+        if first.setdefault(variant, variant) is not variant:
+            repeated.append((variant, first[variant]))
+    return tuple(repeated)
+
+
+def _first_equals(variants: Sequence[Variant]) -> tuple[Variant, Variant]:
+    return next(pair for pair in combinations(variants, 2) if pair[0] == pair[1])
+
+
+def _all_variants(study: Study, train: Sequence[str]) -> list[Variant]:
+    check_study(study)
     base = Variant(
         source=study.source,
         config=study.config,
@@ -56,11 +120,9 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
     for given_name, levels in study.variants or _combinations(study):
         variant = replace(base, levels=levels, given_name=given_name)
         for factor, level in _in_order_of_effect(levels):
-            factor.check(level)
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
-    _check_distinct(variants)
-    return tuple(variants)
+    return variants
 
 
 def _combinations(study: Study) -> Named:
@@ -75,21 +137,11 @@ def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor,
     return sorted(pairs, key=lambda pair: pair[0].rank)
 
 
-def _check_distinct(variants: Sequence[Variant]) -> None:
-    for first, second in combinations(variants, 2):
-        if first == second:
-            raise UserError(
-                f"{first.name!r} and {second.name!r} are the same kernel; to compare a kernel "
-                "with itself, name two levels of the factor label"
-            )
-
-
 def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:
-    """The variant with its training named. A file of the user's is the first step's profile."""
-    steps = [replace(step, train=tuple(train)) for step in variant.steps]
-    if steps and file:
-        steps[0] = replace(steps[0], train=(), files=(file,))
-    return replace(variant, steps=tuple(steps))
+    if variant.profile is None:
+        return variant
+    names = () if file else tuple(train)
+    return replace(variant, profile=replace(variant.profile, file=file, train=names))
 
 
 def plan_trials(
@@ -97,23 +149,25 @@ def plan_trials(
 ) -> tuple[Trial, ...]:
     """The trials in the order in which they run: randomised blocks, reproducible by the seed.
 
-    Each replicate of the undrawn layouts is a block, and so is each replicate of each random
+    Each replicate of the default layouts is a block, and so is each replicate of each random
     layout. Variants are paired in a block: the same seed shuffles the functions that two
     variants have in common into the same order. Labels draw layouts of their own.
 
     Raises:
-        UserError: some variants have random layouts and others have not: there are no pairs.
+        UserError: more than `MOST_TRIALS`.
     """
-    drawn = _are_drawn(variants)
+    count = (study.design.layouts + 1) * study.design.replicates * len(variants) * len(workloads)
+    if count > MOST_TRIALS:
+        raise UserError(f"{count} trials are more than the {MOST_TRIALS} that a study may have")
     shuffle = random.Random(f"order:{study.design.seed}")
     trials: list[Trial] = []
     block = 0
-    for index in range((study.design.layouts if drawn else 0) + 1):
+    for index in range(study.design.layouts + 1):
         for replicate in range(study.design.replicates):
             members = [
                 Trial(
                     variant=variant,
-                    layout=_layout(study.design.seed, variant, index),
+                    layout=_layout(study.design.seed, variant.label, index),
                     workload=workload,
                     machine=study.machine,
                     cpu=study.cpu,
@@ -131,19 +185,8 @@ def plan_trials(
     return tuple(replace(trial, position=position) for position, trial in enumerate(trials))
 
 
-def _are_drawn(variants: Sequence[Variant]) -> bool:
-    drawn = [variant for variant in variants if variant.layout.drawn]
-    fixed = [variant for variant in variants if not variant.layout.drawn]
-    if drawn and fixed:
-        raise UserError(
-            f"{drawn[0].name!r} has random layouts and {fixed[0].name!r} has one layout: there "
-            "are no pairs to compare; +random behind order:FILE or profile shuffles the others"
-        )
-    return bool(drawn)
-
-
-def _layout(seed: int, variant: Variant, index: int) -> Layout:
+def _layout(seed: int, label: str, index: int) -> Layout:
     if index == 0:
-        return variant.layout.undrawn
-    prefix = f"{variant.label}." if variant.label else ""
-    return variant.layout.draw(f"{prefix}{seed}.{index}")
+        return Layout()
+    prefix = f"{label}." if label else ""
+    return Layout("random", f"{prefix}{seed}.{index}")

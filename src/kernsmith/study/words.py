@@ -7,9 +7,9 @@ import re
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import find_factor
+from kernsmith.study.source_word import parse_source
 
 DEFAULT = "default"
-_TARBALL = re.compile(r"\.(tar(\.\w+)?|tgz)$")
 _SETTING = re.compile(r",(?=[A-Za-z_]\w*=)")
 
 Levels = tuple[tuple[str, str], ...]
@@ -47,13 +47,14 @@ def _bare(word: str, source: str | None) -> dict[str, str]:
     if not word:
         raise UserError(f"a variant must not be empty; one that changes nothing is {DEFAULT!r}")
     named = word.startswith(("git:", "debian:", "/", "~", "./", "../")) or word in (".", "..")
-    if named or _TARBALL.search(word):
+    if named or parse_source(word).kind == "tarball":
         return {"source": word}
     return {"source": _revision(word, source)}
 
 
 def _revision(revision: str, source: str | None) -> str:
-    if source is None or source.startswith("debian:") or _TARBALL.search(source):
+    repository = parse_source(source) if source is not None else None
+    if repository is None or repository.kind not in ("folder", "git"):
         raise UserError(
             f"{revision!r} is read as a git revision, which needs --source FOLDER with the "
             f"repository; other variants are written as {DEFAULT!r}, FACTOR=LEVEL, or "
@@ -61,5 +62,4 @@ def _revision(revision: str, source: str | None) -> str:
         )
     if not revision:
         raise UserError("revision= needs a git revision")
-    folder = source.removeprefix("git:").rpartition("@")[0] if source.startswith("git:") else source
-    return f"git:{folder}@{revision}"
+    return str(repository.at(revision))

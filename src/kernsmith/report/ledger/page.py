@@ -20,8 +20,10 @@ from kernsmith.report.page import (
     Value,
     Verdict,
 )
-from kernsmith.stats.effect import Effect, sentence
-from kernsmith.stats.study import MetricAnalysis, WorkloadComponents, WorkloadEffect
+from kernsmith.report.sentences import verdict_sentence
+from kernsmith.stats.question import OVERALL
+from kernsmith.stats.study import MetricAnalysis, WorkloadComponents
+from kernsmith.stats.verdict import Verdict as StatVerdict
 
 
 def ledger_page(
@@ -52,15 +54,14 @@ def ledger_page(
 def metric_sections(found: MetricAnalysis, unit: str) -> list[Section]:
     """One metric: a verdict a variant, the forest plot, layouts, components, sequential look."""
     sections: list[Section] = [Heading(f"{found.metric} ({unit})" if unit else found.metric)]
-    overall = [each for each in found.effects if each.workload is None]
-    if not found.effects:
+    overall = [each for each in found.verdicts if each.workload == OVERALL]
+    if not found.verdicts:
         sections.append(Text("This study has one variant: there is nothing to compare it with."))
     for each in overall:
-        words = sentence(each.effect, found.metric)
-        sections.append(Verdict(f"{each.variant}: {words}", _box(each.effect)))
+        sections.append(Verdict(f"{each.variant}: {verdict_sentence(each)}", _box(each)))
     for workload in found.missing:
         sections.append(Verdict(f"{workload}: a variant has no finished run", "warning"))
-    if found.effects:
+    if found.verdicts:
         sections.append(_effect_table(found))
         sections += _charts(found, overall)
     if found.components:
@@ -71,19 +72,19 @@ def metric_sections(found: MetricAnalysis, unit: str) -> list[Section]:
     return sections
 
 
-def _box(effect: Effect) -> Kind:
-    if not effect.significant:
+def _box(each: StatVerdict) -> Kind:
+    if not each.significant:
         return "neutral"
-    return "better" if effect.ratio < 1 else "worse"
+    return "better" if each.effect.ratio < 1 else "worse"
 
 
 def _effect_table(found: MetricAnalysis) -> Table:
     columns = [
         Column("variant"), Column("workload"), Column("layouts", "d"), Column("ratio", ".5f"),
-        Column("low", ".5f"), Column("high", ".5f"), Column("p", ".3g"), Column("p (Holm)", ".3g"),
-        Column("layout share", ".1%"), Column("differs"),
+        Column("low", ".5f"), Column("high", ".5f"), Column("p", ".3g"),
+        Column("p (corrected)", ".3g"), Column("layout share", ".1%"), Column("differs"),
     ]  # fmt: skip
-    rows = [_effect_row(each) for each in found.effects]
+    rows = [_effect_row(each) for each in found.verdicts]
     caption = (
         f"Ratios to {found.baseline}, geometric means over layouts; layout share: how much of "
         "the variance of logarithms lies within the variants, between layouts"
@@ -91,17 +92,17 @@ def _effect_table(found: MetricAnalysis) -> Table:
     return Table(columns, rows, caption)
 
 
-def _effect_row(each: WorkloadEffect) -> list[Value]:
+def _effect_row(each: StatVerdict) -> list[Value]:
     effect = each.effect
     low, high = effect.ci if effect.ci is not None else (None, None)
     return [
-        each.variant, each.workload or "all", effect.n, effect.ratio, low, high, effect.p,
-        each.p_holm, effect.layout_share, None if effect.p is None else effect.significant,
+        each.variant, each.workload, effect.n, effect.ratio, low, high, effect.p,
+        each.p_corrected, effect.layout_share, None if effect.p is None else each.significant,
     ]  # fmt: skip
 
 
-def _charts(found: MetricAnalysis, overall: Sequence[WorkloadEffect]) -> list[Section]:
-    lines = [_line(each) for each in found.effects if each.effect.ci is not None]
+def _charts(found: MetricAnalysis, overall: Sequence[StatVerdict]) -> list[Section]:
+    lines = [_line(each) for each in found.verdicts if each.effect.ci is not None]
     charts: list[Section] = []
     if lines:
         charts.append(
@@ -111,8 +112,8 @@ def _charts(found: MetricAnalysis, overall: Sequence[WorkloadEffect]) -> list[Se
             )
         )
     if overall:
-        layouts = {found.baseline: list(overall[0].baseline)}
-        layouts |= {each.variant: list(each.treated) for each in overall}
+        layouts = {found.baseline: _figures(overall[0].baseline)}
+        layouts |= {each.variant: _figures(each.treated) for each in overall}
         charts.append(
             Chart(
                 layout_plot(layouts, found.metric),
@@ -122,15 +123,19 @@ def _charts(found: MetricAnalysis, overall: Sequence[WorkloadEffect]) -> list[Se
     return charts
 
 
-def _line(each: WorkloadEffect) -> Interval:
+def _figures(logs: Sequence[float]) -> list[float]:
+    return [exp(each) for each in logs]
+
+
+def _line(each: StatVerdict) -> Interval:
     effect = each.effect
     assert effect.ci is not None
     low, high = (100 * (bound - 1) for bound in effect.ci)
     kind = "same"
-    if effect.significant:
+    if each.significant:
         kind = "better" if effect.ratio < 1 else "worse"
-    label = f"{each.variant}: {each.workload or 'all'}"
-    return Interval(label, effect.change, low, high, kind, each.workload is None)
+    label = f"{each.variant}: {each.workload}"
+    return Interval(label, effect.change, low, high, kind, each.workload == OVERALL)
 
 
 def _component_table(found: Sequence[WorkloadComponents]) -> Table:

@@ -37,11 +37,11 @@ def _lines(analyses: list[Mapping[str, Any]], alpha: float) -> list[str]:
         together = {
             factor
             for term in terms
-            if _INTERACTION in term["term"] and term["p"] < alpha
+            if _INTERACTION in term["term"] and term["p_corrected"] < alpha
             for factor in term["term"].split(_INTERACTION)
         }
         for term in terms:
-            name, significant = term["term"], term["p"] < alpha
+            name, significant = term["term"], term["p_corrected"] < alpha
             if _INTERACTION in name:
                 found = "they work together" if significant else "no interaction to be seen"
             elif significant:
@@ -49,7 +49,7 @@ def _lines(analyses: list[Mapping[str, Any]], alpha: float) -> list[str]:
             else:
                 found = "on average no difference to be seen"
             also = "; it depends on the other factors" if name in together else ""
-            lines.append(f"{name}: {found}{also}, p = {term['p']:.2g}")
+            lines.append(f"{name}: {found}{also}, corrected p = {term['p_corrected']:.2g}")
         lines += [f"left out, too few good layouts: {name}" for name in analysis["left_out"]]
     return lines
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import exp, log
 from typing import Any
+
+from kernsmith.stats.means import geometric_mean
 
 INSTRUCTIONS = "kernel_instructions"
 OVERALL = "overall"
@@ -73,18 +74,14 @@ def mix_by_layout(document: Document, metric: str) -> dict[str, list[tuple[int, 
     values: dict[str, list[tuple[int, float]]] = {}
     for (variant, block), cell in sorted(cells.items()):
         if set(cell) == names and min(cell.values()) > 0:
-            values.setdefault(variant, []).append((block, _mean(list(cell.values()))))
+            values.setdefault(variant, []).append((block, geometric_mean(list(cell.values()))))
     return values
-
-
-def _mean(values: list[float]) -> float:
-    return exp(sum(map(log, values)) / len(values))
 
 
 def _luck(document: Document, verdict: Mapping[str, Any]) -> Luck:
     spread = {}
     for variant, values in mix_by_layout(document, verdict["metric"]).items():
-        mean = _mean([value for _, value in values])
+        mean = geometric_mean([value for _, value in values])
         ends = min(value for _, value in values), max(value for _, value in values)
         spread[variant] = (100 * (ends[0] / mean - 1), 100 * (ends[1] / mean - 1))
     default = verdict["default_ratio"]

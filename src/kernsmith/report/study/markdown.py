@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from math import exp, log
-
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.design import design_sections
@@ -20,6 +18,7 @@ from kernsmith.report.study.terminal import (
     others,
     sequential,
 )
+from kernsmith.stats.means import geometric_mean
 
 
 def study_markdown(document: Document) -> str:
@@ -111,7 +110,7 @@ def _spread_tables(document: Document) -> list[Table]:
     rows: list[list[Value]] = []
     for variant, by_layout in mix_by_layout(document, metric).items():
         figures = [value for _, value in by_layout]
-        mean = exp(sum(map(log, figures)) / len(figures))
+        mean = geometric_mean(figures)
         rows.append([variant, *(100 * (end / mean - 1) for end in (min(figures), max(figures)))])
     columns = [Column("variant"), Column("lowest, %", "+.2f"), Column("highest, %", "+.2f")]
     caption = f"{metric} of the lowest and the highest random layout, against the mean of all"

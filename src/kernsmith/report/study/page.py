@@ -201,7 +201,7 @@ def _provenance_sections(document: Document) -> list[Section]:
             ["vmlinux SHA-256", made["vmlinux_sha256"]],
             ["build id", made["build_id"]],
             ["config SHA-256", made["config_sha256"]],
-            ["profiles SHA-256", _profile_digests(made)],
+            ["profile SHA-256", made["profile_sha256"] or "none"],
             ["objects compiled", str(made["objects"])],
             ["built", f"{made['built_at']}, in {made['seconds']} s"],
         ]
@@ -209,13 +209,6 @@ def _provenance_sections(document: Document) -> list[Section]:
         command = Code(" ".join(made["command"]), caption="Command line of the build")
         sections += [Heading(variant["name"], level=3), table, command]
     return sections
-
-
-def _profile_digests(provenance: Mapping[str, Any]) -> str:
-    """The profiles of a kernel's steps; kernels of earlier versions name none."""
-    profiles = provenance.get("profiles", ())
-    named = [f"{each['step']}: {' '.join(each['sha256'])}" for each in profiles]
-    return "; ".join(named) or "none"
 
 
 def _repeat_sections(document: Document) -> list[Section]:

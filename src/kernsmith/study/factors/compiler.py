@@ -6,14 +6,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from kernsmith.study.factors.protocol import Factor, LevelError
+from kernsmith.study.factors.protocol import PROGRAM_PATH, Factor, LevelError
 
 
 def _check(level: str) -> None:
-    if not re.fullmatch(r"(clang|gcc)(-\d+)?|/\S+", level):
+    if not re.fullmatch(rf"([\w.]+-)*(clang|gcc)(-\d+)?|{PROGRAM_PATH}", level):
         raise LevelError(
             f"factor 'compiler' has no level {level!r}: allowed are names such as clang-22 or "
-            "gcc-12, or an absolute path"
+            "gcc-12, or an absolute path without blanks and characters that a shell expands"
         )
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`flags` and `flags_…`: any flags of the C compiler, added to KCFLAGS.
+"""`flags` and `flags_…`: flags of the C compiler, added to KCFLAGS.
+
+Which ones a study may name is in `study.flags`.
 
 There may be several such factors, told apart by what is behind the underscore: `flags_inline`,
 `flags_unroll`.
@@ -9,12 +11,13 @@ from __future__ import annotations
 
 import re
 
+from kernsmith.errors import UserError
 from kernsmith.study.factors.protocol import Factor, LevelError
+from kernsmith.study.flags import check_flags
 from kernsmith.study.variant import Variant
 
 PREFIX = "flags"
 NONE = "none"
-_WORD = r"[\w=+,.:/@%-]+"
 
 
 def factor_of(name: str) -> Factor:
@@ -23,12 +26,12 @@ def factor_of(name: str) -> Factor:
         raise LevelError(f"{name!r} is not a name for flags: use {PREFIX} or {PREFIX}_SOMETHING")
 
     def check(level: str) -> None:
-        # kbuild hands KCFLAGS to a shell unquoted: nothing but blanks may be special in it.
-        if level not in ("", NONE) and not re.fullmatch(rf"-{_WORD}( +{_WORD})*", level):
-            raise LevelError(
-                f"factor {name!r} has no level {level!r}: allowed are {NONE!r} and flags, which "
-                "start with '-', such as '-fno-inline -O3'; without quotes and shell characters"
-            )
+        if level == NONE:
+            return
+        try:
+            check_flags(level.split())
+        except UserError as error:
+            raise LevelError(f"factor {name!r}: {error}") from None
 
     description = f"flags of the compiler: '-fno-inline -O3'; {NONE!r} or empty for none"
     return Factor(name=name, description=description, apply=_apply, allow=check)

@@ -6,16 +6,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from kernsmith.study.factors.protocol import Factor, LevelError
+from kernsmith.study.factors.protocol import PROGRAM_PATH, Factor, LevelError
 
 DEFAULT = "default"
 
 
 def _check(level: str) -> None:
-    if not re.fullmatch(rf"{DEFAULT}|lld(-\d+)?|bfd|/\S+", level):
+    if not re.fullmatch(rf"{DEFAULT}|lld(-\d+)?|bfd|{PROGRAM_PATH}", level):
         raise LevelError(
             f"factor 'linker' has no level {level!r}: allowed are {DEFAULT}, lld, lld-22 and the "
-            "like, bfd (GNU ld), or an absolute path"
+            "like, bfd (GNU ld), or an absolute path without blanks and characters that a shell "
+            "expands"
         )
 
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from kernsmith.errors import UserError
 from kernsmith.study.variant import Variant
 
+# The path of a program as make and its shells can be given it: they quote nothing.
+PROGRAM_PATH = r"/[\w.+@,/-]+"
+
 
 class LevelError(UserError):
     """A factor or a level that does not exist; the message says what is allowed."""

@@ -5,12 +5,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernsmith.study.factors.protocol import Factor, not_empty
+from kernsmith.errors import UserError
+from kernsmith.study.factors.protocol import Factor, LevelError
+from kernsmith.study.source_word import parse_source
+
+
+def _check(level: str) -> None:
+    try:
+        parse_source(level)
+    except UserError as error:
+        raise LevelError(str(error)) from None
+
 
 FACTOR = Factor(
     name="source",
     description="a kernel tree: a folder, a tarball, git:FOLDER@REVISION, debian:VERSION",
     apply=lambda variant, level: replace(variant, source=level),
-    allow=not_empty("source"),
+    allow=_check,
     names_file=True,
 )

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every word of a study that reaches make, a shell or a compiler is looked at here first.
+
+`[source]` takes what the factors of the same names take, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kernsmith.errors import UserError
+from kernsmith.study.factors import LevelError, find_factor
+from kernsmith.study.flags import check_flags
+from kernsmith.study.study import Study
+
+_PROGRAMS = ("compiler", "linker")
+
+
+def check_study(study: Study) -> None:
+    """That the words of a study are harmless by themselves, whoever wrote them.
+
+    Raises:
+        UserError: the first that is not; one sentence with its key.
+    """
+    for where, text in _texts(study):
+        if not text.isprintable():
+            raise UserError(f"{where}: {_short(text)} has characters that cannot be printed")
+    checks = [("source.use", "source", study.source), ("source.config", "config", study.config)]
+    checks += [
+        (f"source.{name}", name, word)
+        for name, word in zip(_PROGRAMS, (study.compiler, study.linker), strict=True)
+        if word
+    ]
+    checks += [
+        (f"source.options.{symbol}", f"CONFIG_{symbol}", value) for symbol, value in study.options
+    ]
+    checks += [
+        (f"factors.{factor}", factor, level) for factor, levels in study.factors for level in levels
+    ]
+    checks += [
+        (f"variants.{name}.{factor}", factor, level)
+        for name, made in study.variants
+        for factor, level in made
+    ]
+    for where, factor, level in checks:
+        try:
+            find_factor(factor).check(level)
+        except UserError as error:
+            raise LevelError(f"{where}: {error}") from None
+    try:
+        check_flags(study.flags)
+    except UserError as error:
+        raise LevelError(f"source.flags: {error}") from None
+
+
+def programs_by_path(study: Study) -> tuple[str, ...]:
+    """The compilers and linkers that a study names by their paths, each once."""
+    words = [study.compiler, study.linker]
+    for factor, levels in study.factors:
+        words += levels if factor in _PROGRAMS else ()
+    for _, made in study.variants:
+        words += [level for factor, level in made if factor in _PROGRAMS]
+    return tuple(dict.fromkeys(word for word in words if word.startswith("/")))
+
+
+def check_trust(study: Study, trusted: Collection[str]) -> None:
+    """That the user himself has named every program that a study file names by its path.
+
+    Raises:
+        UserError: one that was not named.
+    """
+    for program in programs_by_path(study):
+        if program not in trusted:
+            raise UserError(
+                f"the study names the program {program}, and running the study would start it: "
+                f"if that is meant, say --trust {program}"
+            )
+
+
+def _texts(study: Study) -> Iterator[tuple[str, str]]:
+    """All texts of a study with their places."""
+    yield from (("source.use", study.source), ("source.config", study.config))
+    yield from (("source.compiler", study.compiler), ("source.linker", study.linker))
+    yield from (("source.options", text) for option in study.options for text in option)
+    yield from (("source.flags", flag) for flag in study.flags)
+    yield from (("machine.use", study.machine), ("machine.cpu", study.cpu))
+    yield from (("workloads.use", name) for name in study.workloads)
+    yield from (("workloads.train", name) for name in study.train)
+    yield from (("workloads.profile", study.profile), ("design.metric", study.design.metric))
+    for factor, levels in study.factors:
+        yield from ((f"factors.{factor}", text) for text in (factor, *levels))
+    for name, made in study.variants:
+        yield from (("variants", text) for text in (name, *(t for level in made for t in level)))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}…")
