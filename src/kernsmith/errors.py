@@ -39,6 +39,18 @@ class DiskFull(UserError):
         super().__init__(f"no space left on the disk of {path}; free some and run the same again")
 
 
+class LedgerFailed(KernsmithError):
+    """The ledger's database refused something, or cannot be reached any more.
+
+    ledger: its URL without the password. reason: the first line of what the database says.
+    """
+
+    def __init__(self, ledger: str, reason: str, remedy: str) -> None:
+        self.ledger = ledger
+        self.reason = reason
+        super().__init__(f"the ledger {ledger}: {reason}; {remedy} (what is recorded stays)")
+
+
 class ProcessFailed(KernsmithError):
     """An external program ended with an error. Shows command, last lines of output, log's path.
 

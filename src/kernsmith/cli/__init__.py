@@ -17,7 +17,7 @@ from kernsmith.errors import DiskFull, KernsmithError, UserError
 
 _COMMANDS = (
     "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
-    "toolchain", "cpu", "doctor",
+    "ledger", "toolchain", "cpu", "doctor",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, select
 from kernsmith.errors import UserError
 from kernsmith.ledger.schema import BUILDS, RUNS, TRIALS
 from kernsmith.ledger.table import reading
+from kernsmith.ledger.voids import STANDING
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,14 @@ def read_kernels(studies: Sequence[str] = (), url: str | None = None) -> list[Ke
 
 def _row(connection: Connection, build: Row[tuple[object, ...]]) -> KernelRow:
     fields = dict(build._mapping)
-    for name in ("id", "recorded_at"):
+    for name in ("id", "recorded_at", "digest"):
         del fields[name]
     of_kernel = TRIALS.c.kernel == build.kernel if build.kernel else None
     runs = (
         connection.execute(
             select(RUNS.c.status, RUNS.c.reason, TRIALS.c.layout)
             .join(TRIALS, TRIALS.c.digest == RUNS.c.trial)
-            .where(of_kernel)
+            .where(of_kernel, STANDING)
             .order_by(RUNS.c.id)
         ).all()
         if of_kernel is not None

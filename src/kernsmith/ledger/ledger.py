@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import getpass
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
-from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from kernsmith import paths
-from kernsmith.errors import DiskFull
+from kernsmith.errors import UserError
+from kernsmith.ledger.failures import Clash, told
 from kernsmith.ledger.opening import open_database, to_write
 from kernsmith.ledger.owner import Owner
 from kernsmith.ledger.rows import OK, BootRow, BuildRow, RunRow, TrialRow, now
@@ -25,7 +30,9 @@ from kernsmith.ledger.schema import (
     STUDIES,
     STUDY_TRIALS,
     TRIALS,
+    VOIDS,
 )
+from kernsmith.ledger.voids import STANDING, ListedRun, Selection, find_runs
 
 _CHUNK = 400
 _BUILD_KEY = ("study", "variant", "kernel", "status", "reason")
@@ -33,7 +40,11 @@ _BOOT_END = ("status", "reason", "wall_seconds")
 
 
 class Ledger:
-    """An open ledger. One object may be used by several threads."""
+    """An open ledger. One object may be used by several threads.
+
+    Everything that reads or writes raises DiskFull where its database has no space left, and
+    LedgerFailed when it refuses or cannot be reached.
+    """
 
     def __init__(self, url: str | None = None) -> None:
         """Open a ledger, and create its tables if it is new.
@@ -79,7 +90,7 @@ class Ledger:
         """
         try:
             add()
-        except IntegrityError:
+        except Clash:
             add()
 
     def add_trial(self, trial: TrialRow) -> None:
@@ -100,7 +111,7 @@ class Ledger:
             known.update(connection.execute(select(TRIALS.c.digest).where(some)).scalars())
         new = [
             {**vars(trial), "conditions": dict(trial.conditions)}
-            for digest, trial in rows.items()
+            for digest, trial in sorted(rows.items())  # two processes add in one order: no deadlock
             if digest not in known
         ]
         if new:
@@ -130,16 +141,16 @@ class Ledger:
             .order_by(CLAIMS.c.attempt.desc())
             .limit(1)
         )
-        with self._write() as connection:
-            last = connection.execute(latest).first()
-            if last is not None and self._held(connection, trial, last):
-                return None
-            attempt = 1 if last is None else last.attempt + 1
-            row = {"trial": trial, "attempt": attempt, "owner": self._owner, "taken_at": now()}
-            try:
+        try:
+            with self._write() as connection:
+                last = connection.execute(latest).first()
+                if last is not None and self._held(connection, trial, last):
+                    return None
+                attempt = 1 if last is None else int(last.attempt) + 1
+                row = {"trial": trial, "attempt": attempt, "owner": self._owner, "taken_at": now()}
                 connection.execute(insert(CLAIMS).values(row))
-            except IntegrityError:  # another process was faster
-                return None
+        except Clash:  # another process was faster
+            return None
         return attempt
 
     def _held(self, connection: Connection, trial: str, claim: Any) -> bool:
@@ -187,14 +198,16 @@ class Ledger:
         """These boots, by number."""
         wanted = sorted(set(numbers))
         found: dict[int, BootRow] = {}
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             for start in range(0, len(wanted), _CHUNK):
                 found |= _read_boots(connection, wanted[start : start + _CHUNK])
         return found
 
     def record_builds(self, builds: Iterable[BuildRow]) -> None:
         """Add what became of variants; what is there already stays as it is."""
-        rows = [vars(build) | {"recorded_at": now()} for build in builds]
+        rows = [
+            vars(build) | {"recorded_at": now(), "digest": _build_digest(build)} for build in builds
+        ]
 
         def add() -> None:
             with self._write() as connection:
@@ -205,11 +218,31 @@ class Ledger:
 
         self._twice(add)
 
+    def void(self, selection: Selection, reason: str) -> list[ListedRun]:
+        """Let runs count no longer: their trials are open again. Those that were voided now.
+
+        Nothing is edited: rows say which runs, why, by whom and when.
+
+        Raises:
+            UserError: no reason, nothing selected, or a number that no run has.
+        """
+        if not reason.strip():
+            raise UserError("a run is voided for a reason: give one with --reason")
+        if selection.empty:
+            raise UserError("name the runs to void, or select them by study, trial, machine or day")
+        by = f"{_user()}@{os.uname().nodename}"
+        with self._write() as connection:
+            found = [run for run in find_runs(connection, selection) if not run.voided]
+            row = {"reason": reason.strip(), "by": by, "at": now()}
+            if found:
+                connection.execute(insert(VOIDS), [row | {"run": run.run} for run in found])
+        return [replace(run, voided=reason.strip()) for run in found]
+
     def runs(self, trials: Iterable[str]) -> dict[str, RunRow]:
-        """The latest run of each of these trials that has one."""
+        """The latest run that counts of each of these trials that has one."""
         wanted = sorted(set(trials))
         found: dict[str, RunRow] = {}
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             for start in range(0, len(wanted), _CHUNK):
                 found |= _read_runs(connection, wanted[start : start + _CHUNK])
         return found
@@ -219,21 +252,33 @@ class Ledger:
         query = (
             select(TRIALS.c.workload, func.avg(RUNS.c.wall_seconds))
             .join(RUNS, RUNS.c.trial == TRIALS.c.digest)
-            .where(TRIALS.c.machine == machine, RUNS.c.status == OK)
+            .where(TRIALS.c.machine == machine, RUNS.c.status == OK, STANDING)
             .group_by(TRIALS.c.workload)
         )
-        with self._engine.connect() as connection:
+        with self._read() as connection:
             return {workload: float(mean) for workload, mean in connection.execute(query)}
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        try:
-            with to_write(self._engine).begin() as connection:
-                yield connection
-        except DBAPIError as error:
-            if "full" in str(error.orig):
-                raise DiskFull(self.url) from None
-            raise
+        with told(self.url), to_write(self._engine).begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with told(self.url), self._engine.connect() as connection:
+            yield connection
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in some containers
+        return str(os.getuid())
+
+
+def _build_digest(build: BuildRow) -> str:
+    key = json.dumps([getattr(build, name) for name in _BUILD_KEY])
+    return sha256(key.encode()).hexdigest()
 
 
 def _read_boots(connection: Connection, numbers: Sequence[int]) -> dict[int, BootRow]:
@@ -255,7 +300,7 @@ def _read_boots(connection: Connection, numbers: Sequence[int]) -> dict[int, Boo
 
 
 def _read_runs(connection: Connection, trials: Sequence[str]) -> dict[str, RunRow]:
-    query = select(RUNS).where(RUNS.c.trial.in_(trials)).order_by(RUNS.c.attempt)
+    query = select(RUNS).where(RUNS.c.trial.in_(trials), STANDING).order_by(RUNS.c.attempt)
     latest = {row.trial: row for row in connection.execute(query)}
     trial_of = {row.id: trial for trial, row in latest.items()}
     metrics: dict[str, dict[str, tuple[float, str]]] = {trial: {} for trial in latest}

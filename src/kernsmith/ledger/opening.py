@@ -21,7 +21,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
 from kernsmith.errors import UserError
-from kernsmith.ledger.schema import METADATA, STUDIES
+from kernsmith.ledger.failures import first_line, shown
+from kernsmith.ledger.schema import BUILDS, METADATA, STUDIES
 
 # Any number that every kernsmith takes: who brings a database up to date holds this lock.
 _UPDATE_LOCK = 0x6B65726E
@@ -39,17 +40,16 @@ def open_database(url: str, *, create: bool = True) -> Engine:
         parsed = make_url(url)
         if create and parsed.get_backend_name() == "sqlite" and parsed.database:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(parsed)
+        engine = create_engine(parsed, pool_pre_ping=True)
         if parsed.get_backend_name() == "sqlite":
             event.listen(engine, "connect", _tune_sqlite)
             event.listen(engine, "begin", _begin)
         if not create and not inspect(engine).has_table(STUDIES.name):
-            raise UserError(f"the ledger {url} holds no study yet")
+            raise UserError(f"the ledger {shown(url)} holds no study yet")
         _bring_up_to_date(engine)
     except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
-        reason = str(error).splitlines()[0]
         what = "open" if create else "read"
-        raise UserError(f"cannot {what} the ledger {url}: {reason}") from None
+        raise UserError(f"cannot {what} the ledger {shown(url)}: {first_line(error)}") from None
     return engine
 
 
@@ -69,6 +69,8 @@ def _bring_up_to_date(engine: Engine) -> None:
         METADATA.create_all(connection)
         for column in _lacking_columns(connection):
             _add_column(connection, column)
+        if connection.dialect.name == "postgresql":
+            _drop_uniqueness_of_text(connection)
 
 
 def _lacking_tables(connection: Connection) -> set[str]:
@@ -95,6 +97,16 @@ def _add_column(connection: Connection, column: Column[Any]) -> None:
     for index in METADATA.tables[table.name].indexes:
         if column.name in index.columns:
             index.create(connection)
+
+
+def _drop_uniqueness_of_text(connection: Connection) -> None:
+    # A row of PostgreSQL's B-trees holds at most 2704 bytes; the log of a failed build is longer.
+    # SQLite has no such limit, and cannot drop a constraint: the old one does no harm there.
+    for constraint in inspect(connection).get_unique_constraints(BUILDS.name):
+        if "reason" in constraint["column_names"]:
+            connection.exec_driver_sql(
+                f'ALTER TABLE {BUILDS.name} DROP CONSTRAINT "{constraint["name"]}"'
+            )
 
 
 def _tune_sqlite(connection: Any, record: Any) -> None:

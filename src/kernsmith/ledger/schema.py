@@ -3,9 +3,10 @@
 
 `trials` says what was planned (by content, so that two studies share a trial), `study_trials` in
 which order and block a study planned it, `runs` and `metrics` what came out, `boots` and
-`boot_ends` what the runs ran in, `claims` who is running a trial now. Times are UTC in ISO 8601;
-metrics are numbers in the unit beside them. A ledger of an earlier version gets the tables,
-columns and indexes that it lacks when it is opened, so a column that is added here may be null.
+`boot_ends` what the runs ran in, `voids` which runs count no longer, `claims` who is running a
+trial now. Times are UTC in ISO 8601; metrics are numbers in the unit beside them. A ledger of an
+earlier version gets the tables, columns and indexes that it lacks when it is opened, so a column
+that is added here may be null.
 """
 
 from __future__ import annotations
@@ -108,6 +109,17 @@ RUNS = Table(
     UniqueConstraint("trial", "attempt"),
 )
 
+# A run that a row here names counts nowhere: its trial is open again.
+VOIDS = Table(
+    "voids",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("run", ForeignKey("runs.id"), nullable=False, index=True),
+    Column("reason", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", String(32), nullable=False),
+)
+
 METRICS = Table(
     "metrics",
     METADATA,
@@ -134,5 +146,6 @@ BUILDS = Table(
     Column("seconds", Double),
     Column("text_bytes", Integer),
     Column("recorded_at", String(32), nullable=False),
-    UniqueConstraint("study", "variant", "kernel", "status", "reason"),
+    # Of study, variant, kernel, status and reason, which are there once. A reason may be long.
+    Column("digest", String(64), unique=True, index=True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.ledger.failures import shown, told
 from kernsmith.ledger.opening import open_database
 from kernsmith.ledger.schema import METRICS, RUNS, STUDIES, STUDY_TRIALS, TRIALS
+from kernsmith.ledger.voids import STANDING
 
 
 @dataclass(frozen=True)
@@ -79,27 +81,24 @@ def reading(url: str | None) -> Iterator[Connection]:
         UserError: no such ledger, or it cannot be read.
     """
     url = url or _default_url()
-    try:
+    with suppress(SQLAlchemyError):  # what is no URL at all is told when it is opened
         parsed = make_url(url)
         file = parsed.database if parsed.get_backend_name() == "sqlite" else None
         if file and not Path(file).is_file():
             raise UserError(f"there is no ledger {file} yet: run a study first")
-        engine = open_database(url, create=False)
-        try:
-            with engine.connect() as connection:
-                yield connection
-        finally:
-            engine.dispose()
-    except (SQLAlchemyError, ModuleNotFoundError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(f"cannot read the ledger {url}: {reason}") from None
+    engine = open_database(url, create=False)
+    try:
+        with told(url), engine.connect() as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def _find(connection: Connection, which: str | None, url: str) -> Row[tuple[str, str, str, str]]:
     query = select(STUDIES).order_by(STUDIES.c.recorded_at.desc())
     studies = connection.execute(query).all()
     if not studies:
-        raise UserError(f"the ledger {url} holds no study yet")
+        raise UserError(f"the ledger {shown(url)} holds no study yet")
     if which is None:
         return studies[0]
     named = [study for study in studies if study.name == which]
@@ -110,7 +109,7 @@ def _find(connection: Connection, which: str | None, url: str) -> Row[tuple[str,
         return found[0]
     known = ", ".join(f"{study.name} ({study.digest[:8]})" for study in studies[:10])
     problem = "no study is" if not found else f"{len(found)} studies are"
-    raise UserError(f"{problem} called {which!r} in the ledger {url}; it holds {known}")
+    raise UserError(f"{problem} called {which!r} in the ledger {shown(url)}; it holds {known}")
 
 
 def _table(connection: Connection, study: Row[tuple[str, str, str, str]]) -> StudyTable:
@@ -172,10 +171,10 @@ class _LatestRun(NamedTuple):
 
 
 def _latest_runs(connection: Connection, digest: str) -> dict[str, _LatestRun]:
-    """The latest run of each trial."""
+    """The latest run of each trial that counts."""
     query = (
         select(RUNS.c.id, RUNS.c.trial, RUNS.c.status, RUNS.c.boot)
-        .where(RUNS.c.trial.in_(_trials_of(digest)))
+        .where(RUNS.c.trial.in_(_trials_of(digest)), STANDING)
         .order_by(RUNS.c.attempt)
     )
     return {run.trial: _LatestRun(*run) for run in connection.execute(query)}
