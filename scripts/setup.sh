@@ -234,7 +234,8 @@ packages() {
 # ---- the parts of this clone -------------------------------------------------------------------
 
 python_parts() {
-    local key python sources=(pyproject.toml Cargo.toml Cargo.lock native/profile native/python)
+    local key python sources=(pyproject.toml Cargo.toml Cargo.lock
+        native/frontend native/trace native/layout native/python)
     key=$(digest "${sources[@]}")
     is_done python "$key" .venv/bin/kernsmith && .venv/bin/python -c '' 2>/dev/null && return
     if ! .venv/bin/python -c "import pip" 2>/dev/null; then
@@ -250,7 +251,7 @@ python_parts() {
 
 programs() {
     local key tracer=target/release/libkernsmith_tracer.so
-    local sources=(Cargo.toml Cargo.lock native/compiler native/profile native/tracer)
+    local sources=(Cargo.toml Cargo.lock native/compiler native/frontend native/trace native/tracer)
     key=$(digest "${sources[@]}")
     is_done programs "$key" "$tracer" target/release/kernsmith-compiler && return
     say "building the tracer and kbuild's compiler"

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use kernsmith_profile::frontend::{CacheGeometry, CpuModel, TlbGeometry};
+use kernsmith_frontend::{CacheGeometry, CpuModel, TlbGeometry};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

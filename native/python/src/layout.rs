@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use kernsmith_profile::frontend::{Counters, CpuModel};
-use kernsmith_profile::layout::{
+use kernsmith_frontend::{Counters, CpuModel};
+use kernsmith_layout::{
     Algorithm, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, in_parallel, pack,
     search,
 };
-use kernsmith_profile::trace::Trace;
+use kernsmith_trace::Trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

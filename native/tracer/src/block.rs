@@ -6,7 +6,7 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use kernsmith_profile::trace::{self, Kind};
+use kernsmith_trace::Kind;
 
 use crate::decode::{Decoder, Terminator};
 
@@ -144,8 +144,8 @@ impl Block {
 
     /// What a trace says of it.
     #[must_use]
-    pub fn described(&self) -> trace::Block {
-        trace::Block {
+    pub fn described(&self) -> kernsmith_trace::Block {
+        kernsmith_trace::Block {
             start: self.start,
             target: self.target(),
             bytes: self.bytes,

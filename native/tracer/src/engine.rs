@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernsmith_profile::frontend::{Branch, Counters, CpuModel, FrontEnd};
-use kernsmith_profile::trace::{Facts, Kind, TraceWriter};
+use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks, is_kernel};
 use crate::decode::Frame;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use kernsmith_profile::frontend::{Counters, CpuModel};
+use kernsmith_frontend::{Counters, CpuModel};
 
 /// The counters' file: JSON, version 1.
 #[must_use]

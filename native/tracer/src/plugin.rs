@@ -8,8 +8,8 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use kernsmith_profile::frontend::{Counters, CpuModel};
-use kernsmith_profile::trace::{Facts, TraceWriter};
+use kernsmith_frontend::{Counters, CpuModel};
+use kernsmith_trace::{Facts, TraceWriter};
 
 use crate::decode::{Decoder, X86_64};
 use crate::engine::Engine;

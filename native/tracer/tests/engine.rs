@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use kernsmith_profile::frontend::CpuModel;
+use kernsmith_frontend::CpuModel;
 use kernsmith_tracer::block::{Block, Blocks, Instruction};
 use kernsmith_tracer::decode::{Frame, X86_64};
 use kernsmith_tracer::engine::Engine;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kernsmith_profile::frontend::{Counters, CpuModel};
+use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_tracer::options::Options;
 use kernsmith_tracer::output;
 

@@ -14,7 +14,7 @@ from kernsmith.layout.linkmap import Text
 from kernsmith.layout.order import random_order
 from kernsmith.stats.means import mean_ratio as geometric_mean_ratio
 
-# Of all orders that are not a user's; see `Algorithm` in native/profile.
+# Of all orders that are not a user's; see `Algorithm` in native/layout.
 ALGORITHMS = ("hot-first", "density", "pettis-hansen", "c3", "cdsort")
 
 # Orders in which the whole traces are replayed too, to know what a sample of them stands for.
@@ -177,7 +177,7 @@ class Evaluator:
     ) -> list[str]:
         """The shared functions first, then all others as they come; both moved among themselves,
         the others only by a few places, so that what is executed takes up few lines and pages: see
-        `native/profile/src/layout/pack.rs`.
+        `native/layout/src/pack.rs`.
 
         Functions that share their name are not named: the linker has its own order for them.
         """
@@ -225,7 +225,7 @@ class Evaluator:
         on_progress: Callable[[int, float], None] = lambda tried, cost: None,
     ) -> list[str]:
         """Improve an order by a local search that moves the executed ones of `movable`: see
-        `native/profile/src/layout/search.rs`."""
+        `native/layout/src/search.rs`."""
         found = self._lab.search(
             self.text.numbers(order),
             self.text.numbers(movable),

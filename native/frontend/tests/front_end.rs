@@ -3,7 +3,7 @@
 
 mod random;
 
-use kernsmith_profile::frontend::{Counters, CpuModel, FrontEnd};
+use kernsmith_frontend::{Counters, CpuModel, FrontEnd};
 use random::Random;
 
 const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");

@@ -5,7 +5,7 @@ mod random;
 
 use std::collections::HashMap;
 
-use kernsmith_profile::frontend::{Branch, Counters, CpuModel, Predictor};
+use kernsmith_frontend::{Branch, Counters, CpuModel, Predictor};
 use random::Random;
 
 const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");

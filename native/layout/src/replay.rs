@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::frontend::{
+use kernsmith_frontend::{
     Counters, CpuModel, Directions, Filter, Key, Levels, Replacement, TargetsByPath,
 };
-use crate::trace::{Block, Event, Trace};
+use kernsmith_trace::{Block, Event, Trace};
 
 use super::Text;
 use super::decode::{Chunk, Decoder, INDIRECT, Leads, NO_CONDITION, Pieces, Windows};

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::{Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Kind, MAGIC, RECORD};
-use crate::frontend::Counters;
+use kernsmith_frontend::Counters;
 
 /// Why a file is no trace; one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]

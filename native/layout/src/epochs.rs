@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::frontend::CpuModel;
-use crate::trace::{Block, Event};
+use kernsmith_frontend::CpuModel;
+use kernsmith_trace::{Block, Event};
 
 use super::Text;
 use super::replay::{FIXED, Replay};

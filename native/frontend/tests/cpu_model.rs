@@ -5,7 +5,7 @@ mod random;
 
 use std::path::Path;
 
-use kernsmith_profile::frontend::{CpuModel, FrontEnd, Replacement};
+use kernsmith_frontend::{CpuModel, FrontEnd, Replacement};
 use random::Random;
 
 const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::frontend::CpuModel;
+use kernsmith_frontend::CpuModel;
 
 use super::parallel::in_parallel;
 use super::random::SplitMix;

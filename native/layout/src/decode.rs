@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::frontend::{Counters, PredictorGeometry, ReturnStack};
-use crate::trace::{Block, ESCAPE, Escape, Kind, Trace};
+use kernsmith_frontend::{Counters, PredictorGeometry, ReturnStack};
+use kernsmith_trace::{Block, ESCAPE, Escape, Kind, Trace};
 
 /// Words that are decoded at a time: what comes out stays in the host's second-level cache.
 const CHUNK: usize = 16 * 1024;

@@ -3,7 +3,7 @@
 
 mod random;
 
-use kernsmith_profile::frontend::{Filter, Replacement, SetAssociative};
+use kernsmith_frontend::{Filter, Replacement, SetAssociative};
 use random::Random;
 
 /// Each set is a list: first comes what is replaced next.

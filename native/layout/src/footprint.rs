@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::frontend::CpuModel;
+use kernsmith_frontend::CpuModel;
 
 use super::epochs::{Fetched, by_section};
 use super::parallel::in_parallel;

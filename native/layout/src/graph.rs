@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::trace::{Event, Kind};
+use kernsmith_trace::{Event, Kind};
 
 use super::Text;
 use super::replay::{FIXED, Replay};

@@ -23,7 +23,7 @@ mod writer;
 pub use reader::{Trace, TraceError};
 pub use writer::TraceWriter;
 
-use crate::frontend::Counters;
+use kernsmith_frontend::Counters;
 
 /// The first 8 bytes.
 pub const MAGIC: &[u8; 8] = b"KSTRACE1";

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces on disk: what is written is read, and nothing else is.
 
+#[path = "../../frontend/tests/random/mod.rs"]
 mod random;
 
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use kernsmith_profile::frontend::Counters;
-use kernsmith_profile::trace::{Block, Facts, Kind, Trace, TraceWriter};
+use kernsmith_frontend::Counters;
+use kernsmith_trace::{Block, Facts, Kind, Trace, TraceWriter};
 use random::Random;
 
 const BLOCK: Block = Block {

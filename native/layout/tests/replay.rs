@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A replayed layout costs what executing it there would cost.
+
+mod invented;
+
+use invented::random::Random;
+use invented::{FAR, MODELS, NEAR, shuffled, text, trace};
+use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_layout::{Replay, Text};
+use kernsmith_trace::{Block, Kind, Trace};
+
+/// The same walk with every address moved, through the front end as the tracer uses it.
+fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Counters; 2] {
+    let moved = |address: u64| match text.section_of(address) {
+        Some(number) => address - text.sections()[number].start + starts[number],
+        None => address,
+    };
+    let mut front_end = FrontEnd::new(model);
+    let mut counters = [Counters::default(); 2];
+    let mut before: Option<Block> = None;
+    let mut words = trace.words.iter().copied();
+    let resolve = |front_end: &mut FrontEnd, block: Block, to: u64, counters: &mut Counters| {
+        let pc = moved(block.start) + u64::from(block.last_offset);
+        let next = moved(block.start) + u64::from(block.bytes);
+        let target = moved(to);
+        let branch = match block.kind {
+            Kind::Conditional => Branch::Conditional {
+                pc,
+                target,
+                taken: to == block.target,
+            },
+            Kind::Jump => Branch::Jump { pc, target },
+            Kind::Call => Branch::Call { pc, target, next },
+            Kind::Return => Branch::Return { target },
+            Kind::IndirectJump => Branch::IndirectJump { pc, target },
+            Kind::IndirectCall => Branch::IndirectCall { pc, target, next },
+            Kind::None | Kind::Far | Kind::Repeat => return,
+        };
+        front_end.branch(branch, counters);
+    };
+    while let Some(word) = words.next() {
+        match word {
+            0x8000_0000 => before = None,
+            0x8000_0002 => counters = Default::default(),
+            0x8000_0001 => {
+                let low = words.next().expect("an address");
+                let high = words.next().expect("an address");
+                if let Some(block) = before.take() {
+                    let to = u64::from(low) | u64::from(high) << 32;
+                    let counters = &mut counters[usize::from(block.kernel)];
+                    resolve(&mut front_end, block, to, counters);
+                }
+            }
+            number => {
+                let block = trace.blocks[number as usize];
+                if let Some(before) = before {
+                    let counters = &mut counters[usize::from(before.kernel)];
+                    resolve(&mut front_end, before, block.start, counters);
+                }
+                let start = moved(block.start);
+                let last = start + u64::from(block.bytes) - 1;
+                let counters = &mut counters[usize::from(block.kernel)];
+                front_end.fetch(start, last, counters);
+                before = Some(block);
+            }
+        }
+    }
+    counters
+}
+
+/// Return addresses may coincide with other code's in such walks, and the replay tells returns by
+/// the traced addresses: this figure is compared on real kernels only.
+fn without_returns(mut counters: [Counters; 2]) -> [Counters; 2] {
+    for counters in &mut counters {
+        counters.indirect_mispredictions = 0;
+    }
+    counters
+}
+
+#[test]
+fn a_replayed_layout_costs_what_executing_it_costs() {
+    replays_cost_what_executing_costs(NEAR);
+}
+
+#[test]
+fn so_it_does_wherever_user_code_lies() {
+    replays_cost_what_executing_costs(FAR);
+}
+
+fn replays_cost_what_executing_costs(user: &[u64]) {
+    let mut random = Random::new(5);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 120_000, user);
+    let replay = Replay::new(trace.clone(), &text);
+    let mut layouts = vec![text.place(&[])];
+    for _ in 0..9 {
+        layouts.push(text.place(&shuffled(&mut random, 60)));
+    }
+    for model in MODELS {
+        let model = CpuModel::parse(model).expect("a shipped model");
+        let replayed = replay.cost(&text, &layouts, &model, 1);
+        for (starts, replayed) in layouts.iter().zip(replayed) {
+            let executed = executed(&trace, &text, starts, &model);
+            assert_eq!(without_returns(replayed), without_returns(executed));
+        }
+        let identity = replay.cost(&text, &layouts[..1], &model, 1);
+        assert_eq!(identity[0], executed(&trace, &text, &layouts[0], &model));
+    }
+}
+
+#[test]
+fn a_sample_is_a_part_of_the_whole() {
+    let mut random = Random::new(6);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 4_000_000, NEAR);
+    let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
+    let replay = Replay::new(trace, &text);
+    let layouts = [text.place(&[])];
+    let whole = replay.cost(&text, &layouts, &model, 1)[0][1];
+    let part = replay.cost(&text, &layouts, &model, 4)[0][1];
+    let share = part.l1i_accesses as f64 / whole.l1i_accesses as f64;
+    assert!((0.15..0.35).contains(&share), "{share}");
+    let rate = |counters: Counters| counters.l1i_misses as f64 / counters.l1i_accesses as f64;
+    assert!((rate(part) / rate(whole) - 1.0).abs() < 0.05);
+}
