@@ -4,17 +4,20 @@
 //! [`search`]).
 
 mod chains;
-mod decode;
+mod chunks;
 mod epochs;
 mod footprint;
 mod graph;
 mod orders;
 mod pack;
 mod parallel;
+mod pieces;
 mod random;
 mod replay;
 mod search;
+mod simulated;
 mod text;
+mod windows;
 
 pub use footprint::Footprints;
 pub use graph::Graph;

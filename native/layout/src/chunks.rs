@@ -4,7 +4,7 @@
 //! Caches, TLBs, the direction predictor, the branch target buffer and the return stack do not
 //! know of each other, so each may go through a chunk alone: short loops over short records
 //! instead of one long loop with a branch for every kind of block, which the host would
-//! mispredict. Decoding does not depend on the layout, so it is done once for many layouts.
+//! mispredict. Cutting does not depend on the layout, so it is done once for many layouts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,73 +12,17 @@ use std::ops::Range;
 use kernsmith_frontend::{Counters, PredictorGeometry, ReturnStack};
 use kernsmith_trace::{Block, ESCAPE, Escape, Kind, Trace};
 
-/// Words that are decoded at a time: what comes out stays in the host's second-level cache.
-const CHUNK: usize = 16 * 1024;
+use super::pieces::{NO_BLOCK, Pieces};
+use super::windows::{WINDOW, Windows};
 
-/// Words in a window of a sample. The first eighth only brings the state up to date.
-const WINDOW: usize = 16 * CHUNK;
+/// Words that are cut at a time: what comes out stays in the host's second-level cache.
+const CHUNK: usize = 16 * 1024;
 
 /// Stands for a direction that is known, in the place of a conditional branch of the chunk.
 pub const NO_CONDITION: u32 = CHUNK as u32;
 
 /// Stands there for an indirect branch, which has another way of being predicted.
 pub const INDIRECT: u32 = NO_CONDITION + 1;
-
-/// No block has this number.
-const NO_BLOCK: u32 = u32::MAX;
-
-/// Stretches of code that stay in one piece in every layout and touch no more than two lines:
-/// blocks, cut where they are too long, and blocks that follow each other joined.
-#[derive(Debug)]
-pub struct Pieces {
-    /// (block, offset in it, bytes); the first ones are those of all blocks, by number.
-    pub all: Vec<(u32, u16, u16)>,
-    /// By block: its further pieces.
-    more: Vec<Range<u32>>,
-    /// By piece: a block that begins where it ends, and the piece that both are.
-    joined: Vec<(u32, u32)>,
-}
-
-impl Pieces {
-    /// For lines of `line_bytes`. `sections`: by block, what it moves with.
-    ///
-    /// Where several blocks begin at one address, the first one is joined to those before it.
-    #[must_use]
-    pub fn new(blocks: &[Block], sections: &[u32], line_bytes: usize) -> Self {
-        // A stretch of n bytes touches at most (n - 1) / line_bytes + 2 lines, rounded down.
-        let most = u16::try_from(line_bytes).unwrap_or(u16::MAX);
-        let first = |(number, block): (usize, &Block)| (number as u32, 0, block.bytes.min(most));
-        let mut all: Vec<_> = blocks.iter().enumerate().map(first).collect();
-        let mut more = Vec::with_capacity(blocks.len());
-        for (number, block) in blocks.iter().enumerate() {
-            let begin = all.len() as u32;
-            let mut offset = block.bytes.min(most);
-            while offset < block.bytes {
-                let bytes = (block.bytes - offset).min(most);
-                all.push((number as u32, offset, bytes));
-                offset += bytes;
-            }
-            more.push(begin..all.len() as u32);
-        }
-        let mut starts = HashMap::new();
-        for (number, block) in blocks.iter().enumerate() {
-            starts.entry(block.start).or_insert(number);
-        }
-        let mut joined = Vec::new();
-        while let Some((block, offset, bytes)) = all.get(joined.len()).copied() {
-            let end = blocks[block as usize].start + u64::from(offset) + u64::from(bytes);
-            let next = starts.get(&end).copied().filter(|next| {
-                sections[*next] == sections[block as usize]
-                    && blocks[*next].bytes <= most.saturating_sub(bytes)
-            });
-            joined.push(next.map_or((NO_BLOCK, 0), |next| (next as u32, all.len() as u32)));
-            if let Some(next) = next {
-                all.push((block, offset, bytes + blocks[next].bytes));
-            }
-        }
-        Self { all, more, joined }
-    }
-}
 
 /// What is left of a block when only the flow of control matters.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +85,7 @@ pub struct Chunk {
 }
 
 /// Goes through a trace.
-pub struct Decoder<'a> {
+pub struct Chunks<'a> {
     trace: &'a Trace,
     flows: Vec<Flow>,
     pieces: &'a Pieces,
@@ -154,8 +98,8 @@ pub struct Decoder<'a> {
     left_to_warm: usize,
 }
 
-impl<'a> Decoder<'a> {
-    /// Decodes one of `every` windows; 1 is the whole trace.
+impl<'a> Chunks<'a> {
+    /// Cuts one of `every` windows; 1 is the whole trace.
     #[must_use]
     pub fn new(
         trace: &'a Trace,
@@ -176,7 +120,7 @@ impl<'a> Decoder<'a> {
         };
         let mut windows = windows.sample(every);
         windows.reverse();
-        let mut decoder = Self {
+        let mut chunks = Self {
             flows: trace.blocks.iter().zip(&pieces.more).map(flow).collect(),
             trace,
             pieces,
@@ -188,8 +132,8 @@ impl<'a> Decoder<'a> {
             sampled: every > 1,
             left_to_warm: 0,
         };
-        decoder.enter_window();
-        decoder
+        chunks.enter_window();
+        chunks
     }
 
     fn enter_window(&mut self) {
@@ -202,7 +146,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Decodes the next chunk; false at the end.
+    /// Fills in the next chunk; false at the end.
     #[inline(never)]
     pub fn next(&mut self, chunk: &mut Chunk) -> bool {
         chunk.fetched.clear();
@@ -359,49 +303,5 @@ impl LastTargets {
     fn lead(&mut self, block: u32, target: u64) -> bool {
         let last = &mut self.targets[self.branches[block as usize] as usize];
         std::mem::replace(last, target) == target
-    }
-}
-
-/// Where a trace may be cut into windows, and in which window the region begins.
-#[derive(Debug)]
-pub struct Windows {
-    bounds: Vec<usize>,
-    begin: usize,
-}
-
-impl Windows {
-    /// None begins or ends inside an escape: an address's halves may look like anything, so
-    /// bounds are found from the front.
-    #[must_use]
-    pub fn new(words: &[u32]) -> Self {
-        let mut bounds = vec![0];
-        let (mut at, mut begin) = (0, 0);
-        while at < words.len() {
-            let word = words[at];
-            if word == Escape::Begin as u32 {
-                begin = at;
-            }
-            at += if word == Escape::Led as u32 { 3 } else { 1 };
-            if at >= bounds.len() * WINDOW {
-                bounds.push(at);
-            }
-        }
-        bounds.push(at);
-        Self { bounds, begin }
-    }
-
-    /// One of `every` windows.
-    fn sample(&self, every: usize) -> Vec<Range<usize>> {
-        let windows = self.bounds.windows(2).map(|pair| pair[0]..pair[1]);
-        if every <= 1 {
-            let end = self.bounds.last().copied().unwrap_or(0);
-            return std::iter::once(0..end).collect();
-        }
-        windows
-            .enumerate()
-            // The window in which the region begins is always there.
-            .filter(|(number, window)| number % every == every - 1 || window.contains(&self.begin))
-            .map(|(_, window)| window)
-            .collect()
     }
 }
