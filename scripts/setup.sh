@@ -251,7 +251,8 @@ python_parts() {
 
 programs() {
     local key tracer=target/release/libkernsmith_tracer.so
-    local sources=(Cargo.toml Cargo.lock native/compiler native/frontend native/trace native/tracer)
+    local sources=(Cargo.toml Cargo.lock
+        native/arch native/compiler native/frontend native/trace native/tracer)
     key=$(digest "${sources[@]}")
     is_done programs "$key" "$tracer" target/release/kernsmith-compiler && return
     say "building the tracer and kbuild's compiler"

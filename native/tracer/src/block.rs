@@ -6,16 +6,8 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use kernsmith_arch::{Architecture, Terminator};
 use kernsmith_trace::Kind;
-
-use crate::decode::{Decoder, Terminator};
-
-/// Kernel addresses are in the upper half of the address space.
-#[inline(always)]
-#[must_use]
-pub fn is_kernel(address: u64) -> bool {
-    address >> 63 == 1
-}
 
 /// One translated block, in half a cache line: reading it is what the tracer waits for most.
 ///
@@ -76,12 +68,15 @@ impl Count {
     }
 }
 
+/// Bytes of the longest instruction that any architecture has, and one.
+pub const LONGEST: usize = 16;
+
 /// One instruction while its block is being translated.
 #[derive(Debug, Clone, Copy)]
 pub struct Instruction {
     pub address: u64,
     pub size: usize,
-    pub bytes: [u8; 16],
+    pub bytes: [u8; LONGEST],
 }
 
 impl Instruction {
@@ -182,7 +177,7 @@ impl Blocks {
     /// memory.
     pub fn get(
         &mut self,
-        decoder: &dyn Decoder,
+        architecture: &dyn Architecture,
         instructions: &[Instruction],
         next_byte: &mut dyn FnMut() -> Option<u8>,
     ) -> *const Block {
@@ -200,10 +195,10 @@ impl Blocks {
         };
         let number = *vacant.insert(self.offsets.len());
         let offset = |address: u64| address.wrapping_sub(first.address) as u16;
-        let (kind, target) = kind_and_target(decoder.terminator(last.address, last.code()));
+        let (kind, target) = kind_and_target(architecture.terminator(last.address, last.code()));
         let beginning: Vec<&[u8]> = instructions.iter().take(3).map(Instruction::code).collect();
-        let kernel = is_kernel(first.address);
-        let exception_entry = kernel && decoder.is_exception_entry(&beginning, next_byte);
+        let kernel = architecture.address_space().is_kernel(first.address);
+        let exception_entry = kernel && architecture.is_exception_entry(&beginning, next_byte);
         let end = last.address.wrapping_add(last.size as u64);
         let block = Block {
             start: first.address,

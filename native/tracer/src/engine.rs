@@ -4,20 +4,21 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kernsmith_arch::{AddressSpace, Frame};
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
-use crate::block::{Block, Blocks, is_kernel};
-use crate::decode::Frame;
+use crate::block::{Block, Blocks};
 use crate::profile::Profile;
 
 /// Follows the flow of control.
 ///
 /// Whether a block was left by its last instruction, and where to, is known only when the next
 /// one is entered; so each entry first settles the block before it: either the last instruction
-/// can have led here, or an interrupt or an exception came in between, and then the frame on the
-/// stack says where.
+/// can have led here, or an interrupt or an exception came in between, and then the frame of
+/// the interrupted program says where.
 pub struct Engine {
+    space: AddressSpace,
     front_end: FrontEnd,
     /// User mode, kernel mode.
     counters: [Counters; 2],
@@ -36,8 +37,14 @@ unsafe impl Send for Engine {}
 impl Engine {
     /// Everything empty. The records of the blocks that will be entered are in `blocks`, where
     /// others may put in more at any time. `trace`: where the sequence goes, if it is wanted.
-    pub fn new(model: &CpuModel, blocks: Arc<Mutex<Blocks>>, trace: Option<TraceWriter>) -> Self {
+    pub fn new(
+        model: &CpuModel,
+        space: AddressSpace,
+        blocks: Arc<Mutex<Blocks>>,
+        trace: Option<TraceWriter>,
+    ) -> Self {
         Self {
+            space,
             front_end: FrontEnd::new(model),
             counters: [Counters::default(); 2],
             blocks,
@@ -147,8 +154,8 @@ impl Engine {
         }
     }
 
-    /// The first block of an interrupt or exception handler is entered, with this frame on the
-    /// stack.
+    /// The first block of an interrupt or exception handler is entered, which has interrupted
+    /// a program here.
     ///
     /// # Safety
     ///
@@ -206,7 +213,7 @@ impl Engine {
         if PROFILED && block.kernel && to != next {
             if block.is_direct() {
                 self.profile.count_taken(block);
-            } else if is_kernel(to) {
+            } else if self.space.is_kernel(to) {
                 self.profile.count_indirect(block, to);
             }
         }

@@ -5,8 +5,9 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::block::{Block, Blocks, Instruction};
-use crate::decode::{Decoder, Terminator};
+use kernsmith_arch::{Architecture, Terminator};
+
+use crate::block::{Block, Blocks, Instruction, LONGEST};
 use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
 use crate::frame::FrameReader;
 
@@ -32,7 +33,7 @@ struct Written {
 
 /// Instruments blocks while they are translated.
 pub struct Instrumentation {
-    decoder: &'static dyn Decoder,
+    architecture: &'static dyn Architecture,
     on_block: ExecuteCallback,
     on_handler: ExecuteCallback,
     exact: bool,
@@ -45,7 +46,7 @@ impl Instrumentation {
     /// `on_block` is called at the entry of each block, with its record; `on_handler` instead
     /// where interrupts and exceptions may arrive.
     pub fn new(
-        decoder: &'static dyn Decoder,
+        architecture: &'static dyn Architecture,
         [on_block, on_handler]: [ExecuteCallback; 2],
         exact: bool,
     ) -> Self {
@@ -54,7 +55,7 @@ impl Instrumentation {
         let blocks = Arc::default();
         let written = null_mut();
         Self {
-            decoder,
+            architecture,
             on_block,
             on_handler,
             exact,
@@ -136,13 +137,14 @@ impl Instrumentation {
         let mut next_byte = frames.map(|frames| move || frames.byte(end));
         let mut next_byte = || next_byte.as_mut()?();
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let record = blocks.get(self.decoder, &instructions, &mut next_byte);
+        let record = blocks.get(self.architecture, &instructions, &mut next_byte);
         // SAFETY: a record, because there are instructions; and `tb` is being translated.
         unsafe {
             let block = &*record;
             let mode = usize::from(block.kernel);
             self.call_back(tb, block);
-            if let Terminator::Repeat { bytes } = self.decoder.terminator(last.address, last.code())
+            if let Terminator::Repeat { bytes } =
+                self.architecture.terminator(last.address, last.code())
             {
                 let place = mode * SIZES + bytes.trailing_zeros() as usize;
                 let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
@@ -197,7 +199,7 @@ unsafe fn inline(insn: *mut Insn, operation: c_int, entry: Entry, value: u64) {
 }
 
 unsafe fn read(insn: *mut Insn) -> Instruction {
-    let mut bytes = [0; 16];
+    let mut bytes = [0; LONGEST];
     // SAFETY: promised by the caller.
     unsafe {
         let size = ffi::qemu_plugin_insn_size(insn);

@@ -4,12 +4,10 @@
 //! `docs/model.md` what the model is.
 
 pub mod block;
-pub mod decode;
 pub mod engine;
 mod ffi;
 mod frame;
 mod instrument;
-pub mod marker;
 pub mod options;
 pub mod output;
 mod plugin;

@@ -8,15 +8,15 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
+use kernsmith_arch::{Architecture, Marker};
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_trace::{Facts, TraceWriter};
 
-use crate::decode::{Decoder, X86_64};
+use crate::block::LONGEST;
 use crate::engine::Engine;
 use crate::ffi::{self, Info, Insn, PluginId, Tb};
 use crate::frame::FrameReader;
 use crate::instrument::Instrumentation;
-use crate::marker::{self, Marker};
 use crate::options::Options;
 use crate::output;
 use crate::stream::Stream;
@@ -24,8 +24,6 @@ use crate::stream::Stream;
 /// The API version QEMU checks.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = ffi::API_VERSION;
-
-const DECODER: &dyn Decoder = &X86_64;
 
 /// Where the run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +39,7 @@ enum Phase {
 /// Everything the callbacks share. There is one vCPU, so one thread at a time uses it.
 struct Tracer {
     id: PluginId,
+    architecture: &'static dyn Architecture,
     options: Options,
     model: CpuModel,
     phase: Phase,
@@ -76,9 +75,10 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: promised by QEMU.
     let arguments = (0..argc as usize).map(|n| unsafe { CStr::from_ptr(*argv.add(n)) });
     let arguments: Vec<_> = arguments.map(CStr::to_string_lossy).collect();
-    let installed = unsafe { check_machine(&*info) }
-        .and_then(|()| Options::parse(arguments.iter().map(AsRef::as_ref)))
-        .and_then(|options| install(id, options));
+    let installed = unsafe { check_machine(&*info) }.and_then(|architecture| {
+        let options = Options::parse(arguments.iter().map(AsRef::as_ref))?;
+        install(id, architecture, options)
+    });
     match installed {
         Ok(()) => 0,
         Err(message) => {
@@ -92,12 +92,14 @@ fn complain(message: &str) {
     eprintln!("kernsmith-tracer: {message}");
 }
 
-unsafe fn check_machine(info: &Info) -> Result<(), String> {
+/// What QEMU emulates, if that can be traced.
+unsafe fn check_machine(info: &Info) -> Result<&'static dyn Architecture, String> {
     // SAFETY: promised by QEMU.
     let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy();
-    if !info.system_emulation || target != "x86_64" {
+    let architecture = kernsmith_arch::find(&target)?;
+    if !info.system_emulation {
         return Err(format!(
-            "only qemu-system-x86_64 can be traced, not QEMU for {target}"
+            "only whole machines can be traced, not programs: use qemu-system-{target}"
         ));
     }
     if info.max_vcpus != 1 || info.smp_vcpus != 1 {
@@ -114,10 +116,14 @@ unsafe fn check_machine(info: &Info) -> Result<(), String> {
             ffi::API_VERSION
         ));
     }
-    Ok(())
+    Ok(architecture)
 }
 
-fn install(id: PluginId, options: Options) -> Result<(), String> {
+fn install(
+    id: PluginId,
+    architecture: &'static dyn Architecture,
+    options: Options,
+) -> Result<(), String> {
     let model = CpuModel::load(&options.cpu)?;
     let files = std::iter::once(&options.out);
     for file in files.chain(&options.profile).chain(&options.trace) {
@@ -125,7 +131,8 @@ fn install(id: PluginId, options: Options) -> Result<(), String> {
     }
     let tracer = Tracer {
         id,
-        instrumentation: Instrumentation::new(DECODER, [on_block, on_handler], options.exact),
+        architecture,
+        instrumentation: Instrumentation::new(architecture, [on_block, on_handler], options.exact),
         options,
         model,
         phase: Phase::Waiting,
@@ -152,10 +159,13 @@ fn register(id: PluginId) {
 extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
-    tracer.frames = FrameReader::find(DECODER);
+    tracer.frames = FrameReader::find(tracer.architecture);
     tracer.instrumentation.locate();
     if tracer.frames.is_none() {
-        complain("this QEMU shows no stack pointer: interrupted blocks are counted in full");
+        let names = tracer.architecture.frame_registers();
+        complain(&format!(
+            "this QEMU does not show {names:?}: interrupted blocks are counted in full"
+        ));
     }
 }
 
@@ -179,7 +189,8 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
         let tracer = tracer();
         let count = ffi::qemu_plugin_tb_n_insns(tb);
         for number in 0..count {
-            watch_for_marker(ffi::qemu_plugin_tb_get_insn(tb, number));
+            let insn = ffi::qemu_plugin_tb_get_insn(tb, number);
+            watch_for_marker(tracer.architecture, insn);
         }
         if tracer.phase == Phase::Armed {
             let frames = tracer.frames.as_mut();
@@ -189,15 +200,16 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
 }
 
 /// Has a mark's execution reported.
-unsafe fn watch_for_marker(insn: *mut Insn) {
-    let mut bytes = [0; marker::SIZE];
+unsafe fn watch_for_marker(architecture: &dyn Architecture, insn: *mut Insn) {
+    let mut bytes = [0; LONGEST];
+    let size = architecture.marker_bytes();
     // SAFETY: `insn` is valid during translation.
     unsafe {
-        if ffi::qemu_plugin_insn_size(insn) != marker::SIZE {
+        if ffi::qemu_plugin_insn_size(insn) != size {
             return;
         }
         ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
-        if let Some(marker) = Marker::decode(&bytes) {
+        if let Some(marker) = architecture.marker(&bytes[..size]) {
             let data = marker as usize as *mut c_void;
             ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, ffi::CB_NO_REGS, data);
         }
@@ -215,7 +227,12 @@ impl Tracer {
             None => None,
         };
         let (profiled, traced) = (self.options.profile.is_some(), trace.is_some());
-        let engine = Engine::new(&self.model, self.instrumentation.blocks(), trace);
+        let engine = Engine::new(
+            &self.model,
+            self.architecture.address_space(),
+            self.instrumentation.blocks(),
+            trace,
+        );
         match Stream::start(engine, profiled, traced) {
             Ok(stream) => self.stream = Some(stream),
             Err(error) => fail(&format!("cannot start a thread: {error}")),
@@ -314,10 +331,11 @@ fn fail(message: &str) -> ! {
 extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
-    match data as usize {
-        1 => tracer.arm(),
-        2 => tracer.begin(),
-        _ => tracer.end(),
+    match Marker::from_number(data as usize) {
+        Some(Marker::Arm) => tracer.arm(),
+        Some(Marker::Begin) => tracer.begin(),
+        Some(Marker::End) => tracer.end(),
+        None => {}
     }
 }
 

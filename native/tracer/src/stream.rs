@@ -10,8 +10,9 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
+use kernsmith_arch::Frame;
+
 use crate::block::Block;
-use crate::decode::Frame;
 use crate::engine::Engine;
 
 /// Words in a buffer: 128 KiB, what fits in a second-level cache beside other things.
@@ -76,7 +77,8 @@ impl Stream {
         self.word(block as u64);
     }
 
-    /// The block that is entered next is a handler's first, with this frame on the stack.
+    /// The block that is entered next is a handler's first, which has interrupted a program
+    /// here.
     pub fn frame(&mut self, frame: Frame) {
         self.word(if frame.fault {
             IS_FRAME | IS_FAULT

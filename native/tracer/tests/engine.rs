@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use kernsmith_arch::{Architecture, Frame, X86_64};
 use kernsmith_frontend::CpuModel;
 use kernsmith_tracer::block::{Block, Blocks, Instruction};
-use kernsmith_tracer::decode::{Frame, X86_64};
 use kernsmith_tracer::engine::Engine;
 use kernsmith_tracer::stream::Stream;
 
@@ -30,7 +30,7 @@ impl Machine {
         let model = CpuModel::parse(include_str!("../../../cpus/skylake.toml")).expect("valid");
         let blocks = Arc::<Mutex<Blocks>>::default();
         Self {
-            engine: Engine::new(&model, Arc::clone(&blocks), None),
+            engine: Engine::new(&model, X86_64.address_space(), Arc::clone(&blocks), None),
             blocks,
         }
     }

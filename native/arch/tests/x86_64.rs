@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The last instruction of a block: known encodings, and random ones against iced-x86.
+//! x86-64: known encodings, and random ones against iced-x86; frames, marks, addresses.
 
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
-use kernsmith_tracer::decode::{Decoder, Frame, Terminator, X86_64};
-use kernsmith_tracer::marker::Marker;
+use kernsmith_arch::{Architecture, Frame, Marker, Terminator, Vcpu, X86_64, find};
 
 const PC: u64 = 0xffff_ffff_8100_0000;
 
@@ -97,34 +96,101 @@ fn entry_stubs_are_recognised() {
     assert!(!entry(&[], Some(CLD)));
 }
 
+const STACK: u64 = 0xffff_c900_0000_3f00;
+
+/// A processor whose stack pointer is [`STACK`], with these words there.
+struct Stopped([u64; 6]);
+
+impl Vcpu for Stopped {
+    fn register(&mut self, place: usize) -> Option<u64> {
+        (X86_64.frame_registers()[place] == c"rsp").then_some(STACK)
+    }
+
+    fn memory(&mut self, address: u64, words: &mut [u64]) -> bool {
+        let readable = address == STACK && words.len() <= self.0.len();
+        if readable {
+            words.copy_from_slice(&self.0[..words.len()]);
+        }
+        readable
+    }
+}
+
 #[test]
 fn frames_with_and_without_error_code() {
+    let frame = |stack| X86_64.frame(&mut Stopped(stack));
     let user = Frame {
         resume: 0x40_1000,
         fault: true,
     };
     assert_eq!(
-        X86_64.frame([6, 0x40_1000, 0x33, 0x10246, 0x7ffe_0000, 0x2b]),
+        frame([6, 0x40_1000, 0x33, 0x10246, 0x7ffe_0000, 0x2b]),
         Some(user)
     );
     let kernel = Frame {
         resume: PC,
         fault: false,
     };
-    assert_eq!(X86_64.frame([PC, 0x10, 0x246, PC, 0x18, 0]), Some(kernel));
+    assert_eq!(frame([PC, 0x10, 0x246, PC, 0x18, 0]), Some(kernel));
     // A stack with return addresses and saved registers.
-    assert_eq!(X86_64.frame([PC, 0x10, PC, 1, 0, 0]), None);
-    assert_eq!(X86_64.frame([1, 2, 3, 4, 5, 6]), None);
+    assert_eq!(frame([PC, 0x10, PC, 1, 0, 0]), None);
+    assert_eq!(frame([1, 2, 3, 4, 5, 6]), None);
+}
+
+/// A processor of which nothing can be read.
+struct Silent;
+
+impl Vcpu for Silent {
+    fn register(&mut self, _: usize) -> Option<u64> {
+        Some(STACK)
+    }
+
+    fn memory(&mut self, _: u64, _: &mut [u64]) -> bool {
+        false
+    }
 }
 
 #[test]
-fn markers() {
-    let marker = |operation| Marker::decode(&[0x0f, 0x1f, 0x84, 0, operation, b'M', b'S', b'K']);
-    assert_eq!(marker(1), Some(Marker::Arm));
-    assert_eq!(marker(2), Some(Marker::Begin));
-    assert_eq!(marker(3), Some(Marker::End));
-    assert_eq!(marker(4), None);
-    assert_eq!(Marker::decode(&[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]), None);
+fn a_stack_that_cannot_be_read_has_no_frame() {
+    assert_eq!(X86_64.frame(&mut Silent), None);
+}
+
+#[test]
+fn marks() {
+    let mark = |operation| X86_64.marker(&[0x0f, 0x1f, 0x84, 0, operation, b'M', b'S', b'K']);
+    assert_eq!(mark(1), Some(Marker::Arm));
+    assert_eq!(mark(2), Some(Marker::Begin));
+    assert_eq!(mark(3), Some(Marker::End));
+    assert_eq!(mark(4), None);
+    assert_eq!(X86_64.marker(&[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]), None);
+    assert_eq!(X86_64.marker(&[0x90]), None);
+    // A mark does nothing: it is a whole instruction of its size, and none of another kind.
+    let bytes = [0x0f, 0x1f, 0x84, 0, 1, b'M', b'S', b'K'];
+    let nop = iced_x86::Decoder::new(64, &bytes, iced_x86::DecoderOptions::NONE).decode();
+    assert_eq!(
+        (nop.mnemonic(), nop.len()),
+        (Mnemonic::Nop, X86_64.marker_bytes())
+    );
+}
+
+#[test]
+fn the_upper_half_of_the_addresses_is_the_kernels() {
+    let space = X86_64.address_space();
+    for kernel in [1 << 63, 0xffff_8000_0000_0000, PC, u64::MAX] {
+        assert!(space.is_kernel(kernel), "{kernel:x}");
+    }
+    for user in [0, 0x40_1000, 0x7fff_ffff_f000, (1 << 63) - 1] {
+        assert!(!space.is_kernel(user), "{user:x}");
+    }
+}
+
+#[test]
+fn an_architecture_is_found_by_the_word_of_qemu() {
+    let found = find("x86_64").expect("it is known");
+    assert_eq!(found.qemu_target(), "x86_64");
+    assert_eq!(
+        find("riscv64").expect_err("nobody has described it"),
+        "QEMU for riscv64 cannot be traced: allowed is QEMU for x86_64"
+    );
 }
 
 /// What iced-x86 says, in the words of the tracer; `None` where the two are not comparable.

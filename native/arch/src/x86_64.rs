@@ -1,62 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the last instruction of a block does to the flow of control.
+//! x86-64 in 64-bit mode, under Linux.
 
-/// The kinds of last instructions. Targets are absolute addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Terminator {
-    /// No branch: the block ended at a page end, at the size limit, or after an instruction that
-    /// changes the processor's state. The next instruction follows.
-    None,
-    Conditional {
-        target: u64,
-    },
-    Jump {
-        target: u64,
-    },
-    Call {
-        target: u64,
-    },
-    IndirectJump,
-    IndirectCall,
-    Return,
-    /// System call and return, interrupt return, software interrupt, far jump: the flow goes
-    /// elsewhere, but not as a branch that a compiler placed.
-    Far,
-    /// A repeated string instruction, one iteration of `bytes` bytes at a time.
-    Repeat {
-        bytes: u8,
-    },
-}
+use std::ffi::CStr;
 
-/// What the tracer has to know of an instruction set.
-pub trait Decoder {
-    /// Decodes one whole instruction at `pc`.
-    fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator;
-
-    /// Whether kernel code that begins with these instructions is where interrupts and
-    /// exceptions arrive. `next_byte` is what follows them in memory.
-    fn is_exception_entry(
-        &self,
-        first_instructions: &[&[u8]],
-        next_byte: &mut dyn FnMut() -> Option<u8>,
-    ) -> bool;
-
-    /// What the words that the stack pointer points to say, if they are what the processor pushes
-    /// when it enters an interrupt or exception handler.
-    fn frame(&self, stack: [u64; FRAME_WORDS]) -> Option<Frame>;
-}
-
-/// Words of the longest frame.
-pub const FRAME_WORDS: usize = 6;
-
-/// An interrupted program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
-    /// Where it goes on.
-    pub resume: u64,
-    /// Whether the instruction there was tried and did not complete.
-    pub fault: bool,
-}
+use crate::{AddressSpace, Architecture, Frame, Marker, Terminator, Vcpu};
 
 /// x86-64, 64-bit mode.
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,7 +47,29 @@ fn is_prefix(byte: u8) -> bool {
     matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
 }
 
-impl Decoder for X86_64 {
+impl Architecture for X86_64 {
+    fn qemu_target(&self) -> &'static str {
+        "x86_64"
+    }
+
+    /// The upper half (Documentation/arch/x86/x86_64/mm.rst).
+    fn address_space(&self) -> AddressSpace {
+        AddressSpace::with_kernel_from(1 << 63)
+    }
+
+    fn marker_bytes(&self) -> usize {
+        8
+    }
+
+    /// An 8-byte NOP: `0f 1f 84 00`, then the operation and "MSK": the magic number in
+    /// little-endian order.
+    fn marker(&self, instruction: &[u8]) -> Option<Marker> {
+        let [0x0f, 0x1f, 0x84, 0x00, operation, b'M', b'S', b'K'] = instruction else {
+            return None;
+        };
+        Marker::from_number((*operation).into())
+    }
+
     fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator {
         let next = pc.wrapping_add(instruction.len() as u64);
         let opcode = split(instruction);
@@ -171,28 +140,43 @@ impl Decoder for X86_64 {
         }
     }
 
-    /// RIP, CS, RFLAGS, RSP, SS, and for most faults an error code before them (Intel SDM volume
-    /// 3, 6.14.2). Linux has only these selectors (`arch/x86/include/asm/segment.h`).
-    fn frame(&self, stack: [u64; FRAME_WORDS]) -> Option<Frame> {
-        let is_frame = |frame: &[u64]| {
-            let [_, cs, flags, _, ss] = frame else {
-                return false;
-            };
-            matches!(cs, 0x10 | 0x23 | 0x33) && matches!(ss, 0 | 0x18 | 0x2b) && flags >> 22 == 0
+    fn frame_registers(&self) -> &'static [&'static CStr] {
+        &[c"rsp"]
+    }
+
+    fn frame(&self, vcpu: &mut dyn Vcpu) -> Option<Frame> {
+        let mut stack = [0; FRAME_WORDS];
+        let stack_pointer = vcpu.register(0)?;
+        vcpu.memory(stack_pointer, &mut stack).then_some(())?;
+        frame_on(&stack)
+    }
+}
+
+/// Words of the longest frame.
+const FRAME_WORDS: usize = 6;
+
+/// What the stack pointer points to is RIP, CS, RFLAGS, RSP, SS, and for most faults an error code
+/// before them (Intel SDM volume 3, 6.14.2). Linux has only these selectors
+/// (`arch/x86/include/asm/segment.h`).
+fn frame_on(stack: &[u64; FRAME_WORDS]) -> Option<Frame> {
+    let is_frame = |frame: &[u64]| {
+        let [_, cs, flags, _, ss] = frame else {
+            return false;
         };
-        if is_frame(&stack[..5]) {
-            Some(Frame {
-                resume: stack[0],
-                fault: false,
-            })
-        } else if is_frame(&stack[1..]) {
-            Some(Frame {
-                resume: stack[1],
-                fault: true,
-            })
-        } else {
-            None
-        }
+        matches!(cs, 0x10 | 0x23 | 0x33) && matches!(ss, 0 | 0x18 | 0x2b) && flags >> 22 == 0
+    };
+    if is_frame(&stack[..5]) {
+        Some(Frame {
+            resume: stack[0],
+            fault: false,
+        })
+    } else if is_frame(&stack[1..]) {
+        Some(Frame {
+            resume: stack[1],
+            fault: true,
+        })
+    } else {
+        None
     }
 }
 
