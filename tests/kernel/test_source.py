@@ -16,6 +16,7 @@ import pytest
 from kernsmith.errors import DiskFull, UserError
 from kernsmith.kernel import source as source_module
 from kernsmith.kernel.apt import Package, PrivateApt, host_mirrors, parse_mirrors
+from kernsmith.kernel.history import Repository
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.tree import kernel_version
 
@@ -233,7 +234,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     tarball = tmp_path / "linux.tar"
     tarball.write_bytes(b"")
-    monkeypatch.setattr(source_module, "_unpack", full)
+    monkeypatch.setattr(source_module, "unpack", full)
     with pytest.raises(DiskFull, match="no space left on the disk of"):
         resolve_source(str(tarball), tmp_path / "cache")
     assert not list((tmp_path / "cache").glob("*.part"))
@@ -244,14 +245,14 @@ def test_two_at_once_unpack_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     tarball = tmp_path / "linux.tar"
     with tarfile.open(tarball, "w") as archive:
         archive.add(tree, tree.name)
-    unpack, calls = source_module._unpack, []
+    unpack, calls = source_module.unpack, []
 
     def counted(tarball: Path, tree: Path) -> None:
         calls.append(tarball)
         time.sleep(0.3)
         unpack(tarball, tree)
 
-    monkeypatch.setattr(source_module, "_unpack", counted)
+    monkeypatch.setattr(source_module, "unpack", counted)
     threads = [
         threading.Thread(target=resolve_source, args=(str(tarball), tmp_path / "cache"))
         for _ in range(3)
@@ -272,11 +273,11 @@ def test_a_kill_in_the_middle_leaves_nothing_half_done(tmp_path: Path) -> None:
 import os
 from pathlib import Path
 from kernsmith.kernel import source
-unpack = source._unpack
+unpack = source.unpack
 def killed(tarball, tree):
     unpack(tarball, tree)
     os.kill(os.getpid(), 9)
-source._unpack = killed
+source.unpack = killed
 source.resolve_source({str(tarball)!r}, Path({str(tmp_path / "cache")!r}))
 """
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
@@ -428,3 +429,128 @@ def test_the_real_mirror_is_found_on_a_debian_system() -> None:
     main, security = host_mirrors()
     assert main
     assert security is None or security != main
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "kind", "told"),
+    [
+        ("linux/out", "/etc", tarfile.SYMTYPE, "the link out leads out of it, to /etc"),
+        ("linux/out", "../../../etc", tarfile.SYMTYPE, "the link out leads out of it"),
+        ("linux/out", "kernel/../../../x", tarfile.SYMTYPE, "the link out leads out of it"),
+        ("linux/hard", "/etc/passwd", tarfile.LNKTYPE, "cannot be unpacked|begin with"),
+        ("linux/hard", "../../secret", tarfile.LNKTYPE, "cannot be unpacked|begin with"),
+        ("linux/../../canary", "", tarfile.REGTYPE, "Removing leading"),
+        ("../canary", "", tarfile.REGTYPE, "Removing leading"),
+        ("{tmp}/canary", "", tarfile.REGTYPE, "names in it begin with /"),
+        ("linux/pipe", "", tarfile.FIFOTYPE, "pipe is a device or a pipe"),
+        ("linux/null", "", tarfile.CHRTYPE, "null is a device or a pipe|cannot be unpacked"),
+    ],
+)
+def test_nothing_in_a_tarball_leads_out_of_it(
+    tmp_path: Path, name: str, link: str, kind: bytes, told: str
+) -> None:
+    tree = _tree(tmp_path / "made" / "linux")
+    (tmp_path / "secret").write_text("not the tarball's\n")
+    tarball = tmp_path / "linux.tar"
+    with tarfile.open(tarball, "w") as archive:
+        archive.add(tree, "linux")
+        member = tarfile.TarInfo(name.format(tmp=tmp_path))
+        member.type, member.linkname = kind, link
+        archive.addfile(member)
+    with pytest.raises(UserError, match=told) as caught:
+        resolve_source(str(tarball), tmp_path / "cache")
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["locks"]
+    assert not list(tmp_path.rglob("canary"))
+
+
+def test_a_tarball_whose_top_is_a_link_stays_in_the_cache(tmp_path: Path) -> None:
+    """The link led to a folder of the user's: what was built would have been that."""
+    outside = _tree(tmp_path / "mine")
+    tarball = tmp_path / "linux.tar"
+    with tarfile.open(tarball, "w") as archive:
+        member = tarfile.TarInfo("linux")
+        member.type, member.linkname = tarfile.SYMTYPE, str(outside)
+        archive.addfile(member)
+    with pytest.raises(UserError, match=r"the link linux leads out of it"):
+        resolve_source(str(tarball), tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["locks"]
+
+
+def test_files_behind_a_link_are_not_written(tmp_path: Path) -> None:
+    tree = _tree(tmp_path / "made" / "linux")
+    tarball = tmp_path / "linux.tar"
+    with tarfile.open(tarball, "w") as archive:
+        archive.add(tree, "linux")
+        member = tarfile.TarInfo("linux/out")
+        member.type, member.linkname = tarfile.SYMTYPE, str(tmp_path)
+        archive.addfile(member)
+        archive.addfile(tarfile.TarInfo("linux/out/canary"))
+    with pytest.raises(UserError):
+        resolve_source(str(tarball), tmp_path / "cache")
+    assert not list(tmp_path.rglob("canary"))
+
+
+def _canary(folder: Path) -> tuple[Path, Path]:
+    """A file that must not come into being, and a program that makes it."""
+    canary, program = folder / "canary", folder / "program"
+    program.write_text(f"#!/bin/sh\ntouch {canary}\ncat\n")
+    program.chmod(0o755)
+    return canary, program
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "core.fsmonitor", "filter.x.clean", "filter.x.smudge", "filter.x.process",
+        "diff.x.textconv", "diff.x.command", "gpg.program", "hook", "remote",
+    ],
+)  # fmt: skip
+def test_a_repository_runs_no_program_of_its_configuration(tmp_path: Path, setting: str) -> None:
+    canary, program = _canary(tmp_path)
+    tree = _repository(tmp_path / "linux")
+    (tree / ".gitattributes").write_text("*.c filter=x diff=x\n")
+    _git(tree, "add", "-A")
+    _git(tree, "commit", "-qm", "two")
+    if setting == "hook":
+        for name in ("post-index-change", "post-checkout", "reference-transaction"):
+            shutil.copy(program, tree / ".git/hooks" / name)
+    elif setting == "remote":
+        _git(tree, "config", "remote.o.promisor", "true")
+        _git(tree, "config", "remote.o.url", str(tree))
+        _git(tree, "config", "remote.o.uploadpack", str(program))
+        _git(tree, "config", "extensions.partialClone", "o")
+        blob = _git(tree, "rev-parse", "HEAD:kernel/fork.c")
+        (tree / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    else:
+        _git(tree, "config", setting, str(program))
+        _git(tree, "config", "log.showSignature", "true")
+    os.utime(tree / "kernel/fork.c")
+    for word in (str(tree), f"git:{tree}@HEAD"):
+        try:
+            resolve_source(word, tmp_path / "cache")
+        except UserError as refused:
+            assert setting == "remote"
+            assert "lacks objects of HEAD (a partial clone?)" in str(refused)
+    assert Repository(tree).commit("HEAD").subject == "two"
+    assert not canary.exists()
+
+
+def test_a_clean_work_tree_is_known_by_its_revision_through_exclude_and_worktrees(
+    tmp_path: Path,
+) -> None:
+    tree = _repository(tmp_path / "linux")
+    (tree / "mine.o").write_text("")
+    (tree / ".git/info/exclude").write_text("*.o\n")
+    digest = f"git-tree:{_git(tree, 'rev-parse', 'HEAD^{tree}')}"
+    assert resolve_source(str(tree), tmp_path / "cache").digest == digest
+    _git(tree, "worktree", "add", "-q", str(tmp_path / "second"))
+    assert resolve_source(str(tmp_path / "second"), tmp_path / "cache").digest == digest
+    _git(tree, "rm", "-q", "--cached", "kernel/fork.c")
+    assert resolve_source(str(tree), tmp_path / "cache").digest.startswith("files:")
+
+
+@pytest.mark.parametrize("name", ["li nux", "$(touch canary)", "a;b", "a:b", "`x`", "a'b"])
+def test_a_folder_that_make_would_expand_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="characters that make or a shell expands"):
+        resolve_source(str(_tree(tmp_path / name)), tmp_path / "cache")

@@ -25,7 +25,8 @@ def export_tree(
 ) -> None:
     """Check a tree out into a new folder.
 
-    git: the command with its `-C FOLDER`. index: a file to use as git's index, so that neither
+    git: the command with its `--git-dir=`, a private one: what the tree's attributes ask for is run
+        by the user's own configuration alone. index: a file to use as git's index, so that neither
         the work tree nor the index of the user is touched (and, unlike with git archive, no
         export attribute leaves anything out).
     earlier: trees with the folders that they were exported to, the most likely ones first.

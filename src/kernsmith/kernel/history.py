@@ -8,16 +8,15 @@ bare, has `objects/info/alternates` to the user's objects, and nothing is ever c
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.kernel.git import GIT_SECONDS, ask_git, borrow
 from kernsmith.process import run
 
 GOOD, BAD, SKIP = "good", "bad", "skip"
-_GIT_SECONDS = 600.0
 _FIRST_BAD = re.compile(r"^([0-9a-f]{40,64}) is the first bad commit$", re.MULTILINE)
 _HASH_LINE = re.compile(r"^([0-9a-f]{40,64})$", re.MULTILINE)
 _ONLY_SKIPPED = "first bad commit could be any of"
@@ -61,8 +60,7 @@ class Repository:
             raise UserError(f"{folder}: {failure.tail}") from None
 
     def _git(self, *words: str) -> str:
-        command = ["git", "-C", str(self.folder), *words]
-        return run(command, timeout=_GIT_SECONDS, merge=False).output
+        return ask_git(self.folder, *words)
 
     def commit(self, revision: str) -> Commit:
         """The commit of a revision. Raises UserError when there is none."""
@@ -77,10 +75,6 @@ class Repository:
         """The first parent. Raises UserError when there is none."""
         return self.commit(f"{commit}^1")
 
-    def git_path(self, name: str) -> Path:
-        """Where git keeps something of this repository, absolute."""
-        return (self.folder / self._git("rev-parse", "--git-path", name).strip()).resolve()
-
 
 class Bisection:
     """`git bisect` between two commits, in a private repository that may be made anew any time."""
@@ -88,13 +82,7 @@ class Bisection:
     def __init__(self, repository: Repository, folder: Path) -> None:
         """folder: becomes the private repository; what was there before is removed."""
         self._git_dir = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        run(["git", "init", "--quiet", "--bare", str(folder)], timeout=_GIT_SECONDS)
-        alternates = folder / "objects/info/alternates"
-        alternates.parent.mkdir(parents=True, exist_ok=True)
-        alternates.write_text(f"{repository.git_path('objects')}\n", encoding="utf-8")
-        if (shallow := repository.git_path("shallow")).exists():
-            shutil.copyfile(shallow, folder / "shallow")
+        borrow(repository.folder, folder)
 
     def start(self, bad: str, good: str, decided: Sequence[tuple[str, str]] = ()) -> Next:
         """Begin between two commits, and repeat decisions (`good`, `bad` or `skip`, commit)."""
@@ -114,13 +102,13 @@ class Bisection:
         return self._git("bisect", "log")
 
     def _git(self, *words: str) -> str:
-        return run(self._command(*words), timeout=_GIT_SECONDS, merge=False).output
+        return run(self._command(*words), timeout=GIT_SECONDS, merge=False).output
 
     def _command(self, *words: str) -> list[str]:
         return ["git", f"--git-dir={self._git_dir}", *words]
 
     def _bisect(self, *words: str) -> Next:
-        done = run(self._command("bisect", *words), timeout=_GIT_SECONDS, check=False)
+        done = run(self._command("bisect", *words), timeout=GIT_SECONDS, check=False)
         said = done.output
         if _ONLY_SKIPPED in said:
             return Next("", tuple(_HASH_LINE.findall(said)))

@@ -23,7 +23,9 @@ from kernsmith.errors import DiskFull, ProcessFailed, UserError
 from kernsmith.files import locked
 from kernsmith.kernel.apt import PrivateApt, Progress
 from kernsmith.kernel.export import export_tree
+from kernsmith.kernel.git import ask_git, borrow
 from kernsmith.kernel.tree import folder_digest, kernel_version
+from kernsmith.kernel.unpack import unpack
 from kernsmith.process import run
 from kernsmith.study.source_word import (
     KINDS,
@@ -36,6 +38,10 @@ from kernsmith.study.source_word import (
 
 _UNPACK_SECONDS = 3600.0
 _PACKAGE = "linux-source-"
+# What git says when objects are not there.
+_LACKS = re.compile(r"unable to read|missing (blob|tree)|could not fetch|lazy fetching disabled")
+# What make and its shells can be given as a folder without quotes.
+_PLAIN_PATH = re.compile(r"[\w.+@,%=~/-]+")
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ def _from_debian(version: str, cache: Path, progress: Progress | None) -> Source
         _say(progress, f"unpacking {deb.name}")
         run(["dpkg-deb", "--extract", deb, partial / "deb"], timeout=_UNPACK_SECONDS)
         tarball = next((partial / "deb/usr/src").glob(f"{_PACKAGE}{version}.tar.*"))
-        _unpack(tarball, partial / "tree")
+        unpack(tarball, partial / "tree")
         shutil.rmtree(partial / "deb")
         deb.unlink()
         return f"sha256:{package.sha256}", f"Debian {package.name} {package.version}"
@@ -122,7 +128,7 @@ def _from_tarball(path: Path, cache: Path, progress: Progress | None) -> Source:
     def fetch(partial: Path) -> tuple[str, str]:
         _say(progress, f"unpacking {path.name}")
         try:
-            _unpack(path, partial / "tree")
+            unpack(path, partial / "tree")
         except ProcessFailed as failure:
             reason = failure.tail.splitlines()[0] if failure.tail else str(failure)
             raise UserError(f"source {path} cannot be unpacked: {reason}") from None
@@ -133,16 +139,14 @@ def _from_tarball(path: Path, cache: Path, progress: Progress | None) -> Source:
 
 def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progress | None) -> Source:
     revision = word.revision
-    git = ["git", "-C", str(repository)]
 
     def ask(what: str) -> str:
-        asked = run([*git, "rev-parse", "--verify", "--quiet", what], timeout=60, merge=False)
-        return asked.output.strip()
+        return ask_git(repository, "rev-parse", "--verify", "--quiet", what).strip()
 
     if not repository.is_dir():
         raise UserError(f"source '{word}': there is no folder {repository}")
     try:
-        run([*git, "rev-parse", "--git-dir"], timeout=60)
+        ask_git(repository, "rev-parse", "--git-dir")
     except ProcessFailed as failure:
         raise UserError(f"source '{word}': {failure.tail}") from None
     try:
@@ -152,8 +156,18 @@ def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progres
 
     def fetch(partial: Path) -> tuple[str, str]:
         _say(progress, f"checking out {revision} ({commit[:12]})")
-        export_tree(git, tree, partial / "tree", partial / "index", _exports(cache))
+        git = borrow(repository, partial / "git")
+        try:
+            export_tree(git, tree, partial / "tree", partial / "index", _exports(cache))
+        except ProcessFailed as failure:
+            if not _LACKS.search(failure.tail):
+                raise
+            raise UserError(
+                f"source '{word}': {repository} lacks objects of {revision} (a partial clone?): "
+                f"git -C {repository} archive --output=/dev/null {revision} fetches them"
+            ) from None
         (partial / "index").unlink()
+        shutil.rmtree(partial / "git")
         return f"git-tree:{tree}", f"git commit {commit}"
 
     return _cached(cache, f"git-{tree}", fetch)
@@ -168,6 +182,11 @@ def _exports(cache: Path) -> list[tuple[str, Path]]:
 
 def _from_folder(path: Path, cache: Path, progress: Progress | None) -> Source:
     path = path.resolve()
+    if not _PLAIN_PATH.fullmatch(str(path)):
+        raise UserError(
+            f"source {str(path)!r}: a kernel is built where no folder's name has blanks, colons or "
+            "characters that make or a shell expands: rename or link it"
+        )
     version = kernel_version(path)
     _say(progress, f"looking at the files of {path}")
     index = cache / "index" / hashlib.sha256(str(path).encode()).hexdigest()[:20]
@@ -208,22 +227,6 @@ def _make_entry(entry: Path, fetch: Callable[[Path], tuple[str, str]]) -> None:
         partial.rename(entry)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def _unpack(tarball: Path, tree: Path) -> None:
-    """Unpack into ``tree``, without the single folder that a tarball may have at its top."""
-    inside = tree.with_name("unpacked")
-    inside.mkdir()
-    run(
-        ["tar", "--extract", "--no-same-owner", "--file", tarball, "--directory", inside],
-        timeout=_UNPACK_SECONDS,
-    )
-    found = list(inside.iterdir())
-    if len(found) == 1 and found[0].is_dir():
-        found[0].rename(tree)
-        inside.rmdir()
-    else:
-        inside.rename(tree)
 
 
 def _say(progress: Progress | None, what: str) -> None:

@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
 from kernsmith.files import write_text
-from kernsmith.process import run
+from kernsmith.kernel.git import clean_tree
 
 # A file written in the same tick of the clock as it was hashed may change without a trace.
 _RACY_SECONDS = 2.0
-_GIT_SECONDS = 600.0
 
 # What says that a file is unchanged: mtime and ctime in ns, size, inode.
 _Stamp = tuple[int, int, int, int]
@@ -29,6 +29,8 @@ def kernel_version(tree: Path) -> str:
     Raises UserError when ``tree`` is not a kernel source.
     """
     try:
+        if (tree / "Makefile").exists() and not (tree / "Makefile").is_file():
+            raise FileNotFoundError
         with (tree / "Makefile").open(encoding="utf-8", errors="replace") as file:
             head = file.read(4096)
     except (FileNotFoundError, NotADirectoryError):
@@ -57,17 +59,12 @@ def folder_digest(tree: Path, index: Path) -> str:
 def _clean_git_tree(tree: Path) -> str | None:
     if not (tree / ".git").exists():
         return None
-    git = ["git", "-C", str(tree)]
     try:
-        changes = run(
-            [*git, "status", "--porcelain", "--untracked-files=normal"],
-            timeout=_GIT_SECONDS,
-            merge=False,
-        ).output
-        tree_id = run([*git, "rev-parse", "HEAD^{tree}"], timeout=60, merge=False).output.strip()
+        with TemporaryDirectory(prefix="kernsmith-git-") as private:
+            tree_id = clean_tree(tree, Path(private) / "git")
     except (ProcessFailed, ProgramMissing):
         return None  # no git, no commit yet, or another user's folder: the files decide
-    return None if changes.strip() else f"git-tree:{tree_id}"
+    return f"git-tree:{tree_id}" if tree_id else None
 
 
 def _content_digest(tree: Path, index: Path) -> str:
