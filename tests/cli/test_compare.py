@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `compare` and `bisect` take, and when `compare` fails in continuous integration."""
 
-from typing import Any
-
 import pytest
 
+from documents import study_document, verdict
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.cli.compare import is_regression
+from kernsmith.document import StudyDocument
 from kernsmith.errors import UserError
 from kernsmith.study import Design
 
@@ -35,19 +35,12 @@ def test_what_are_no_layouts(text: str) -> None:
         with_layouts(Design(), text)
 
 
-def _document(ratio: float, significant: bool) -> dict[str, Any]:
+def _document(ratio: float, significant: bool) -> StudyDocument:
     """A verdict on the study's own metric, between others that are much worse."""
-    own = {"workload": "overall", "metric": "model_cycles", "ratio": ratio}
-    metric = {"workload": "overall", "metric": "l1i_misses", "ratio": 9.0}
-    workload = {"workload": "pipe", "metric": "model_cycles", "ratio": 9.0}
-    return {
-        "study": {"metric": "model_cycles"},
-        "verdicts": [
-            metric | {"significant": True},
-            own | {"significant": significant},
-            workload | {"significant": True},
-        ],
-    }
+    metric = verdict(9.0, (8.0, 10.0), metric="l1i_misses")
+    own = verdict(ratio, (0.9, 1.1), significant=significant)
+    workload = verdict(9.0, (8.0, 10.0), workload="pipe")
+    return study_document([metric, own, workload])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from test_verdicts import hash_of, judged, layout_noise
 from kernsmith.cli.outcome import show
 from kernsmith.engine.document import study_document
 from kernsmith.machine.tcg import open_machine
-from kernsmith.report.study.luck import add_luck
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.stats.design import FactorAnalysis
@@ -149,7 +148,7 @@ def test_one_zero_changes_all_figures_of_its_workload_alike() -> None:
 def test_every_form_of_the_result_has_the_design(capsys: pytest.CaptureFixture[str]) -> None:
     result = judged(STUDY, lambda t: 1e6 * factor(t) * layout_noise(t) * noise(t))
     result = replace(result, prepared=replace(result.prepared, machine=open_machine("skylake")))
-    document = add_luck(study_document(result)) | {"report": "report.html"}
+    document = replace(study_document(result), report="report.html")
     show(document, as_json=False)
     page, markdown = study_page(document), study_markdown(document)
     for form in (capsys.readouterr().out, page, markdown):

@@ -3,28 +3,27 @@
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from test_verdicts import OPTIMIZE, Figure, judged, layout_noise
 
 from kernsmith.cli.outcome import show
+from kernsmith.document import StudyDocument
 from kernsmith.engine.document import study_document
 from kernsmith.machine.tcg import open_machine
-from kernsmith.report.study.luck import add_luck
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.study import Study
 
 
-def document_of(study: Study, figure: Figure, failures: tuple[str, ...] = ()) -> dict[str, Any]:
+def document_of(study: Study, figure: Figure, failures: tuple[str, ...] = ()) -> StudyDocument:
     result = judged(study, figure)
     result = replace(
         result,
         prepared=replace(result.prepared, machine=open_machine("skylake")),
         failures=(*result.failures, *failures),
     )
-    return add_luck(study_document(result)) | {"report": "report.html"}
+    return replace(study_document(result), report="report.html")
 
 
 def test_markdown_says_what_was_found_and_where() -> None:
@@ -55,8 +54,7 @@ def test_one_variant_has_no_verdicts_but_layouts(capsys: pytest.CaptureFixture[s
 
 
 def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
-    document = document_of(OPTIMIZE, lambda t: 1e6)
-    document["seconds"] = float("inf")
+    document = replace(document_of(OPTIMIZE, lambda t: 1e6), seconds=float("inf"))
     show(document, as_json=True)
     printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert printed["seconds"] is None

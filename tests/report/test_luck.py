@@ -1,42 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What one binary of each would have said, judged against what layouts say."""
 
-from typing import Any
-
 import pytest
 
-from kernsmith.report.study.luck import add_luck, luck_lines, mix_by_layout
-
-
-def document(
-    ratio: float, ci: tuple[float, float] | None, default: float | None, significant: bool = True
-) -> dict[str, Any]:
-    """Two workloads, three layouts: those of A spread from -1 to +1 %."""
-    runs = [
-        {"variant": name, "block": block, "layout": layout, "workload": workload,
-         "metrics": {"model_cycles": value * scale}}
-        for name in ("A", "B")
-        for block, layout, value in ((0, "default", 70.0), (1, "random:1.1", 99.0),
-                                     (2, "random:1.2", 100.0), (3, "random:1.3", 101.0))
-        for workload, scale in (("pipe", 1.0), ("file", 4.0))
-    ]  # fmt: skip
-    verdicts = [
-        {"variant": "B", "workload": "overall", "metric": metric, "ratio": ratio, "ci": ci,
-         "default_ratio": default, "significant": significant, "sentence": f"{metric} words"}
-        for metric in ("model_cycles", "kernel_instructions")
-    ]  # fmt: skip
-    workloads = [{"name": "pipe"}, {"name": "file"}]
-    study = {"metric": "model_cycles"}
-    return {"study": study, "workloads": workloads, "runs": runs, "verdicts": verdicts}
+from documents import study_document, verdict
+from kernsmith.report.study.luck import luck_lines
 
 
 def test_random_layouts_are_averaged_over_workloads() -> None:
-    values = mix_by_layout(document(1.0, (0.9, 1.1), 1.0), "model_cycles")
-    assert values["A"] == [
+    mix = study_document([verdict(1.0, (0.9, 1.1))]).mixes[0]
+    assert (mix.variant, mix.metric) == ("A", "model_cycles")
+    assert mix.values == (
         (1, pytest.approx(198)),
         (2, pytest.approx(200)),
         (3, pytest.approx(202)),
-    ]
+    )
+    assert (mix.low, mix.high) == pytest.approx((-1, 1), abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +32,14 @@ def test_random_layouts_are_averaged_over_workloads() -> None:
 def test_the_single_binaries_are_judged(
     ratio: float, ci: tuple[float, float], default: float, significant: bool, told: str
 ) -> None:
-    lines = luck_lines(add_luck(document(ratio, ci, default, significant)), "B")
+    cycles = verdict(ratio, ci, default_ratio=default, significant=significant)
+    instructions = verdict(1.0, (1.0, 1.0), metric="kernel_instructions", sentence="few words")
+    lines = luck_lines(study_document([cycles, instructions]), "B")
     assert lines[0].startswith("where the code landed: layout alone moves one and the same kernel")
     assert "up to 2.00 %" in lines[0]
     assert told in lines[0]
-    assert lines[1] == "instructions, which layout hardly touches: kernel_instructions words"
+    assert lines[1] == "instructions, which layout hardly touches: few words"
 
 
 def test_one_layout_says_nothing_about_luck() -> None:
-    assert add_luck(document(1.01, None, 1.01))["luck"] == []
+    assert study_document([verdict(1.01, None, default_ratio=1.01)]).luck == ()

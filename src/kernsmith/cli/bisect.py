@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,6 @@ from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
-from kernsmith.files import write_text
 from kernsmith.study import Design, Study
 
 
@@ -93,8 +91,9 @@ def bisect(
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from dataclasses import replace
 
-    from kernsmith.cli.outcome import result_console, write_report
+    from kernsmith.cli.outcome import result_console, write_bisect
     from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.document.text import as_json
     from kernsmith.engine.bisect import Bisect, bisect_document, bisect_key
     from kernsmith.kernel.history import Repository
     from kernsmith.kernel.toolchain import default_compiler
@@ -129,12 +128,9 @@ def bisect(
             ).run()
     finally:
         opened.close()
-    document = bisect_document(found)
-    document["verdict"] = write_report(found.verdict, folder) if found.verdict else None
-    text = json_text.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    write_text(folder / "bisect.json", text)
+    document = write_bisect(bisect_document(found), found.verdict, folder)
     if json:
-        sys.stdout.write(text)
+        sys.stdout.write(as_json(document))
     else:
         print_bisect(document, result_console())
     return 0 if len(found.first_bad) == 1 else 1

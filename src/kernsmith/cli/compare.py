@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.document import StudyDocument
+from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.words import read_variant
@@ -142,11 +143,10 @@ def _design(layouts: str, until: str | None, metric: str, seed: int) -> Design:
     return design
 
 
-def is_regression(document: Mapping[str, Any], limit: float) -> bool:
+def is_regression(document: StudyDocument, limit: float) -> bool:
     """Whether the change on the study's own metric is significant and above `limit` per cent."""
-    metric = document["study"]["metric"]
     return any(
-        verdict["significant"] and verdict["ratio"] > 1 + limit / 100
-        for verdict in document["verdicts"]
-        if verdict["workload"] == "overall" and verdict["metric"] == metric
+        verdict.significant and verdict.ratio > 1 + limit / 100
+        for verdict in document.verdicts
+        if verdict.workload == OVERALL and verdict.metric == document.study.metric
     )

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import json as json_text
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from rich.console import Console
 
+from kernsmith.document import LayoutDocument
 from kernsmith.errors import UserError
+from kernsmith.files import write_text
 
 Names = Annotated[tuple[str, ...], Parameter(negative=())]
 Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
@@ -27,8 +28,6 @@ layout = App(
     kernel that kernsmith built, or the beginning of its key.""",
 )
 
-_FORMAT = {"format": "kernsmith-layouts", "version": 1}
-
 
 @layout.command
 def sample(
@@ -41,6 +40,7 @@ def sample(
     seed: int = 1,
     every: int = 16,
     output: Output = None,
+    report: Path | None = None,
     json: bool = False,
 ) -> int:
     """The distribution of what random layouts cost.
@@ -65,37 +65,20 @@ def sample(
         Replay one of so many windows of each trace; 1 replays the whole traces.
     output
         A file for every figure of every layout, as JSON.
+    report
+        A file for the result as one HTML page.
     json
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
-    from kernsmith.layout import random_order
-    from kernsmith.report.layout.terminal import distribution, print_distribution
+    from kernsmith.engine.sampling import sample_layouts
 
     if count < 1:
         raise UserError(f"--count must be at least 1, it is {count}")
     with ProgressDisplay() as display:
         lab = _open(kernel, workload, cpu, every, display)
-        evaluator = lab.evaluator
-        display.stage(f"evaluate {count} layouts")
-        orders = [random_order(evaluator.movable, f"{seed}/{n}") for n in range(count)]
-        began = time.monotonic()
-        default, *costs = evaluator.costs([[], *orders], _progress(display))
-        seconds = time.monotonic() - began
-    relative = [_relative(one, default, evaluator.workloads) for one in costs]
-    document = _FORMAT | {
-        **_facts(lab, every),
-        "count": count,
-        "seed": seed,
-        "seconds": seconds,
-        "summary": {
-            name: {m: distribution([r[name][m] for r in relative]) for m in relative[0][name]}
-            for name in relative[0]
-        },
-        "layouts": [{"layout": f"random:{seed}/{n}", "costs": c} for n, c in enumerate(costs)],
-        "default": default,
-    }
-    return _show(document, output, json, print_distribution)
+        document = sample_layouts(lab, count=count, seed=seed, events=display)
+    return _show(document, output, report, json)
 
 
 @layout.command
@@ -109,6 +92,7 @@ def evaluate(
     every: int = 1,
     strict: bool = False,
     output: Output = None,
+    report: Path | None = None,
     json: bool = False,
 ) -> int:
     """What given orders cost, beside the default layout.
@@ -133,26 +117,19 @@ def evaluate(
         Refuse orders with unknown or repeated functions instead of ignoring these.
     output
         A file for the result as JSON.
+    report
+        A file for the result as one HTML page.
     json
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
-    from kernsmith.layout.evaluate import ratios
-    from kernsmith.report.layout.terminal import print_orders
+    from kernsmith.engine.sampling import evaluate_orders
 
     with ProgressDisplay() as display:
         orders = _read_orders(kernel, order, strict, display)
         lab = _open(kernel, workload, cpu, every, display)
-        display.stage(f"evaluate {len(orders)} orders")
-        default, *found = lab.evaluator.costs([[], *orders.values()], _progress(display))
-    costs = {"default": default} | dict(zip(orders, found, strict=True))
-    names = lab.evaluator.workloads
-    document = _FORMAT | {
-        **_facts(lab, every),
-        "ratios": {"all workloads": {n: ratios(one, default, names) for n, one in costs.items()}},
-        "costs": costs,
-    }
-    return _show(document, output, json, print_orders)
+        document = evaluate_orders(lab, orders, display)
+    return _show(document, output, report, json)
 
 
 @layout.command
@@ -171,6 +148,7 @@ def optimize(
     seed: int = 1,
     confirm: bool = True,
     output: Output = None,
+    report: Path | None = None,
     json: bool = False,
 ) -> int:
     """Find the best order, and compare it with random ones and with every known algorithm.
@@ -217,12 +195,13 @@ def optimize(
         Link and boot the result, and measure it.
     output
         The file for the best order; default: best.order.
+    report
+        A file for the result as one HTML page.
     json
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.layouts import Effort, best_order
-    from kernsmith.report.layout.terminal import print_orders
 
     path = output or Path("best.order")
     if folds and not 1 < folds <= len(_names(train)):
@@ -241,8 +220,8 @@ def optimize(
             events=display,
         )
         path.write_text("\n".join(chosen.order) + "\n", encoding="utf-8")
-    document = _FORMAT | {**_facts(lab, every), **chosen.document, "order": str(path.absolute())}
-    code = _show(document, None, json, print_orders)
+    document = replace(chosen.document, order=str(path.absolute()))
+    code = _show(document, None, report, json)
     if not json:
         print(f"best order: {chosen.name}, in {path.absolute()}")
         print(f"link it: kernsmith layout apply {lab.kernel.folder} --order {path}")
@@ -327,44 +306,20 @@ def _read_orders(
     return orders
 
 
-def _facts(lab: Any, every: int) -> dict[str, Any]:
-    return {
-        "kernel": {"key": lab.kernel.key, "vmlinux": str(lab.kernel.vmlinux)},
-        "cpu": lab.machine.cpu.stem,
-        "workloads": list(lab.evaluator.workloads),
-        "blocks": lab.evaluator.blocks,
-        "every": every,
-    }
+def _show(document: LayoutDocument, output: Path | None, report: Path | None, as_json: bool) -> int:
+    """Write the document and its page where asked to, and print it."""
+    from kernsmith.cli.outcome import result_console
+    from kernsmith.document import text
+    from kernsmith.report.layout.page import layout_page
+    from kernsmith.report.layout.terminal import print_layouts
 
-
-def _progress(display: Any) -> Callable[[int, int], None]:
-    return lambda done, of: display.progress("layouts", done, of)
-
-
-def _relative(costs: Any, default: Any, workloads: Sequence[str]) -> dict[str, dict[str, float]]:
-    """By workload, and for all together, each figure over the default layout's."""
-    from kernsmith.layout.evaluate import ratios
-
-    found = {workload: ratios(costs, default, [workload]) for workload in workloads}
-    if len(workloads) > 1:
-        found["overall"] = ratios(costs, default, workloads)
-    return found
-
-
-def _show(
-    document: Mapping[str, Any],
-    output: Path | None,
-    as_json: bool,
-    print_it: Callable[[Mapping[str, Any], Console], None],
-) -> int:
-    text = json_text.dumps(document, indent=1)
+    if report:
+        document = replace(document, report=str(report.absolute()))
+        write_text(report, layout_page(document))
     if output:
-        output.write_text(text + "\n", encoding="utf-8")
+        write_text(output, text.as_json(document))
     if as_json:
-        sys.stdout.write(text + "\n")
-        return 0
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 120
-    print_it(document, console)
+        sys.stdout.write(text.as_json(document))
+    else:
+        print_layouts(document, result_console())
     return 0

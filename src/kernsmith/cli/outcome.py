@@ -3,23 +3,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
-from math import isfinite
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
+from kernsmith.document import BisectDocument, StudyDocument
+from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
-from kernsmith.report.plain import as_text
-from kernsmith.report.study.design import design_sections
-from kernsmith.report.study.luck import add_luck
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.report.study.terminal import print_study
@@ -35,7 +31,7 @@ def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_js
     return exit_code(document)
 
 
-def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> dict[str, Any]:
+def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> StudyDocument:
     """Run a study and write the report's files; returns its document."""
     opened = Ledger(ledger)
     try:
@@ -50,30 +46,33 @@ def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> d
         opened.close()
 
 
-def write_report(result: StudyResult, folder: Path) -> dict[str, Any]:
+def write_report(result: StudyResult, folder: Path) -> StudyDocument:
     """Write a result's report (HTML, Markdown), study.json and study.toml; returns its document."""
-    document = add_luck(study_document(result))
-    document["report"] = str((folder / "report.html").absolute())
-    files = {
-        "study.json": _text(document),
-        "study.toml": document["study"]["text"],
-        "report.html": study_page(document),
-        "report.md": study_markdown(document),
-    }
-    for name, content in files.items():
-        write_text(folder / name, content)
+    page = folder / "report.html"
+    document = replace(study_document(result), report=str(page.absolute()))
+    write_text(page, study_page(document))
+    write_text(folder / "report.md", study_markdown(document))
+    write_text(folder / "study.json", document_text.as_json(document))
+    write_text(folder / "study.toml", document.study.text)
     return document
 
 
-def show(document: Mapping[str, Any], *, as_json: bool) -> None:
+def write_bisect(
+    document: BisectDocument, verdict: StudyResult | None, folder: Path
+) -> BisectDocument:
+    """Write bisect.json and the report of the first bad commit; returns the whole document."""
+    if verdict:
+        document = replace(document, verdict=write_report(verdict, folder))
+    write_text(folder / "bisect.json", document_text.as_json(document))
+    return document
+
+
+def show(document: StudyDocument, *, as_json: bool) -> None:
     """Print a result's tables, or all of it as JSON."""
     if as_json:
-        sys.stdout.write(_text(document))
-        return
-    console = result_console()
-    print_study(document, console)
-    if design := design_sections(document, all_metrics=False):
-        console.print(as_text(design), soft_wrap=True, markup=False)
+        sys.stdout.write(document_text.as_json(document))
+    else:
+        print_study(document, result_console())
 
 
 def result_console() -> Console:
@@ -84,19 +83,6 @@ def result_console() -> Console:
     return console
 
 
-def exit_code(document: Mapping[str, Any]) -> int:
+def exit_code(document: StudyDocument) -> int:
     """0, or 1 when a trial or a variant failed."""
-    return 1 if document["failures"] else 0
-
-
-def _text(document: Mapping[str, Any]) -> str:
-    return json.dumps(_finite(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: a bound that is one is null."""
-    if isinstance(value, Mapping):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return 1 if document.failures else 0

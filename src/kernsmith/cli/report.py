@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`kernsmith report`: the statistics of a study that the ledger holds, as one HTML page."""
+"""`kernsmith report`: a study that the ledger holds, or a result in a file, as one HTML page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.document import BisectDocument, StudyDocument
+from kernsmith.document.text import Document, read_document
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,19 +30,23 @@ def report(
     alpha: float = 0.05,
     effect: float = 1.0,
 ) -> int:
-    """Write the report of a study from the ledger.
+    """Write the report of a study from the ledger, or of a result in a file.
 
-    Effects over layouts with intervals, components of variance (layout, boot, run), and how many
-    more layouts or runs a difference needs.
+    From the ledger: effects over layouts with intervals, components of variance (layout, boot,
+    run), and how many more layouts or runs a difference needs. From study.json, bisect.json, or
+    what `kernsmith layout … -o` wrote: the page of that result, made again.
 
-    Example:
+    Examples:
 
         kernsmith report march -o march.html
+
+        kernsmith report kernsmith-results/compare-1a2b3c4d/study.json -o compare.html
 
     Parameters
     ----------
     study
-        Name of the study or the beginning of its digest; default: the latest one.
+        Name of the study or the beginning of its digest, or a result's JSON file; default: the
+        latest study. The options but --output are for studies of the ledger.
     ledger
         URL of the ledger; default: SQLite in the cache.
     output
@@ -54,10 +60,12 @@ def report(
     effect
         Change, in per cent, for which the needed layouts and runs are told.
     """
+    if study and study.endswith(".json"):
+        return _write(result_page(read_document(Path(study))), output)
     from kernsmith.ledger.table import read_study_table
     from kernsmith.report.analysis.export import plain
     from kernsmith.report.ledger.page import ledger_page
-    from kernsmith.report.page import write_page
+    from kernsmith.report.page import render_page
     from kernsmith.stats.observations import Observation
     from kernsmith.stats.study import analyse
 
@@ -86,8 +94,27 @@ def report(
         figures={"study": table.digest, "metrics": plain(found)},
         footer=(f"study {table.digest}", f"recorded {table.recorded_at}"),
     )
+    return _write(render_page(page), output)
+
+
+def result_page(document: Document) -> str:
+    """The HTML of any result."""
+    from kernsmith.report.bisect.page import bisect_page
+    from kernsmith.report.layout.page import layout_page
+    from kernsmith.report.study.page import study_page
+
+    match document:
+        case StudyDocument():
+            return study_page(document)
+        case BisectDocument():
+            return bisect_page(document)
+        case _:
+            return layout_page(document)
+
+
+def _write(html: str, output: Path) -> int:
     try:
-        write_page(page, output)
+        output.write_text(html, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{output} cannot be written: {error.strerror}") from None
     sys.stdout.write(f"wrote {output}\n")

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import exp, log, log1p
 from pathlib import Path
-from typing import Any
 
+from kernsmith.document import BisectDocument, CommitView, StepView
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import prepare
 from kernsmith.engine.run import run_study
@@ -245,20 +245,22 @@ def bisect_key(good: Commit, bad: Commit, study: Study, threshold: float | None)
     return digest_of([good.id, bad.id, study.digest, threshold])[:8]
 
 
-def bisect_document(found: Found) -> dict[str, Any]:
-    """The result, JSON-able (see docs/compare.md)."""
-    return {
-        "format": "kernsmith-bisect",
-        "version": 1,
-        "good": asdict(found.good),
-        "bad": asdict(found.bad),
-        "metric": found.metric,
-        "threshold": found.threshold,
-        "whole": asdict(found.whole),
-        "steps": [asdict(step) for step in found.steps],
-        "first_bad": [asdict(commit) for commit in found.first_bad],
-        "log": found.log,
-    }
+def bisect_document(found: Found) -> BisectDocument:
+    """The result as a document (see docs/compare.md); the verdict's report is not in it yet."""
+    return BisectDocument(
+        good=_commit(found.good),
+        bad=_commit(found.bad),
+        metric=found.metric,
+        threshold=found.threshold,
+        whole=StepView(**asdict(found.whole)),
+        steps=tuple(StepView(**asdict(step)) for step in found.steps),
+        first_bad=tuple(_commit(commit) for commit in found.first_bad),
+        log=found.log,
+    )
+
+
+def _commit(commit: Commit) -> CommitView:
+    return CommitView(**asdict(commit))
 
 
 class _Kept:

@@ -1,113 +1,137 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A study's result as one JSON document: what `--json` prints and reports are made from.
-
-Described key by key in docs/study-json.md. Figures are unrounded.
-"""
+"""A study's result as a document: what JSON, Markdown, pages and tables are views of."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import exp, isfinite
-from typing import Any
 
 from kernsmith import __version__
+from kernsmith.document import (
+    FactorsView,
+    LevelView,
+    LookView,
+    MachineView,
+    MetricView,
+    RunView,
+    SourceView,
+    StudyDocument,
+    StudyView,
+    TermView,
+    VariantView,
+    VerdictView,
+    WorkloadView,
+)
+from kernsmith.document.study import INSTRUCTIONS, Bounds
+from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine.metrics import METRICS, metric
 from kernsmith.report.sentences import decision_sentence, verdict_sentence
+from kernsmith.stats.blocks import BlockRow
 from kernsmith.stats.design import FactorAnalysis
+from kernsmith.stats.sequential import Decision
 from kernsmith.stats.verdict import Verdict
 from kernsmith.study import Variant
 from kernsmith.study.file import write_study
 
-FORMAT = "kernsmith-study"
-VERSION = 1
 
-
-def study_document(result: StudyResult) -> dict[str, Any]:
-    """The whole result, JSON-able."""
+def study_document(result: StudyResult) -> StudyDocument:
+    """The whole result."""
     prepared, study = result.prepared, result.prepared.study
     trained = {name for v in prepared.variants if v.profile for name in v.profile.train}
     measured = {name for item in result.measured if item.run for name in item.run.metrics}
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "kernsmith": __version__,
-        "study": {
-            "name": study.name,
-            "digest": study.digest,
-            "alpha": study.design.alpha,
-            "metric": primary_metric(study.design, measured),
-            "text": write_study(study),
-        },
-        "source": _source(prepared, prepared.variants[0]),
-        "machine": {
-            "name": study.machine,
-            "cpu": study.cpu,
-            "exact": prepared.machine.exact,
-            "conditions": dict(prepared.machine.fingerprint()),
-        },
-        "metrics": [asdict(each) for each in METRICS],
-        "workloads": [
-            {
-                "name": w.name,
-                "description": w.description,
-                "rounds": w.rounds,
-                "trained": w.name in trained,
-            }
+    document = StudyDocument(
+        kernsmith=__version__,
+        study=StudyView(
+            name=study.name,
+            digest=study.digest,
+            alpha=study.design.alpha,
+            metric=primary_metric(study.design, measured),
+            text=write_study(study),
+        ),
+        source=_source(prepared, prepared.variants[0]),
+        machine=MachineView(
+            name=study.machine,
+            cpu=study.cpu,
+            exact=prepared.machine.exact,
+            conditions=dict(prepared.machine.fingerprint()),
+        ),
+        metrics=tuple(MetricView(**asdict(each)) for each in METRICS),
+        workloads=tuple(
+            WorkloadView(w.name, w.description, w.rounds, w.name in trained)
             for w in prepared.workloads
-        ],
-        "variants": [_variant(result, variant) for variant in prepared.variants],
-        "verdicts": [_verdict(verdict) for verdict in result.verdicts],
-        "factors": [_factors(each) for each in result.factors],
-        "runs": [_run(item) for item in result.measured],
-        "sequential": [
-            {
-                "variant": name,
-                "reached": decision.reached,
-                "n": decision.look.n,
-                "ratio": exp(decision.look.mean),
-                "ci": [exp(decision.look.low), exp(decision.look.high)]
-                if isfinite(decision.look.low + decision.look.high)
-                else None,
-                "p": decision.look.p,
-                "sentence": decision_sentence(decision),
-            }
-            for name, decision in result.looks.items()
-        ],
-        "failures": list(result.failures),
-        "seconds": result.seconds,
-    }
+        ),
+        variants=tuple(_variant(result, variant) for variant in prepared.variants),
+        verdicts=tuple(_verdict(verdict) for verdict in result.verdicts),
+        factors=tuple(_factors(each) for each in result.factors),
+        runs=tuple(_run(item) for item in result.measured),
+        sequential=tuple(_look(name, decision) for name, decision in result.looks.items()),
+        failures=tuple(result.failures),
+        seconds=result.seconds,
+    )
+    return with_luck(document)
 
 
-def _variant(result: StudyResult, variant: Variant) -> dict[str, Any]:
+def with_luck(document: StudyDocument) -> StudyDocument:
+    """The document with what its runs tell about layouts; also one that was read and lacks it."""
+    names = [workload.name for workload in document.workloads]
+    metrics = list(dict.fromkeys((document.study.metric, INSTRUCTIONS)))
+    mixes = find_mixes(document.runs, names, metrics)
+    luck = find_luck(document.verdicts, mixes, document.study.metric)
+    return replace(document, mixes=mixes, luck=luck)
+
+
+def _bounds(ends: tuple[float, float] | None) -> Bounds | None:
+    """An end that is infinite is none."""
+    if ends is None:
+        return None
+    low, high = (end if isfinite(end) else None for end in ends)
+    return low, high
+
+
+def _look(variant: str, decision: Decision) -> LookView:
+    look = decision.look
+    bounded = isfinite(look.low + look.high)
+    return LookView(
+        variant=variant,
+        reached=decision.reached,
+        n=look.n,
+        ratio=exp(look.mean),
+        ci=(exp(look.low), exp(look.high)) if bounded else None,
+        p=look.p,
+        sentence=decision_sentence(decision),
+    )
+
+
+def _variant(result: StudyResult, variant: Variant) -> VariantView:
     kernel = result.kernels.get(variant.name)
     profile = result.profiles.get(variant.name)
-    return {
-        "name": variant.name,
-        "baseline": variant == result.prepared.variants[0],
-        "levels": dict(variant.levels),
-        "source": _source(result.prepared, variant),
-        "vmlinux": str(kernel.vmlinux) if kernel else None,
-        "bzimage": str(kernel.bzimage) if kernel else None,
-        "profile": str(profile) if profile else None,
-        "provenance": kernel.provenance if kernel else None,
-        "package_command": package_command(kernel) if kernel else None,
-    }
+    return VariantView(
+        name=variant.name,
+        baseline=variant == result.prepared.variants[0],
+        levels=dict(variant.levels),
+        source=_source(result.prepared, variant),
+        vmlinux=str(kernel.vmlinux) if kernel else None,
+        bzimage=str(kernel.bzimage) if kernel else None,
+        profile=str(profile) if profile else None,
+        provenance=kernel.provenance if kernel else None,
+        package_command=package_command(kernel) if kernel else None,
+    )
 
 
-def _source(prepared: Prepared, variant: Variant) -> dict[str, Any]:
+def _source(prepared: Prepared, variant: Variant) -> SourceView:
     source = prepared.source_of(variant)
-    return {
-        "use": variant.source,
-        "name": source.name,
-        "version": source.version,
-        "digest": source.digest,
-        "origin": source.origin,
-    }
+    return SourceView(
+        use=variant.source,
+        name=source.name,
+        version=source.version,
+        digest=source.digest,
+        origin=source.origin,
+    )
 
 
 def package_command(kernel: Kernel) -> str:
@@ -118,75 +142,75 @@ def package_command(kernel: Kernel) -> str:
     return shlex.join(["env", *variables, *make, f"-j{os.cpu_count() or 1}", "bindeb-pkg"])
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> VerdictView:
     effect = verdict.effect
-    return {
-        "variant": verdict.variant,
-        "workload": verdict.workload,
-        "metric": verdict.metric,
-        "unit": metric(verdict.metric).unit,
-        "ratio": effect.ratio,
-        "ci": list(effect.ci) if effect.ci else None,
-        "p": effect.p,
-        "n": effect.n,
-        "layout_share": effect.layout_share,
-        "family": verdict.family,
-        "tests": verdict.tests,
-        "p_corrected": verdict.p_corrected,
-        "ci_corrected": list(verdict.ci_corrected) if verdict.ci_corrected else None,
-        "always_valid": verdict.always_valid,
-        "significant": verdict.significant,
-        "half_added": effect.half_added,
-        "default_ratio": verdict.default_ratio,
-        "default_baseline": verdict.default_baseline,
-        "default_treated": verdict.default_treated,
-        "trained": verdict.trained,
-        "sentence": verdict_sentence(verdict),
-    }
+    return VerdictView(
+        variant=verdict.variant,
+        workload=verdict.workload,
+        metric=verdict.metric,
+        unit=metric(verdict.metric).unit,
+        ratio=effect.ratio,
+        ci=_bounds(effect.ci),
+        p=effect.p,
+        n=effect.n,
+        layout_share=effect.layout_share,
+        family=verdict.family,
+        tests=verdict.tests,
+        p_corrected=verdict.p_corrected,
+        ci_corrected=_bounds(verdict.ci_corrected),
+        always_valid=verdict.always_valid,
+        significant=verdict.significant,
+        half_added=effect.half_added,
+        default_ratio=verdict.default_ratio,
+        default_baseline=verdict.default_baseline,
+        default_treated=verdict.default_treated,
+        trained=verdict.trained,
+        sentence=verdict_sentence(verdict),
+    )
 
 
-def _factors(analysis: FactorAnalysis) -> dict[str, Any]:
-    return {
-        "metric": analysis.metric,
-        "factors": list(analysis.factors),
-        "layouts": analysis.layouts,
-        "left_out": list(analysis.left_out),
-        "terms": [
-            {
-                key: None if isinstance(figure, float) and not isfinite(figure) else figure
-                for key, figure in asdict(row).items()
-            }
-            for row in analysis.table
-        ],
-        "levels": [
-            {
-                "factor": each.factor,
-                "level": each.level,
-                "baseline": each.baseline,
-                "ratio": each.effect.ratio,
-                "ci": list(each.effect.ci) if each.effect.ci else None,
-                "p": each.effect.p,
-                "n": each.effect.n,
-                "p_corrected": each.p_corrected,
-                "significant": each.significant,
-            }
+def _factors(analysis: FactorAnalysis) -> FactorsView:
+    return FactorsView(
+        metric=analysis.metric,
+        factors=tuple(analysis.factors),
+        layouts=analysis.layouts,
+        left_out=tuple(analysis.left_out),
+        terms=tuple(_term(row) for row in analysis.table),
+        levels=tuple(
+            LevelView(
+                factor=each.factor,
+                level=each.level,
+                baseline=each.baseline,
+                ratio=each.effect.ratio,
+                ci=_bounds(each.effect.ci),
+                p=each.effect.p,
+                n=each.effect.n,
+                p_corrected=each.p_corrected,
+                significant=each.significant,
+            )
             for each in analysis.levels
-        ],
-    }
+        ),
+    )
 
 
-def _run(item: Measured) -> dict[str, Any]:
+def _term(row: BlockRow) -> TermView:
+    figures = (row.sum_of_squares, row.error, row.f, row.p, row.omega_squared, row.p_corrected)
+    squares, error, f, p, omega, corrected = (each if isfinite(each) else None for each in figures)
+    return TermView(row.term, row.df, squares, row.df_error, error, f, p, omega, corrected)
+
+
+def _run(item: Measured) -> RunView:
     trial, run = item.trial, item.run
-    return {
-        "position": trial.position,
-        "block": trial.block,
-        "variant": trial.variant.name,
-        "layout": str(trial.layout),
-        "workload": trial.workload,
-        "replicate": trial.replicate,
-        "trial": item.digest,
-        "status": run.status if run else "none",
-        "started_at": run.started_at if run else None,
-        "console": run.console if run else None,
-        "metrics": {name: value for name, (value, _) in run.metrics.items()} if run else {},
-    }
+    return RunView(
+        position=trial.position,
+        block=trial.block,
+        variant=trial.variant.name,
+        layout=str(trial.layout),
+        workload=trial.workload,
+        replicate=trial.replicate,
+        trial=item.digest,
+        status=run.status if run else "none",
+        started_at=run.started_at if run else None,
+        console=run.console if run else None,
+        metrics={name: value for name, (value, _) in run.metrics.items()} if run else {},
+    )

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
+from kernsmith.document.layouts import CONFIRMED, OrdersDocument, Unseen
 from kernsmith.engine.events import Events
 from kernsmith.engine.lab import LINKERS, Lab
+from kernsmith.engine.sampling import lab_view
 from kernsmith.layout import ALGORITHMS, Costs, random_order
 from kernsmith.layout.evaluate import mean_ratio, ratios
 
@@ -43,7 +44,7 @@ class Chosen:
 
     order: list[str]
     name: str
-    document: Mapping[str, Any]
+    document: OrdersDocument
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,6 @@ class _Randoms:
     orders: list[list[str]]
     costs: list[Costs]
     default: Costs
-
-
-@dataclass(frozen=True)
-class _Unseen:
-    """What workloads cost in orders that were made without them.
-
-    as_is: by order. displaced: by order, in each of `DISPLACEMENTS`.
-    """
-
-    as_is: Mapping[str, Costs]
-    displaced: Mapping[str, Sequence[Costs]]
 
 
 @dataclass(frozen=True)
@@ -95,33 +85,36 @@ def best_order(
     judged = _judge(lab, train, randoms, effort, events)
     default = judged.costs["default"]
     parts = {"trained workloads": train} | ({"held-out workloads": test} if test else {})
-    document: dict[str, Any] = {
-        "best": judged.best,
-        "train": list(train),
-        "test": list(test),
-        "ratios": {
-            part: {name: ratios(one, default, names) for name, one in judged.costs.items()}
-            for part, names in parts.items()
-        },
-        "costs": judged.costs,
-        "floor": {
-            name: {"kernel_bytes": size, "cold_l1i_misses": lines}
-            for name, (size, lines) in lab.evaluator.touched().items()
-        },
+    ratio_tables = {
+        part: {name: ratios(one, default, names) for name, one in judged.costs.items()}
+        for part, names in parts.items()
     }
-    if confirm:
-        document["measured"] = lab.measured(judged.orders[judged.best], events)
+    measured = lab.measured(judged.orders[judged.best], events) if confirm else None
+    if measured:
         for part, names in parts.items():
-            confirmed = ratios(document["measured"], default, names)
-            document["ratios"][part]["best, linked and booted"] = confirmed
+            ratio_tables[part][CONFIRMED] = ratios(measured, default, names)
+    unseen = None
     if folds:
         unseen = _cross_validated(lab, train, folds, randoms, effort, confirm, events)
         displaced = {name: _mean(costs) for name, costs in unseen.displaced.items()}
-        document["cross_validated"] = {"as_is": unseen.as_is, "displaced": unseen.displaced}
         for how, costs in (("", unseen.as_is), (", displaced", displaced)):
-            document["ratios"][f"each workload held out once, in {folds} parts{how}"] = {
+            ratio_tables[f"each workload held out once, in {folds} parts{how}"] = {
                 name: ratios(one, costs["default"], train) for name, one in costs.items()
             }
+    document = OrdersDocument(
+        lab=lab_view(lab),
+        ratios=ratio_tables,
+        costs=judged.costs,
+        best=judged.best,
+        train=tuple(train),
+        test=tuple(test),
+        floor={
+            name: {"kernel_bytes": size, "cold_l1i_misses": lines}
+            for name, (size, lines) in lab.evaluator.touched().items()
+        },
+        measured=measured,
+        cross_validated=unseen,
+    )
     return Chosen(judged.orders[judged.best], judged.best, document)
 
 
@@ -133,7 +126,7 @@ def _cross_validated(
     effort: Effort,
     confirm: bool,
     events: Events,
-) -> _Unseen:
+) -> Unseen:
     as_is: dict[str, dict[str, Mapping[str, float]]] = {}
     displaced: dict[str, list[dict[str, Mapping[str, float]]]] = {}
     for fold in range(folds):
@@ -154,7 +147,8 @@ def _cross_validated(
                 ways = displaced.setdefault(name, [{} for _ in range(DISPLACEMENTS)])
                 ways[way].update((work, costs[work]) for work in held_out)
             events.progress("ways", way + 1, DISPLACEMENTS)
-    return _Unseen(dict(as_is), dict(displaced))
+    ways_of = {name: tuple(ways) for name, ways in displaced.items()}
+    return Unseen(dict(as_is), ways_of)
 
 
 def _mean(costs: Sequence[Costs]) -> Costs:

@@ -41,6 +41,7 @@ class Interval:
     estimate, low, high: in the unit of the plot's axis; NaN bounds draw the estimate alone.
     kind: what the colour says: `better`, `worse`, `different`, or `same`.
     overall: drawn as a diamond, for the line that sums up the others.
+    mark: a second figure, drawn as a cross; None for none.
     """
 
     label: str
@@ -49,6 +50,7 @@ class Interval:
     high: float
     kind: str = "same"
     overall: bool = False
+    mark: float | None = None
 
 
 _KINDS = {"better": "#2e9e6b", "worse": "#d24b4b", "different": "#2f81c7", "same": "#8b93a1"}
@@ -142,13 +144,18 @@ def interval_plot(
             legend=None,
         ),
     )
+    layers = [line, point]
+    if any(item.mark is not None for item in intervals):
+        cross = base.mark_point(shape="cross", angle=45, size=60, color=_INK, filled=True).encode(
+            x=alt.X("mark:Q", scale=scale), color=alt.value(_INK)
+        )
+        layers.insert(0, cross)
     zero = (
         alt.Chart(_inline([{"reference": reference}]))
         .mark_rule(color=_INK, strokeDash=[4, 4])
         .encode(x="reference:Q")
     )
-    layers = alt.layer(zero, line, point)
-    return layers.properties(width=_WIDTH, height=alt.Step(26))
+    return alt.layer(zero, *layers).properties(width=_WIDTH, height=alt.Step(26))
 
 
 def _interval_row(item: Interval) -> dict[str, Any]:
@@ -159,6 +166,7 @@ def _interval_row(item: Interval) -> dict[str, Any]:
         "high": item.high if isfinite(item.high) else None,
         "kind": item.kind,
         "shape": "overall" if item.overall else "single",
+        "mark": item.mark,
     }
 
 

@@ -3,72 +3,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
+from kernsmith.document import FactorsView, StudyDocument
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Value
-from kernsmith.report.study.terminal import Document, confidence, judgement
+from kernsmith.report.study.words import confidence, judgement
 
 _INTERACTION = " × "
 
 
-def design_sections(document: Document, *, all_metrics: bool = True) -> list[Section]:
+def design_sections(document: StudyDocument, *, all_metrics: bool = True) -> list[Section]:
     """Sentences on the study's own metric, and tables of that one or of all headline metrics.
 
     Empty for a study with one factor.
     """
-    primary = [a for a in document["factors"] if a["metric"] == document["study"]["metric"]]
-    shown = document["factors"] if all_metrics else primary
+    primary = [each for each in document.factors if each.metric == document.study.metric]
+    shown = document.factors if all_metrics else primary
     if not shown:
         return []
     return [
         Heading("The whole design"),
-        Bullets(_lines(primary, document["study"]["alpha"])),
+        Bullets(_lines(primary, document.study.alpha)),
         _level_table(document, shown),
         _term_table(shown),
     ]
 
 
-def _lines(analyses: list[Mapping[str, Any]], alpha: float) -> list[str]:
+def _lines(analyses: Sequence[FactorsView], alpha: float) -> list[str]:
     """Which factors matter, and which work together."""
     lines = []
     for analysis in analyses:
-        terms = [term for term in analysis["terms"] if term["p"] is not None]
+        terms = {
+            term.term: p
+            for term in analysis.terms
+            if (p := term.p if term.p_corrected is None else term.p_corrected) is not None
+        }
         together = {
             factor
-            for term in terms
-            if _INTERACTION in term["term"] and term["p_corrected"] < alpha
-            for factor in term["term"].split(_INTERACTION)
+            for name, p in terms.items()
+            if _INTERACTION in name and p < alpha
+            for factor in name.split(_INTERACTION)
         }
-        for term in terms:
-            name, significant = term["term"], term["p_corrected"] < alpha
+        for name, p in terms.items():
             if _INTERACTION in name:
-                found = "they work together" if significant else "no interaction to be seen"
-            elif significant:
+                found = "they work together" if p < alpha else "no interaction to be seen"
+            elif p < alpha:
                 found = "matters"
             else:
                 found = "on average no difference to be seen"
             also = "; it depends on the other factors" if name in together else ""
-            lines.append(f"{name}: {found}{also}, corrected p = {term['p_corrected']:.2g}")
-        lines += [f"left out, too few good layouts: {name}" for name in analysis["left_out"]]
+            lines.append(f"{name}: {found}{also}, corrected p = {p:.2g}")
+        lines += [f"left out, too few good layouts: {name}" for name in analysis.left_out]
     return lines
 
 
-def _level_table(document: Document, analyses: list[Mapping[str, Any]]) -> Table:
+def _level_table(document: StudyDocument, analyses: Sequence[FactorsView]) -> Table:
     """Each factor by itself."""
     rows: list[list[Value]] = [
         [
-            analysis["metric"],
-            each["factor"],
-            each["level"],
-            each["baseline"],
-            each["ratio"],
-            *(each["ci"] or (None, None)),
-            each["p"],
+            analysis.metric,
+            each.factor,
+            each.level,
+            each.baseline,
+            each.ratio,
+            *(each.ci or (None, None)),
+            each.p,
             judgement(each),
         ]
         for analysis in analyses
-        for each in analysis["levels"]
+        for each in analysis.levels
     ]
     columns = [
         Column("metric"), Column("factor"), Column("level"), Column("against"),
@@ -82,20 +85,20 @@ def _level_table(document: Document, analyses: list[Mapping[str, Any]]) -> Table
     return Table(columns, rows, caption)
 
 
-def _term_table(analyses: list[Mapping[str, Any]]) -> Table:
+def _term_table(analyses: Sequence[FactorsView]) -> Table:
     """All factors and their interactions."""
     rows: list[list[Value]] = [
         [
-            analysis["metric"],
-            term["term"],
-            term["df"],
-            term["df_error"],
-            term["f"],
-            term["p"],
-            term["omega_squared"],
+            analysis.metric,
+            term.term,
+            term.df,
+            term.df_error,
+            term.f,
+            term.p,
+            term.omega_squared,
         ]
         for analysis in analyses
-        for term in analysis["terms"]
+        for term in analysis.terms
     ]
     columns = [
         Column("metric"), Column("term"), Column("df", "d"), Column("df of error", "d"),

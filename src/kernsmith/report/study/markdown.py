@@ -3,78 +3,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from kernsmith.document import StudyDocument
+from kernsmith.document.study import OVERALL
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.design import design_sections
-from kernsmith.report.study.luck import OVERALL, mix_by_layout
-from kernsmith.report.study.terminal import (
-    MODEL_CYCLES,
+from kernsmith.report.study.words import (
     MODEL_WORDS,
-    Document,
-    baseline,
     confidence,
     headline,
     judgement,
-    others,
+    modelled,
     sequential,
 )
-from kernsmith.stats.means import geometric_mean
 
 
-def study_markdown(document: Document) -> str:
+def study_markdown(document: StudyDocument) -> str:
     """What a study document says (see `engine.document`), without single runs and provenance."""
-    lines = [line for variant in others(document) for _, line in headline(document, variant)]
+    lines = [line for variant in document.others for _, line in headline(document, variant)]
     sections: list[Section] = [Text(_conditions(document))]
     if lines:
-        sections += [Bullets([*lines, *sequential(document)])]
+        sections += [Bullets([*lines, *(line for _, line in sequential(document))])]
         sections += [_overall_table(document), _workload_table(document)]
     sections += [*_spread_tables(document), *design_sections(document)]
-    if document["failures"]:
-        failures = [" ".join(failure.split()) for failure in document["failures"]]
+    if document.failures:
+        failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]
-    if any(MODEL_CYCLES in run["metrics"] for run in document["runs"]):
+    if modelled(document):
         sections.append(Text(MODEL_WORDS))
     return as_markdown(sections)
 
 
-def _conditions(document: Document) -> str:
+def _conditions(document: StudyDocument) -> str:
     """What was measured where: figures mean nothing without it."""
-    source, machine = document["source"], document["machine"]
+    source, machine = document.source, document.machine
     compilers = dict.fromkeys(
-        variant["provenance"]["compiler"]
-        for variant in document["variants"]
-        if variant["provenance"]
+        variant.provenance["compiler"] for variant in document.variants if variant.provenance
     )
-    layouts = {run["layout"] for run in document["runs"]} - {"default"}
-    model = f", CPU model {machine['cpu']}" if machine["cpu"] else ""
+    layouts = {run.layout for run in document.runs} - {"default"}
+    model = f", CPU model {machine.cpu}" if machine.cpu else ""
     counts = (
-        f"{len(document[what])} {what if len(document[what]) != 1 else what.removesuffix('s')}"
-        for what in ("variants", "workloads")
+        _count(what, items)
+        for what, items in (("variant", document.variants), ("workload", document.workloads))
     )
     said = [
-        f"{source['name']} on {machine['name']}{model}",
+        f"{source.name} on {machine.name}{model}",
         f"{', '.join(counts)}, {len(layouts)} random layouts",
         ", ".join(compilers),
-        f"kernsmith {document['kernsmith']}",
+        f"kernsmith {document.kernsmith}",
     ]
     return "; ".join(part for part in said if part)
 
 
-def _overall_table(document: Document) -> Table:
-    headlines = [metric["name"] for metric in document["metrics"] if metric["headline"]]
+def _count(what: str, items: Sequence[object]) -> str:
+    return f"{len(items)} {what}{'' if len(items) == 1 else 's'}"
+
+
+def _overall_table(document: StudyDocument) -> Table:
     rows: list[list[Value]] = [
         [
-            verdict["variant"],
-            verdict["metric"],
-            verdict["ratio"],
-            *(verdict["ci"] or (None, None)),
-            verdict["p"],
-            verdict["layout_share"],
-            verdict["default_ratio"],
+            verdict.variant,
+            verdict.metric,
+            verdict.ratio,
+            *(verdict.ci or (None, None)),
+            verdict.p,
+            verdict.layout_share,
+            verdict.default_ratio,
             judgement(verdict),
         ]
-        for verdict in document["verdicts"]
-        if verdict["workload"] == OVERALL and verdict["metric"] in headlines
+        for verdict in document.verdicts
+        if verdict.workload == OVERALL and verdict.metric in document.headlines
     ]
     columns = [
         Column("variant"), Column("metric"), Column("ratio", ".4f"), Column("from", ".4f"),
@@ -82,20 +82,20 @@ def _overall_table(document: Document) -> Table:
         Column("one binary said", ".4f"), Column("verdict"),
     ]  # fmt: skip
     caption = (
-        f"All workloads together, relative to {baseline(document)}: geometric means over random "
+        f"All workloads together, relative to {document.baseline}: geometric means over random "
         f"layouts, {confidence(document)} intervals"
     )
     return Table(columns, rows, caption)
 
 
-def _workload_table(document: Document) -> Table:
-    metric, names = document["study"]["metric"], others(document)
+def _workload_table(document: StudyDocument) -> Table:
+    metric, names = document.study.metric, document.others
     cells: dict[str, dict[str, str]] = {}
-    for verdict in document["verdicts"]:
-        if verdict["metric"] == metric:
-            mark = "*" if verdict["significant"] else ""
-            row = cells.setdefault(verdict["workload"], {})
-            row[verdict["variant"]] = f"{verdict['ratio']:.4f}{mark}"
+    for verdict in document.verdicts:
+        if verdict.metric == metric:
+            mark = "*" if verdict.significant else ""
+            row = cells.setdefault(verdict.workload, {})
+            row[verdict.variant] = f"{verdict.ratio:.4f}{mark}"
     rows: list[list[Value]] = [
         [workload, *(row.get(name) for name in names)]
         for workload, row in sorted(cells.items(), key=lambda item: (item[0] != OVERALL, item[0]))
@@ -104,14 +104,12 @@ def _workload_table(document: Document) -> Table:
     return Table([Column("workload"), *map(Column, names)], rows, caption)
 
 
-def _spread_tables(document: Document) -> list[Table]:
+def _spread_tables(document: StudyDocument) -> list[Table]:
     """How far layout alone moves each kernel."""
-    metric = document["study"]["metric"]
-    rows: list[list[Value]] = []
-    for variant, by_layout in mix_by_layout(document, metric).items():
-        figures = [value for _, value in by_layout]
-        mean = geometric_mean(figures)
-        rows.append([variant, *(100 * (end / mean - 1) for end in (min(figures), max(figures)))])
+    metric = document.study.metric
+    rows: list[list[Value]] = [
+        [mix.variant, mix.low, mix.high] for mix in document.mixes if mix.metric == metric
+    ]
     columns = [Column("variant"), Column("lowest, %", "+.2f"), Column("highest, %", "+.2f")]
     caption = f"{metric} of the lowest and the highest random layout, against the mean of all"
     return [Table(columns, rows, caption)] if rows else []

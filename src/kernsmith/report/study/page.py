@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any
 
+from kernsmith.document import StudyDocument, VerdictView
+from kernsmith.document.text import as_plain
 from kernsmith.report.charts import Interval, box_plot, forest_plot, run_order_plot
 from kernsmith.report.page import (
     Bullets,
@@ -24,16 +27,14 @@ from kernsmith.report.page import (
     render_page,
 )
 from kernsmith.report.study.design import design_sections
-from kernsmith.report.study.luck import luck_lines, mix_by_layout
-from kernsmith.report.study.terminal import (
+from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.words import (
     MODEL_WORDS,
-    Document,
-    baseline,
     confidence,
     headline,
     judgement,
-    others,
     sequential,
+    workload_name,
 )
 
 _ASSUMPTIONS = (
@@ -50,29 +51,28 @@ _ASSUMPTIONS = (
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
 
-def study_page(document: Document) -> str:
+def study_page(document: StudyDocument) -> str:
     """The HTML of a study document (see `engine.document`)."""
     sections: list[Section] = []
-    for variant in others(document):
+    for variant in document.others:
         sections += _verdict_sections(document, variant)
-    if not others(document):
+    if not document.others:
         sections.append(Text("This study has one variant: there is nothing to compare it with."))
     sections += design_sections(document)
     sections += _layout_sections(document)
-    if document["failures"]:
-        sections += [Heading("What failed"), Bullets(list(document["failures"]))]
+    if document.failures:
+        sections += [Heading("What failed"), Bullets(list(document.failures))]
     sections += _assumption_sections(document)
     sections += _provenance_sections(document)
     sections += _repeat_sections(document)
-    name, source = document["study"]["name"], document["source"]
+    name, source = document.study.name, document.source
     return render_page(
         Page(
             title=f"kernsmith: {name}",
-            subtitle=f"{source['name']} on {document['machine']['name']}, "
-            f"{document['machine']['cpu']} model",
+            subtitle=f"{source.name} on {document.machine.name}, {document.machine.cpu} model",
             sections=sections,
-            figures=document,
-            footer=(f"kernsmith {document['kernsmith']}", f"study {document['study']['digest']}"),
+            figures=as_plain(document),
+            footer=(f"kernsmith {document.kernsmith}", f"study {document.study.digest}"),
         )
     )
 
@@ -80,28 +80,28 @@ def study_page(document: Document) -> str:
 _COLOURS: dict[str, Kind] = {"same": "neutral", "better": "better", "worse": "worse"}
 
 
-def _kind(verdict: Mapping[str, Any]) -> str:
-    if not verdict["significant"]:
+def _kind(verdict: VerdictView) -> str:
+    if not verdict.significant:
         return "same"
-    return "better" if verdict["ratio"] < 1 else "worse"
+    return "better" if verdict.ratio < 1 else "worse"
 
 
-def _verdict_sections(document: Document, variant: str) -> list[Section]:
-    sections: list[Section] = [Heading(f"{variant} against {baseline(document)}")]
+def _verdict_sections(document: StudyDocument, variant: str) -> list[Section]:
+    sections: list[Section] = [Heading(f"{variant} against {document.baseline}")]
     for verdict, line in headline(document, variant):
         sections.append(Verdict(line, kind=_COLOURS[_kind(verdict)]))
-    sections += [Text(line) for line in sequential(document) if line.startswith(f"{variant}: ")]
+    sections += [Text(line) for name, line in sequential(document) if name == variant]
     sections += [Text(f"{line[0].upper()}{line[1:]}") for line in luck_lines(document, variant)]
-    rows = [v for v in document["verdicts"] if v["variant"] == variant]
+    rows = [v for v in document.verdicts if v.variant == variant]
     for title, chosen in (
-        ("All workloads together", [r for r in rows if r["workload"].startswith("overall")]),
-        ("Each workload", [r for r in rows if not r["workload"].startswith("overall")]),
+        ("All workloads together", [r for r in rows if r.workload.startswith("overall")]),
+        ("Each workload", [r for r in rows if not r.workload.startswith("overall")]),
     ):
         sections += [Heading(title, level=3), _verdict_table(chosen, confidence(document))]
-    metric = document["study"]["metric"]
-    primary = [r for r in rows if r["metric"] == metric and r["ci"]]
+    metric = document.study.metric
+    primary = [r for r in rows if r.metric == metric and r.ci]
     if primary:
-        primary.sort(key=lambda r: (not r["workload"].startswith("overall"), r["workload"]))
+        primary.sort(key=lambda r: (not r.workload.startswith("overall"), r.workload))
         chart = forest_plot(
             [_interval(row) for row in primary], f"{metric}, ratio to baseline", reference=1.0
         )
@@ -109,20 +109,19 @@ def _verdict_sections(document: Document, variant: str) -> list[Section]:
     return sections
 
 
-def _interval(verdict: Mapping[str, Any]) -> Interval:
-    low, high = verdict["ci"]
-    held = " (held out)" if verdict["trained"] is False else ""
+def _interval(verdict: VerdictView) -> Interval:
+    low, high = verdict.ci or (None, None)
     return Interval(
-        verdict["workload"] + held,
-        verdict["ratio"],
-        low,
-        high,
+        workload_name(verdict),
+        verdict.ratio,
+        nan if low is None else low,
+        nan if high is None else high,
         kind=_kind(verdict),
-        overall=verdict["workload"].startswith("overall"),
+        overall=verdict.mix,
     )
 
 
-def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
+def _verdict_table(rows: Sequence[VerdictView], sure: str) -> Table:
     columns = [
         Column("workload"),
         Column("metric"),
@@ -141,17 +140,17 @@ def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
         columns,
         [
             [
-                row["workload"],
-                row["metric"],
-                row["ratio"],
-                row["ci"][0] if row["ci"] else None,
-                row["ci"][1] if row["ci"] else None,
-                row["p"],
-                row["layout_share"],
-                row["default_ratio"],
-                row["n"],
+                row.workload,
+                row.metric,
+                row.ratio,
+                row.ci[0] if row.ci else None,
+                row.ci[1] if row.ci else None,
+                row.p,
+                row.layout_share,
+                row.default_ratio,
+                row.n,
                 judgement(row),
-                trained[row["trained"]],
+                trained[row.trained],
             ]
             for row in rows
         ],
@@ -159,15 +158,15 @@ def _verdict_table(rows: list[Mapping[str, Any]], sure: str) -> Table:
     )
 
 
-def _layout_sections(document: Document) -> list[Section]:
+def _layout_sections(document: StudyDocument) -> list[Section]:
     """Box plots of what layout alone does to each variant, and the order of the runs."""
-    metric = document["study"]["metric"]
-    by_variant = mix_by_layout(document, metric)
-    samples = {name: [v for _, v in values] for name, values in by_variant.items() if values}
+    metric = document.study.metric
+    mixes = [mix for mix in document.mixes if mix.metric == metric]
+    samples = {mix.variant: [value for _, value in mix.values] for mix in mixes}
     if not samples or max(map(len, samples.values())) < 2:
         return []
     title = f"{metric}, geometric mean over workloads"
-    order = {name: [(float(i), v) for i, v in values] for name, values in by_variant.items()}
+    order = {mix.variant: [(float(block), value) for block, value in mix.values] for mix in mixes}
     return [
         Heading("What layout alone does"),
         Text(
@@ -179,8 +178,8 @@ def _layout_sections(document: Document) -> list[Section]:
     ]
 
 
-def _assumption_sections(document: Document) -> list[Section]:
-    cpu = json.dumps(document["machine"]["conditions"].get("cpu", {}), indent=1)
+def _assumption_sections(document: StudyDocument) -> list[Section]:
+    cpu = json.dumps(document.machine.conditions.get("cpu", {}), indent=1)
     return [
         Heading("What the model is and is not"),
         Bullets(list(_ASSUMPTIONS)),
@@ -188,38 +187,45 @@ def _assumption_sections(document: Document) -> list[Section]:
     ]
 
 
-def _provenance_sections(document: Document) -> list[Section]:
+def _provenance_sections(document: StudyDocument) -> list[Section]:
     sections: list[Section] = [Heading("Provenance")]
-    for variant in document["variants"]:
-        made = variant["provenance"]
+    for variant in document.variants:
+        made = variant.provenance
         if not made:
             continue
         rows: list[list[str | int | float | bool | None]] = [
-            ["source", f"{variant['source']['origin']} ({variant['source']['digest']})"],
+            ["source", f"{variant.source.origin} ({variant.source.digest})"],
             ["compiler", made["compiler"]],
             ["linker", made["linker"]],
             ["vmlinux SHA-256", made["vmlinux_sha256"]],
             ["build id", made["build_id"]],
             ["config SHA-256", made["config_sha256"]],
-            ["profile SHA-256", made["profile_sha256"] or "none"],
+            ["profiles SHA-256", _profile_digests(made)],
             ["objects compiled", str(made["objects"])],
             ["built", f"{made['built_at']}, in {made['seconds']} s"],
         ]
-        table = Table([Column("what"), Column("value")], rows, caption=variant["name"])
+        table = Table([Column("what"), Column("value")], rows, caption=variant.name)
         command = Code(" ".join(made["command"]), caption="Command line of the build")
-        sections += [Heading(variant["name"], level=3), table, command]
+        sections += [Heading(variant.name, level=3), table, command]
     return sections
 
 
-def _repeat_sections(document: Document) -> list[Section]:
+def _profile_digests(provenance: Mapping[str, Any]) -> str:
+    """The profiles of a kernel's steps; kernels of earlier versions name none."""
+    profiles = provenance.get("profiles", ())
+    named = [f"{each['step']}: {' '.join(each['sha256'])}" for each in profiles]
+    return "; ".join(named) or "none"
+
+
+def _repeat_sections(document: StudyDocument) -> list[Section]:
     sections: list[Section] = [
         Heading("Repeat it"),
-        Text("This study, word by word." + (_EXACT if document["machine"]["exact"] else "")),
-        Code(document["study"]["text"], caption="study.toml"),
+        Text("This study, word by word." + (_EXACT if document.machine.exact else "")),
+        Code(document.study.text, caption="study.toml"),
         Code("kernsmith run study.toml", caption="Run it"),
     ]
-    for variant in document["variants"]:
-        if variant["package_command"] and not variant["baseline"]:
-            command = variant["package_command"]
-            sections.append(Code(command, caption=f"Installable packages of {variant['name']}"))
+    for variant in document.variants:
+        if variant.package_command and not variant.baseline:
+            command = variant.package_command
+            sections.append(Code(command, caption=f"Installable packages of {variant.name}"))
     return sections

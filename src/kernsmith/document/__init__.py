@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What came out, as values: JSON, Markdown, pages and terminal tables are views of these.
+
+Pure: no processes, no files but the ones that `read_document` is given. Described key by key in
+docs/study-json.md, docs/compare.md and docs/layout.md. Figures are unrounded.
+"""
+
+from kernsmith.document.bisect import BisectDocument, CommitView, StepView
+from kernsmith.document.layouts import (
+    LabView,
+    LayoutDocument,
+    OrdersDocument,
+    SampleDocument,
+)
+from kernsmith.document.study import (
+    FactorsView,
+    LevelView,
+    LookView,
+    LuckView,
+    MachineView,
+    MetricView,
+    MixView,
+    RunView,
+    SourceView,
+    StudyDocument,
+    StudyView,
+    TermView,
+    VariantView,
+    VerdictView,
+    WorkloadView,
+)
+
+__all__ = [
+    "BisectDocument",
+    "CommitView",
+    "FactorsView",
+    "LabView",
+    "LayoutDocument",
+    "LevelView",
+    "LookView",
+    "LuckView",
+    "MachineView",
+    "MetricView",
+    "MixView",
+    "OrdersDocument",
+    "RunView",
+    "SampleDocument",
+    "SourceView",
+    "StepView",
+    "StudyDocument",
+    "StudyView",
+    "TermView",
+    "VariantView",
+    "VerdictView",
+    "WorkloadView",
+]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A bisection's result: what was tested, what was decided, and the first bad commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kernsmith.document.study import StudyDocument
+
+
+@dataclass(frozen=True)
+class CommitView:
+    """id: its whole hash. author, date: as git writes them."""
+
+    id: str
+    subject: str
+    author: str
+    date: str
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A commit against the good one; see `engine.bisect.Step`. Changes are in per cent.
+
+    decision: `good`, `bad` or `skip`. low, high: the always-valid interval; None: no bound.
+    """
+
+    commit: str
+    subject: str
+    decision: str
+    reason: str
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    layouts: int = 0
+    default_change: float | None = None
+    instructions_change: float | None = None
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class BisectDocument:
+    """All of a bisection's result.
+
+    whole: the bad revision. threshold: change in per cent from which a commit is bad.
+    first_bad: the commit, or all that it may be; empty when the bad revision is not worse.
+    verdict: the study of the first bad commit and its parent; None unless there is exactly one.
+    log: of `git bisect`. report: path of the HTML page.
+    """
+
+    FORMAT: ClassVar[str] = "kernsmith-bisect"
+    VERSION: ClassVar[int] = 1
+
+    good: CommitView
+    bad: CommitView
+    metric: str
+    threshold: float
+    whole: StepView
+    steps: tuple[StepView, ...]
+    first_bad: tuple[CommitView, ...]
+    log: str
+    verdict: StudyDocument | None = None
+    report: str = ""

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study's result: what was asked, what was built and run, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+OVERALL = "overall"
+INSTRUCTIONS = "kernel_instructions"
+MODEL_CYCLES = "model_cycles"
+
+Bounds = tuple[float | None, float | None]
+"""Lower and upper end of an interval; None where it has no end."""
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """alpha: error rate. metric: what the study is about. text: the study file that repeats it."""
+
+    name: str
+    digest: str
+    alpha: float
+    metric: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SourceView:
+    """use: the word for it in the study. digest: of its files. origin: where it comes from."""
+
+    use: str
+    name: str
+    version: str
+    digest: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """exact: repeated runs are equal. conditions: all that metrics depend on."""
+
+    name: str
+    cpu: str
+    exact: bool
+    conditions: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class MetricView:
+    """A metric of the catalogue.
+
+    headline: shown over the whole mix. meaning: what it is a figure of (`counted`, `modelled`,
+    `virtual` or `real`; empty in documents that did not tell). better: `lower` or `higher`.
+    """
+
+    name: str
+    unit: str
+    description: str
+    headline: bool
+    meaning: str = ""
+    better: str = "lower"
+
+
+@dataclass(frozen=True)
+class WorkloadView:
+    """trained: a profile of this study was made from it."""
+
+    name: str
+    description: str
+    rounds: int
+    trained: bool
+
+
+@dataclass(frozen=True)
+class VariantView:
+    """vmlinux, bzimage, profile: paths; None where there is none.
+
+    provenance: what the kernel was made of and by, as in its provenance.json; None when it was not
+        built.
+    package_command: the shell command that makes installable packages.
+    """
+
+    name: str
+    baseline: bool
+    levels: Mapping[str, str]
+    source: SourceView
+    vmlinux: str | None
+    bzimage: str | None
+    profile: str | None
+    provenance: Mapping[str, Any] | None
+    package_command: str | None
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """A variant against the baseline, on one metric of one workload or of a mix of them.
+
+    workload: its name, or `overall`, `overall-trained`, `overall-held-out`.
+    ratio: variant / baseline, geometric mean over random layouts. ci, p: None with one layout.
+    n: layouts. layout_share: of the variance of the logarithms, 0 to 1.
+    half_added: 0.5 was added to all values because of zeros.
+    default_*: the default layouts alone: what one binary of each would have said.
+    trained: whether the profile was trained on this workload; None for mixes.
+    sentence: the verdict in words.
+    family: `primary` or `exploratory` (empty in documents that did not correct); tests: how many it
+    has. p_corrected, ci_corrected: in it, and what `significant` is decided by.
+    always_valid: the figures hold however often the study was looked at.
+    """
+
+    variant: str
+    workload: str
+    metric: str
+    unit: str
+    ratio: float
+    ci: Bounds | None
+    p: float | None
+    n: int
+    layout_share: float | None
+    significant: bool
+    half_added: bool
+    default_ratio: float | None
+    default_baseline: float | None
+    default_treated: float | None
+    trained: bool | None
+    sentence: str
+    family: str = ""
+    tests: int = 1
+    p_corrected: float | None = None
+    ci_corrected: Bounds | None = None
+    always_valid: bool = False
+
+    @property
+    def mix(self) -> bool:
+        """Whether it speaks of several workloads together."""
+        return self.workload.startswith(OVERALL)
+
+
+@dataclass(frozen=True)
+class TermView:
+    """A main effect, or an interaction (`a × b`); None for what is infinite or undefined."""
+
+    term: str
+    df: int
+    sum_of_squares: float | None
+    df_error: int
+    error: float | None
+    f: float | None
+    p: float | None
+    omega_squared: float | None
+    p_corrected: float | None = None
+
+
+@dataclass(frozen=True)
+class LevelView:
+    """A level of a factor against its first one, over the levels of all other factors."""
+
+    factor: str
+    level: str
+    baseline: str
+    ratio: float
+    ci: Bounds | None
+    p: float | None
+    n: int
+    significant: bool
+    p_corrected: float | None = None
+
+
+@dataclass(frozen=True)
+class FactorsView:
+    """The whole design on one metric. left_out: combinations with fewer than two good layouts."""
+
+    metric: str
+    factors: tuple[str, ...]
+    layouts: int
+    left_out: tuple[str, ...]
+    terms: tuple[TermView, ...]
+    levels: tuple[LevelView, ...]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A trial in plan order with what it measured. trial: its digest. status: `none`: no run."""
+
+    position: int
+    block: int
+    variant: str
+    layout: str
+    workload: str
+    replicate: int
+    trial: str
+    status: str
+    started_at: str | None
+    console: str | None
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class LookView:
+    """Of a study that goes on until its interval is narrow: figures that hold whenever it stops.
+
+    reached: the interval is as narrow as was asked. n: layouts. ci: None before it has bounds.
+    """
+
+    variant: str
+    reached: bool
+    n: int
+    ratio: float
+    ci: Bounds | None
+    p: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class LuckView:
+    """What one binary of each variant would have said, beside what holds over layouts.
+
+    change, default_change: over layouts, and from default layout to default layout, in per cent.
+    spread: by variant, the lowest and the highest layout in per cent of the mean of all.
+    """
+
+    variant: str
+    metric: str
+    change: float
+    default_change: float | None
+    spread: Mapping[str, tuple[float, float]]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class MixView:
+    """A variant in each random layout: the geometric mean over all workloads.
+
+    values: (block, figure in the metric's unit), in the order of the blocks.
+    low, high: the lowest and the highest layout in per cent of the geometric mean of all.
+    """
+
+    variant: str
+    metric: str
+    values: tuple[tuple[int, float], ...]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class StudyDocument:
+    """All of a study's result.
+
+    kernsmith: version of the program. source: of the baseline. seconds: wall time of the command.
+    failures: sentences; empty when all went well. report: path of the HTML page.
+    """
+
+    FORMAT: ClassVar[str] = "kernsmith-study"
+    VERSION: ClassVar[int] = 1
+
+    kernsmith: str
+    study: StudyView
+    source: SourceView
+    machine: MachineView
+    metrics: tuple[MetricView, ...]
+    workloads: tuple[WorkloadView, ...]
+    variants: tuple[VariantView, ...]
+    verdicts: tuple[VerdictView, ...]
+    factors: tuple[FactorsView, ...]
+    runs: tuple[RunView, ...]
+    sequential: tuple[LookView, ...]
+    failures: tuple[str, ...]
+    seconds: float | None
+    luck: tuple[LuckView, ...] = ()
+    mixes: tuple[MixView, ...] = ()
+    report: str = ""
+
+    @property
+    def baseline(self) -> str:
+        """Name of the variant that the others are compared with."""
+        return next(variant.name for variant in self.variants if variant.baseline)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the variants that are compared with the baseline."""
+        return tuple(variant.name for variant in self.variants if not variant.baseline)
+
+    @property
+    def headlines(self) -> tuple[str, ...]:
+        """The metrics that are shown over the whole mix, in the catalogue's order."""
+        return tuple(metric.name for metric in self.metrics if metric.headline)
+
+    def verdicts_of(
+        self, variant: str, metric: str, *, mixes: bool | None = None
+    ) -> tuple[VerdictView, ...]:
+        """Of one variant and metric: all, or only those of mixes, or only those of workloads."""
+        return tuple(
+            verdict
+            for verdict in self.verdicts
+            if (verdict.variant, verdict.metric) == (variant, metric)
+            and (mixes is None or verdict.mix == mixes)
+        )

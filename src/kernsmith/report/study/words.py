@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study's figures in words, the same in the terminal, in Markdown and on the page."""
+
+from __future__ import annotations
+
+from kernsmith.document import LevelView, StudyDocument, VerdictView
+from kernsmith.document.study import MODEL_CYCLES, Bounds
+
+MODEL_WORDS = (
+    "model_cycles is a model: instructions and front-end events of a simulated CPU, added up. "
+    "It does not see data caches, memory or out-of-order execution; see docs/model.md."
+)
+
+_MIX_WORDS = {
+    "overall": "whole mix",
+    "overall-trained": "workloads trained on",
+    "overall-held-out": "workloads held out",
+}
+
+
+def headline(document: StudyDocument, variant: str) -> list[tuple[VerdictView, str]]:
+    """What was found on the metric that the study is about: verdict, words."""
+    return [
+        (verdict, f"{variant}: {_MIX_WORDS[verdict.workload]}: {verdict.sentence}")
+        for verdict in document.verdicts_of(variant, document.study.metric, mixes=True)
+    ]
+
+
+def sequential(document: StudyDocument) -> list[tuple[str, str]]:
+    """For studies that went on until their interval was narrow: variant, what holds whenever."""
+    lines = []
+    for look in document.sequential:
+        words = f"{look.variant}: {look.sentence}"
+        if look.ci is not None:
+            low, high = (f"{change:+.2f}" for change in _changes(look.ci))
+            words += (
+                f"; the change is {low} … {high} %, p = {look.p:.2g}, "
+                "valid whatever made the study stop"
+            )
+        lines.append((look.variant, words))
+    return lines
+
+
+def modelled(document: StudyDocument) -> bool:
+    """Whether any figure is of the model."""
+    return any(MODEL_CYCLES in run.metrics for run in document.runs)
+
+
+def workload_name(verdict: VerdictView) -> str:
+    """The workload, and whether the profile was made without it."""
+    return verdict.workload + (" (held out)" if verdict.trained is False else "")
+
+
+def interval(bounds: Bounds | None) -> str:
+    """`0.8412 … 0.8467`, or a dash when there is one layout only."""
+    if bounds is None:
+        return "–"
+    low, high = (number(bound, ".4f") for bound in bounds)
+    return f"{low} … {high}"
+
+
+def number(value: float | None, form: str) -> str:
+    """A formatted figure, or a dash."""
+    return "–" if value is None else format(value, form)
+
+
+def judgement(verdict: VerdictView | LevelView) -> str:
+    """One or two words: what the interval says ("no difference": none that is significant)."""
+    if verdict.p is None:
+        return "no verdict"
+    if not verdict.significant:
+        return "no difference"
+    return "less" if verdict.ratio < 1 else "more"
+
+
+def confidence(document: StudyDocument) -> str:
+    """The intervals' confidence in words: `95 %`."""
+    return f"{100 * (1 - document.study.alpha):g} %"
+
+
+def _changes(bounds: Bounds) -> tuple[float, float]:
+    low, high = bounds
+    return (
+        100 * ((0.0 if low is None else low) - 1),
+        float("inf") if high is None else 100 * (high - 1),
+    )
