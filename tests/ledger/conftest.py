@@ -32,6 +32,7 @@ def server() -> Iterator[Path]:
     with TemporaryDirectory(prefix="kernsmith-postgresql-") as name:
         folder = Path(name)
         shutil.chown(folder, user)
+        folder.chmod(0o755)  # its socket is for all
 
         def run(*words: str) -> None:
             become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]

@@ -10,7 +10,7 @@ from kernsmith.ledger.table import read_study_table
 
 UP = BootRow(
     session="s" * 20, machine="kvm", image="ce-default", kernel="k" * 64, layout="default",
-    command=("qemu-system-x86_64", "-smp", "1"), console="runs/1/console.log", started_at=now(),
+    command=("qemu-system-x86_64", "-smp", "1"), console="/runs/1/console.log", started_at=now(),
 )  # fmt: skip
 
 

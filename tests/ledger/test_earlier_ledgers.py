@@ -14,7 +14,7 @@ from kernsmith.ledger.table import read_study_table
 
 BOOT = BootRow(
     session="s" * 20, machine="tcg", image="ce-default", kernel="ce", layout="default",
-    command=("qemu-system-x86_64", "-smp", "1"), console="runs/1/console.log", started_at=now(),
+    command=("qemu-system-x86_64", "-smp", "1"), console="", started_at=now(),
 )  # fmt: skip
 
 
@@ -41,6 +41,7 @@ def test_what_it_holds_is_read(earlier: str) -> None:
     ledger = Ledger(earlier)
     assert ledger.runs(["7a"])["7a"].metrics == {"model_cycles": (1000.0, "cycles")}
     assert ledger.runs(["7a"])["7a"].boot is None
+    assert ledger.runs(["7a"])["7a"].console == "/home/x/.cache/kernsmith/runs/1/console.log"
     ledger.close()
 
 

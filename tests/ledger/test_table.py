@@ -57,6 +57,22 @@ def test_finished_runs_in_the_order_of_the_plan(url: str) -> None:
     assert table.machines == ("tcg (skylake)",)
 
 
+def test_a_run_that_is_planned_several_times_is_one_observation(url: str) -> None:
+    """Replicates on an exact machine are one trial; two labels of one kernel are two variants."""
+    ledger, one = Ledger(url), _trial(1, "base", 1)
+    plan = [(one, "a", 1, 0), (one, "a", 1, 1), (one, "b", 1, 2)]
+    ledger.record_study("a" * 64, "twice", "[study]", plan)
+    assert ledger.claim(one.digest) == 1
+    metrics = {"model_cycles": (5.0, "cycles")}
+    ledger.record(RunRow(one.digest, 1, "ok", "", "", now(), 1.0, metrics))
+    ledger.close()
+    table = read_study_table("twice", url)
+    assert [(row.variant, row.run, row.value) for row in table.rows] == [
+        ("a", 0, 5.0),
+        ("b", 0, 5.0),
+    ]
+
+
 def test_by_name_by_digest_or_the_latest(url: str) -> None:
     assert read_study_table("f" * 5, url).name == "lab"
     assert read_study_table(None, url).name in ("lab", "empty")

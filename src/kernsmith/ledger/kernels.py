@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Row, select
 
 from kernsmith.errors import UserError
+from kernsmith.ledger.places import local
 from kernsmith.ledger.schema import BUILDS, RUNS, TRIALS
 from kernsmith.ledger.table import reading
 from kernsmith.ledger.voids import STANDING
@@ -86,6 +87,7 @@ def _row(connection: Connection, build: Row[tuple[object, ...]]) -> KernelRow:
     failed = [run for run in runs if run.status != "ok"]
     if failed:
         fields["reason"] = f"{failed[0].status}: {failed[0].reason}"
+    fields["reason"] = local(fields["reason"])
     return KernelRow(
         **fields,
         boots=len(runs) - len(failed),

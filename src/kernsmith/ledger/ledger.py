@@ -6,25 +6,25 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select
 
 from kernsmith import paths
 from kernsmith.errors import UserError
-from kernsmith.ledger.failures import Clash, told
-from kernsmith.ledger.opening import open_database, to_write
-from kernsmith.ledger.owner import Owner
+from kernsmith.ledger.failures import Clash
+from kernsmith.ledger.leases import LEASE_SECONDS, Leases
+from kernsmith.ledger.opening import open_database
+from kernsmith.ledger.places import file_of, key_of, local, portable
 from kernsmith.ledger.rows import OK, BootRow, BuildRow, RunRow, TrialRow, now
 from kernsmith.ledger.schema import (
     BOOT_ENDS,
     BOOTS,
     BUILDS,
-    CLAIMS,
     METRICS,
     RUNS,
     STUDIES,
@@ -46,21 +46,22 @@ class Ledger:
     LedgerFailed when it refuses or cannot be reached.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, lease_seconds: float = LEASE_SECONDS) -> None:
         """Open a ledger, and create its tables if it is new.
 
         url: an SQLAlchemy URL; the default is SQLite in kernsmith's own folder.
+        lease_seconds: a trial whose holder on another host is silent for so long is free.
 
         Raises:
             UserError: no such database, or it cannot be opened.
         """
         self.url = url or f"sqlite:///{paths.ledger()}"
-        self._engine = open_database(self.url)
-        self._owner = str(Owner.current())
+        self._database = open_database(self.url)
+        self._leases = Leases(self._database, lease_seconds)
 
     def close(self) -> None:
         """Give the connections back."""
-        self._engine.dispose()
+        self._database.close()
 
     def record_study(
         self, digest: str, name: str, text: str, plan: Sequence[tuple[TrialRow, str, int, int]]
@@ -74,7 +75,7 @@ class Ledger:
     def _record_study(
         self, digest: str, name: str, text: str, plan: Sequence[tuple[TrialRow, str, int, int]]
     ) -> None:
-        with self._write() as connection:
+        with self._database.writing() as connection:
             known = select(STUDIES.c.digest).where(STUDIES.c.digest == digest)
             if connection.execute(known).first() is None:
                 values = {"digest": digest, "name": name, "text": text, "recorded_at": now()}
@@ -97,7 +98,7 @@ class Ledger:
         """Add one trial; nothing happens if it is there."""
 
         def add() -> None:
-            with self._write() as connection:
+            with self._database.writing() as connection:
                 self._add_trials(connection, [trial])
 
         self._twice(add)
@@ -133,37 +134,30 @@ class Ledger:
     def claim(self, trial: str) -> int | None:
         """Take a trial for this process: the number of the attempt, or None if it is taken.
 
-        A claim whose process is gone is taken over; so exactly one living process holds a trial.
+        Exactly one living process holds a trial: a claim whose process is gone is taken over. What
+        takes long is run under `hold`, for processes on other hosts see only heartbeats.
         """
-        latest = (
-            select(CLAIMS.c.attempt, CLAIMS.c.owner, CLAIMS.c.taken_at)
-            .where(CLAIMS.c.trial == trial)
-            .order_by(CLAIMS.c.attempt.desc())
-            .limit(1)
-        )
-        try:
-            with self._write() as connection:
-                last = connection.execute(latest).first()
-                if last is not None and self._held(connection, trial, last):
-                    return None
-                attempt = 1 if last is None else int(last.attempt) + 1
-                row = {"trial": trial, "attempt": attempt, "owner": self._owner, "taken_at": now()}
-                connection.execute(insert(CLAIMS).values(row))
-        except Clash:  # another process was faster
-            return None
-        return attempt
+        return self._leases.claim(trial)
 
-    def _held(self, connection: Connection, trial: str, claim: Any) -> bool:
-        done = select(RUNS.c.id).where(RUNS.c.trial == trial, RUNS.c.attempt == claim.attempt)
-        if connection.execute(done).first() is not None:
-            return False
-        return Owner.parse(claim.owner).lives(claim.taken_at)
+    def hold(self, trial: str) -> AbstractContextManager[int | None]:
+        """Hold a trial while a block runs, with heartbeats: the attempt, or None if it is taken.
+
+        Example::
+
+            with ledger.hold(trial) as attempt:
+                if attempt is not None:
+                    ledger.record(run(trial, attempt))
+
+        A block that ends without a run of this attempt gives the trial back at once.
+        """
+        return self._leases.hold(trial)
 
     def record(self, run: RunRow) -> None:
         """Add a run with its metrics, in one transaction."""
         fields = {name: value for name, value in vars(run).items() if name != "metrics"}
-        fields["provenance"] = dict(run.provenance)
-        with self._write() as connection:
+        fields["provenance"] = portable(dict(run.provenance))
+        fields |= {"console": key_of(run.console), "reason": portable(run.reason)}
+        with self._database.writing() as connection:
             added = connection.execute(insert(RUNS).values(fields))
             assert added.inserted_primary_key is not None
             key = added.inserted_primary_key[0]
@@ -177,40 +171,41 @@ class Ledger:
     def record_boot(self, boot: BootRow) -> int:
         """Add a boot, with its end if it has ended: the number that its runs refer to."""
         fields = {name: value for name, value in vars(boot).items() if name not in _BOOT_END}
-        with self._write() as connection:
-            added = connection.execute(
-                insert(BOOTS).values(fields | {"command": list(boot.command)})
-            )
+        fields |= {"command": portable(list(boot.command)), "console": key_of(boot.console)}
+        with self._database.writing() as connection:
+            added = connection.execute(insert(BOOTS).values(fields))
             assert added.inserted_primary_key is not None
             number = int(added.inserted_primary_key[0])
             if boot.wall_seconds is not None:
-                end = {name: getattr(boot, name) for name in _BOOT_END}
+                end = {name: portable(getattr(boot, name)) for name in _BOOT_END}
                 connection.execute(insert(BOOT_ENDS).values(end | {"boot": number}))
         return number
 
     def end_boot(self, boot: int, status: str, reason: str, wall_seconds: float) -> None:
         """Add the end of a boot that was recorded when it started."""
-        end = {"boot": boot, "status": status, "reason": reason, "wall_seconds": wall_seconds}
-        with self._write() as connection:
+        end: dict[str, Any] = {"boot": boot, "status": status, "reason": portable(reason)}
+        end["wall_seconds"] = wall_seconds
+        with self._database.writing() as connection:
             connection.execute(insert(BOOT_ENDS).values(end))
 
     def boots(self, numbers: Iterable[int]) -> dict[int, BootRow]:
         """These boots, by number."""
         wanted = sorted(set(numbers))
         found: dict[int, BootRow] = {}
-        with self._read() as connection:
+        with self._database.reading() as connection:
             for start in range(0, len(wanted), _CHUNK):
                 found |= _read_boots(connection, wanted[start : start + _CHUNK])
         return found
 
     def record_builds(self, builds: Iterable[BuildRow]) -> None:
         """Add what became of variants; what is there already stays as it is."""
-        rows = [
-            vars(build) | {"recorded_at": now(), "digest": _build_digest(build)} for build in builds
-        ]
+        rows = []
+        for build in builds:
+            fields = vars(build) | {"reason": portable(build.reason)}
+            rows.append(fields | {"recorded_at": now(), "digest": _build_digest(fields)})
 
         def add() -> None:
-            with self._write() as connection:
+            with self._database.writing() as connection:
                 for row in rows:
                     key = [BUILDS.c[name] == row[name] for name in _BUILD_KEY]
                     if connection.execute(select(BUILDS.c.id).where(*key)).first() is None:
@@ -231,7 +226,7 @@ class Ledger:
         if selection.empty:
             raise UserError("name the runs to void, or select them by study, trial, machine or day")
         by = f"{_user()}@{os.uname().nodename}"
-        with self._write() as connection:
+        with self._database.writing() as connection:
             found = [run for run in find_runs(connection, selection) if not run.voided]
             row = {"reason": reason.strip(), "by": by, "at": now()}
             if found:
@@ -242,7 +237,7 @@ class Ledger:
         """The latest run that counts of each of these trials that has one."""
         wanted = sorted(set(trials))
         found: dict[str, RunRow] = {}
-        with self._read() as connection:
+        with self._database.reading() as connection:
             for start in range(0, len(wanted), _CHUNK):
                 found |= _read_runs(connection, wanted[start : start + _CHUNK])
         return found
@@ -255,18 +250,8 @@ class Ledger:
             .where(TRIALS.c.machine == machine, RUNS.c.status == OK, STANDING)
             .group_by(TRIALS.c.workload)
         )
-        with self._read() as connection:
+        with self._database.reading() as connection:
             return {workload: float(mean) for workload, mean in connection.execute(query)}
-
-    @contextmanager
-    def _write(self) -> Iterator[Connection]:
-        with told(self.url), to_write(self._engine).begin() as connection:
-            yield connection
-
-    @contextmanager
-    def _read(self) -> Iterator[Connection]:
-        with told(self.url), self._engine.connect() as connection:
-            yield connection
 
 
 def _user() -> str:
@@ -276,8 +261,8 @@ def _user() -> str:
         return str(os.getuid())
 
 
-def _build_digest(build: BuildRow) -> str:
-    key = json.dumps([getattr(build, name) for name in _BUILD_KEY])
+def _build_digest(fields: Mapping[str, Any]) -> str:
+    key = json.dumps([fields[name] for name in _BUILD_KEY])
     return sha256(key.encode()).hexdigest()
 
 
@@ -293,7 +278,8 @@ def _read_boots(connection: Connection, numbers: Sequence[int]) -> dict[int, Boo
         fields = dict(row._mapping)
         if fields["status"] is None:  # it is up, or whoever had it was killed
             fields |= {"status": "", "reason": ""}
-        fields["command"] = tuple(fields["command"])
+        fields |= {"command": tuple(local(fields["command"])), "reason": local(fields["reason"])}
+        fields["console"] = file_of(fields["console"])
         number = fields.pop("id")
         found[number] = BootRow(**fields)
     return found
@@ -306,10 +292,12 @@ def _read_runs(connection: Connection, trials: Sequence[str]) -> dict[str, RunRo
     metrics: dict[str, dict[str, tuple[float, str]]] = {trial: {} for trial in latest}
     for metric in connection.execute(select(METRICS).where(METRICS.c.run.in_(list(trial_of)))):
         metrics[trial_of[metric.run]][metric.name] = (metric.value, metric.unit)
-    return {
-        trial: RunRow(
-            **{name: getattr(row, name) for name in row._fields if name != "id"},
-            metrics=metrics[trial],
-        )
-        for trial, row in latest.items()
-    }
+    return {trial: _run_row(row, metrics[trial]) for trial, row in latest.items()}
+
+
+def _run_row(row: Row[Any], metrics: dict[str, tuple[float, str]]) -> RunRow:
+    fields = dict(row._mapping)
+    del fields["id"]
+    fields |= {name: local(fields[name]) for name in ("reason", "provenance")}
+    fields["console"] = file_of(fields["console"])
+    return RunRow(**fields, metrics=metrics)

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +24,38 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
 from kernsmith.errors import UserError
-from kernsmith.ledger.failures import first_line, shown
+from kernsmith.ledger.failures import first_line, shown, told
 from kernsmith.ledger.schema import BUILDS, METADATA, STUDIES
 
 # Any number that every kernsmith takes: who brings a database up to date holds this lock.
 _UPDATE_LOCK = 0x6B65726E
 
 
-def open_database(url: str, *, create: bool = True) -> Engine:
+@dataclass(frozen=True)
+class Database:
+    """An open database. Transactions raise what :func:`kernsmith.ledger.failures.told` lists."""
+
+    url: str
+    engine: Engine
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees what was there when it began."""
+        with told(self.url), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that adds rows: all of them or, on an error, none."""
+        with told(self.url), _to_write(self.engine).begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+
+def open_database(url: str, *, create: bool = True) -> Database:
     """A ledger's database, with all tables, columns and indexes of the schema.
 
     create: make a ledger where there is none.
@@ -50,11 +77,10 @@ def open_database(url: str, *, create: bool = True) -> Engine:
     except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
         what = "open" if create else "read"
         raise UserError(f"cannot {what} the ledger {shown(url)}: {first_line(error)}") from None
-    return engine
+    return Database(url, engine)
 
 
-def to_write(engine: Engine) -> Engine:
-    """The same database, for transactions that add rows."""
+def _to_write(engine: Engine) -> Engine:
     return engine.execution_options(kernsmith_writes=True)
 
 
@@ -63,7 +89,7 @@ def _bring_up_to_date(engine: Engine) -> None:
     with engine.connect() as connection:
         if not _lacking_tables(connection) and not _lacking_columns(connection):
             return
-    with to_write(engine).begin() as connection:
+    with _to_write(engine).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_UPDATE_LOCK)))
         METADATA.create_all(connection)

@@ -6,26 +6,36 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-# A claim from another host cannot be checked; past this age it counts as given up.
-FOREIGN_LEASE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, told apart from every other one: also after a reboot and a reused pid."""
+    """A process, told apart from every other one: also after a reboot and a reused pid.
+
+    installation: machine-id(5), which outlives a reboot. space: the process's pid namespace, in
+    which alone its number means something. Both are empty in claims of earlier versions.
+    """
 
     host: str
     boot: str
     pid: int
     started: int
+    installation: str = ""
+    space: str = ""
 
     @classmethod
     def current(cls) -> Owner:
         """This process."""
-        return cls(os.uname().nodename, _boot_id(), os.getpid(), _start_ticks(os.getpid()) or 0)
+        pid = os.getpid()
+        return cls(
+            host=os.uname().nodename,
+            boot=_read("/proc/sys/kernel/random/boot_id"),
+            pid=pid,
+            started=_start_ticks(pid) or 0,
+            installation=_read("/etc/machine-id"),
+            space=str(Path("/proc/self/ns/pid").readlink()),
+        )
 
     @classmethod
     def parse(cls, text: str) -> Owner:
@@ -35,15 +45,22 @@ class Owner:
     def __str__(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
 
-    def lives(self, taken_at: str) -> bool:
-        """Whether the claim that this process took at `taken_at` still stands."""
-        if self.host != os.uname().nodename:
-            return datetime.now(UTC) - datetime.fromisoformat(taken_at) < FOREIGN_LEASE
-        return self.boot == _boot_id() and _start_ticks(self.pid) == self.started
+    def lives(self) -> bool | None:
+        """Whether this process still runs; None where that cannot be seen from here."""
+        here = Owner.current()
+        if self.boot == here.boot and self.space in ("", here.space):
+            return _start_ticks(self.pid) == self.started
+        same_host = self.host == here.host and self.installation == here.installation != ""
+        if same_host and self.boot != here.boot:  # it did not outlive the reboot
+            return False
+        return None
 
 
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _start_ticks(pid: int) -> int | None:

@@ -38,6 +38,7 @@ class TrialRow:
 class RunRow:
     """The outcome of one trial. `metrics` maps a name to (value, unit).
 
+    console: the file on this host; its row holds the key (:mod:`kernsmith.ledger.places`).
     boot: the boot that it ran in, as :meth:`Ledger.record_boot` numbered it; None in ledgers of
         before boots were recorded.
     """

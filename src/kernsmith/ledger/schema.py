@@ -3,19 +3,22 @@
 
 `trials` says what was planned (by content, so that two studies share a trial), `study_trials` in
 which order and block a study planned it, `runs` and `metrics` what came out, `boots` and
-`boot_ends` what the runs ran in, `voids` which runs count no longer, `claims` who is running a
-trial now. Times are UTC in ISO 8601; metrics are numbers in the unit beside them. A ledger of an
-earlier version gets the tables, columns and indexes that it lacks when it is opened, so a column
-that is added here may be null.
+`boot_ends` what the runs ran in, `voids` which runs count no longer, `claims` and `heartbeats` who
+is running a trial now. Times are UTC in ISO 8601; metrics are numbers in the unit beside them;
+files are named by keys (:mod:`kernsmith.ledger.places`). A ledger of an earlier version gets the
+tables, columns and indexes that it lacks when it is opened, so a column that is added here may be
+null.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import (
     JSON,
+    Boolean,
     Column,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Integer,
     MetaData,
     String,
@@ -66,6 +69,20 @@ CLAIMS = Table(
     Column("attempt", Integer, primary_key=True),
     Column("owner", Text, nullable=False),
     Column("taken_at", String(32), nullable=False),
+)
+
+# Signs of life of who holds a claim: a row every twenty seconds, and a last one when it is given
+# back without a run. Only the latest of a claim says anything, and none does once there is a run,
+# so the others may be deleted at any time to save space.
+HEARTBEATS = Table(
+    "heartbeats",
+    METADATA,
+    Column("trial", String(64), primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("at", String(32), nullable=False),
+    Column("last", Boolean, nullable=False),
+    ForeignKeyConstraint(["trial", "attempt"], ["claims.trial", "claims.attempt"]),
 )
 
 # A boot is recorded when it starts, its end when it ends: whoever is killed meanwhile loses no more

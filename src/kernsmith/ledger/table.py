@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernsmith import paths
 from kernsmith.errors import UserError
-from kernsmith.ledger.failures import shown, told
+from kernsmith.ledger.failures import shown
 from kernsmith.ledger.opening import open_database
 from kernsmith.ledger.schema import METRICS, RUNS, STUDIES, STUDY_TRIALS, TRIALS
 from kernsmith.ledger.voids import STANDING
@@ -86,12 +86,12 @@ def reading(url: str | None) -> Iterator[Connection]:
         file = parsed.database if parsed.get_backend_name() == "sqlite" else None
         if file and not Path(file).is_file():
             raise UserError(f"there is no ledger {file} yet: run a study first")
-    engine = open_database(url, create=False)
+    database = open_database(url, create=False)
     try:
-        with told(url), engine.connect() as connection:
+        with database.reading() as connection:
             yield connection
     finally:
-        engine.dispose()
+        database.close()
 
 
 def _find(connection: Connection, which: str | None, url: str) -> Row[tuple[str, str, str, str]]:
@@ -123,11 +123,13 @@ def _table(connection: Connection, study: Row[tuple[str, str, str, str]]) -> Stu
     figures = _figures(connection, study.digest)
     rows = []
     in_boot: Counter[tuple[str, str]] = Counter()
-    number: dict[int, int] = {}  # of each run; one run may stand at several places of the plan
+    number: dict[int, int] = {}
+    seen = set()
     for trial in trials:
         run = runs.get(trial.trial)
-        if run is None or run.status != "ok":
+        if run is None or run.status != "ok" or (trial.variant, run.id) in seen:
             continue
+        seen.add((trial.variant, run.id))  # at several places of the plan it is one observation
         boot = f"run {run.id}" if run.boot is None else str(run.boot)
         if run.id not in number:
             number[run.id] = in_boot[boot, trial.workload]
