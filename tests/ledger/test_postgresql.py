@@ -43,6 +43,25 @@ def test_processes_that_start_one_study_at_once(postgresql: str) -> None:
         assert sum(pool.map(start, range(4))) == len(rows)
 
 
+def test_studies_that_share_trials_in_another_order(postgresql: str) -> None:
+    """Each waits for rows of the other one's; neither waits for ever, or is broken off."""
+    rows = [
+        TrialRow(f"{i:064x}", "k" * 64, "v", "default", "pipe", "tcg", "skylake", 0, {})
+        for i in range(3000)
+    ]
+    Ledger(postgresql).close()
+
+    def record(study: str) -> None:
+        ledger = Ledger(postgresql)
+        ordered = rows if study == "a" else rows[::-1]
+        plan = [(row, "v", 0, position) for position, row in enumerate(ordered)]
+        ledger.record_study(study * 64, study, "[source]", plan)
+        ledger.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(record, "ab")) == [None, None]
+
+
 def test_a_server_that_does_not_answer_is_one_sentence() -> None:
     with pytest.raises(UserError, match="cannot open the ledger"):
         Ledger("postgresql+psycopg://kernsmith@/postgres?host=/nowhere")
