@@ -4,10 +4,10 @@
 mod invented;
 
 use invented::random::Random;
-use invented::{FAR, MODELS, NEAR, shuffled, text, trace};
+use invented::{FAR, MODELS, NEAR, START, shuffled, text, trace};
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
-use kernsmith_layout::{Replay, Text};
-use kernsmith_trace::{Block, Kind, Trace};
+use kernsmith_layout::{Replay, Section, Step, Text};
+use kernsmith_trace::{Block, Facts, Kind, Trace};
 
 /// The same walk with every address moved, through the front end as the tracer uses it.
 fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Counters; 2] {
@@ -85,6 +85,53 @@ fn a_replayed_layout_costs_what_executing_it_costs() {
 #[test]
 fn so_it_does_wherever_user_code_lies() {
     replays_cost_what_executing_costs(FAR);
+}
+
+/// What the low 32 bits of an address tell apart.
+const LOW: u64 = 1 << 32;
+
+#[test]
+fn so_it_does_where_kernel_code_lies_4_gib_apart() {
+    let start = START - LOW;
+    takes_turns(start, start + LOW, &[0, 1]);
+}
+
+#[test]
+fn so_it_does_where_a_function_moves_into_other_4_gib() {
+    // Its last page; behind the other function it begins in the next 4 GiB.
+    let start = START / LOW * LOW - 4096;
+    takes_turns(start, start + 8192 - LOW, &[1, 0]);
+}
+
+/// A function that begins at `start`, and in `order` elsewhere, and code that never moves jump to
+/// each other, so that the target buffer has to know them apart.
+fn takes_turns(start: u64, fixed: u64, order: &[u32]) {
+    let section = |start, size| Section {
+        start,
+        size,
+        align: 16,
+    };
+    let sections = vec![section(start, 64), section(start + 64, 8192)];
+    let text = Text::new(start, sections, vec![Step::Group(vec![0, 1])]).expect("it is consistent");
+    let layout = text.place(order);
+    let block = |start, target| Block {
+        start,
+        target,
+        bytes: 60,
+        last_offset: 55,
+        kind: Kind::Jump,
+        kernel: true,
+    };
+    let trace = Trace {
+        words: (0..1000).map(|step| step % 2).collect(),
+        blocks: vec![block(start, fixed), block(fixed, start)],
+        facts: Facts::default(),
+    };
+    let replay = Replay::new(trace.clone(), &text);
+    let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
+    let executed = executed(&trace, &text, &layout, &model);
+    assert_eq!(executed[1].btb_misses, 2);
+    assert_eq!(replay.cost(&text, &[layout], &model, 1), [executed]);
 }
 
 fn replays_cost_what_executing_costs(user: &[u64]) {
