@@ -44,7 +44,7 @@ COMPARED = ("l1i_misses", "l2i_misses", "itlb_misses", "branch_mispredictions", 
 def micro() -> Kernel:
     study = Study(source="debian:7.3", config="micro", factors=(("profile", ("none",)),))
     source = resolve_source("debian:7.3", paths.sources())
-    return build_kernel(make_recipe(plan_variants(study, ())[0], source, None))
+    return build_kernel(make_recipe(plan_variants(study, ())[0], source))
 
 
 def speed(lab: Lab, orders: list[list[str]]) -> None:

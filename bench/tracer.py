@@ -52,7 +52,7 @@ def region(machine: Tcg, image: Path, work: Workload, folder: Path, mode: str) -
 def main() -> None:
     source = resolve_source("debian:7.3", paths.sources())
     study = Study(source="debian:7.3", config="micro", factors=(("profile", ("none",)),))
-    image = build_kernel(make_recipe(plan_variants(study, ())[0], source, None)).vmlinux
+    image = build_kernel(make_recipe(plan_variants(study, ())[0], source)).vmlinux
     machine = open_machine("skylake")
     print(f"{'workload':12} {'plain s':>8}", *(f"{mode:>9}" for mode in MODES[1:]))
     with tempfile.TemporaryDirectory() as name:

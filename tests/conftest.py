@@ -34,11 +34,11 @@ def micro_variant() -> Variant:
 @pytest.fixture(scope="session")
 def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
     """The kernel of `micro_variant`."""
-    return build_kernel(make_recipe(micro_variant, source, None))
+    return build_kernel(make_recipe(micro_variant, source))
 
 
 @pytest.fixture(scope="session")
 def nat_kernel(source: Source) -> Kernel:
     """The kernel of studies/router-layouts.toml."""
     study = read_study(shipped("studies", "router-layouts.toml"))
-    return kept_kernel(make_recipe(plan_variants(study, ())[0], source, None))
+    return kept_kernel(make_recipe(plan_variants(study, ())[0], source))

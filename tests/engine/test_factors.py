@@ -34,7 +34,7 @@ def factor(trial: Trial) -> float:
 
 
 def noise(trial: Trial) -> float:
-    return 1 + 1e-4 * (hash_of(trial.variant.name + trial.layout.argument + trial.workload) % 11)
+    return 1 + 1e-4 * (hash_of(trial.variant.name + trial.layout.seed + trial.workload) % 11)
 
 
 def analysed(study: Study, figure: Callable[[Trial], float]) -> FactorAnalysis:
@@ -76,7 +76,7 @@ def test_two_levels_are_a_paired_test() -> None:
 
     def figure(trial: Trial) -> float:
         levels = dict(trial.variant.levels)
-        seed = f"{levels['optimisation']} {trial.layout.argument}"
+        seed = f"{levels['optimisation']} {trial.layout.seed}"
         return 1e6 * factor(trial) * (1 + 0.01 * (hash_of(seed) % 13)) * noise(trial)
 
     found = analysed(STUDY, figure)

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from test_verdicts import OPTIMIZE, judged
 
-from kernsmith.engine import Silent
-from kernsmith.engine.forge import Forge
+from kernsmith.engine.build_plan import identity, plan_kernels
 
 Factors = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -20,11 +19,23 @@ Factors = tuple[tuple[str, tuple[str, ...]], ...]
         ((("march", ("default", "x86-64-v3")), ("optimisation", ("O2", "Os"))), 4),
         ((("lto", ("none", "thin", "full")),), 3),
         ((("CONFIG_CRYPTO_PCRYPT", ("n", "y")), ("alignment", ("none", "64"))), 0),
-        ((("label", ("a", "b")),), 2),
+        ((("label", ("a", "b")),), 1),
         ((("linker", ("default", "bfd")),), 0),
     ],
 )
 def test_kernels_that_are_compiled_alike_share_objects(factors: Factors, alone: int) -> None:
     prepared = judged(replace(OPTIMIZE, factors=factors), lambda t: 1e6).prepared
-    forge = Forge(prepared, Silent())
-    assert [forge._is_alone(variant) for variant in prepared.variants].count(True) == alone
+    planned = plan_kernels(prepared.variants)
+    own = {identity(variant) for variant in prepared.variants}
+    assert [each.alone for each in planned if each.key in own].count(True) == alone
+
+
+def test_kernels_are_planned_by_the_depth_of_their_profiles() -> None:
+    stacks = ("autofdo+autofdo", "none")
+    study = replace(OPTIMIZE, factors=(("profile", stacks), ("march", ("default", "x86-64-v3"))))
+    planned = plan_kernels(judged(study, lambda t: 1e6).prepared.variants)
+    assert [len(each.variant.steps) for each in planned] == [0, 0, 1, 1, 2, 2]
+    place = {each.key: at for at, each in enumerate(planned)}
+    assert len(place) == 6
+    for each in planned:
+        assert not each.variant.steps or place[identity(each.variant.trainer)] < place[each.key]

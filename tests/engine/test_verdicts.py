@@ -22,7 +22,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow, now
 from kernsmith.machine.tcg import Tcg
-from kernsmith.study import Design, Study, Trial, plan_trials, plan_variants
+from kernsmith.study import Design, Layout, Study, Trial, plan_trials, plan_variants
 
 WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
 Figure = Callable[[Trial], float]
@@ -47,7 +47,7 @@ def run(trial: Trial, value: float) -> RunRow:
 
 def layout_noise(trial: Trial) -> float:
     """What a layout costs, in the same way for both variants: from 0.97 to 1.03."""
-    return 1 + 0.01 * (hash_of(trial.layout.argument + trial.workload) % 7 - 3)
+    return 1 + 0.01 * (hash_of(trial.layout.seed + trial.workload) % 7 - 3)
 
 
 def hash_of(text: str) -> int:
@@ -58,7 +58,7 @@ OPTIMIZE = Study(source="x", config="lab", factors=(("profile", ("none", "autofd
 
 
 def test_a_known_effect_comes_out_exactly_when_layouts_are_paired() -> None:
-    result = judged(OPTIMIZE, lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.profile else 1))
+    result = judged(OPTIMIZE, lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.steps else 1))
     for workload in ("overall", "pipe", "fork", "mmap"):
         verdict = result.verdict("profile=autofdo", workload, "model_cycles")
         assert verdict is not None
@@ -73,8 +73,8 @@ def test_the_default_layout_is_no_part_of_the_ratio() -> None:
     """One lucky binary says 0.5; the layouts say 0.9."""
 
     def figure(trial: Trial) -> float:
-        lucky = trial.layout.kind == "default"
-        return 1e6 * ((0.5 if lucky else 0.9) if trial.variant.profile else 1.0)
+        lucky = trial.layout == Layout()
+        return 1e6 * ((0.5 if lucky else 0.9) if trial.variant.steps else 1.0)
 
     verdict = judged(OPTIMIZE, figure).verdict("profile=autofdo", "overall", "model_cycles")
     assert verdict is not None
@@ -84,7 +84,7 @@ def test_the_default_layout_is_no_part_of_the_ratio() -> None:
 
 def test_overall_is_the_geometric_mean_over_workloads() -> None:
     factor = {"pipe": 0.8, "fork": 0.9, "mmap": 1.1}
-    result = judged(OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.profile else 1))
+    result = judged(OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.steps else 1))
     verdict = result.verdict("profile=autofdo", "overall", "model_cycles")
     assert verdict is not None
     assert verdict.effect.ratio == pytest.approx((0.8 * 0.9 * 1.1) ** (1 / 3), rel=1e-12)
@@ -93,7 +93,7 @@ def test_overall_is_the_geometric_mean_over_workloads() -> None:
 def test_trained_and_held_out_workloads_are_shown_apart() -> None:
     factor = {"pipe": 0.8, "fork": 1.0, "mmap": 1.0}
     result = judged(
-        OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.profile else 1), train=("pipe",)
+        OPTIMIZE, lambda t: 1e6 * (factor[t.workload] if t.variant.steps else 1), train=("pipe",)
     )
     trained = result.verdict("profile=autofdo", "overall-trained", "model_cycles")
     held_out = result.verdict("profile=autofdo", "overall-held-out", "model_cycles")
@@ -115,7 +115,7 @@ def test_labels_have_layouts_of_their_own_and_are_not_paired() -> None:
 
 def test_failed_runs_are_listed_and_left_out() -> None:
     def figure(trial: Trial) -> float:
-        broken = trial.workload == "fork" and trial.variant.profile is not None
+        broken = trial.workload == "fork" and bool(trial.variant.steps)
         return -1.0 if broken else 1e6
 
     result = judged(OPTIMIZE, figure)
@@ -128,7 +128,7 @@ def test_failed_runs_are_listed_and_left_out() -> None:
 
 def test_without_random_layouts_there_is_a_ratio_and_no_verdict() -> None:
     study = Study("x", "lab", OPTIMIZE.factors, design=Design(layouts=0))
-    verdict = judged(study, lambda t: 9e5 if t.variant.profile else 1e6).verdict(
+    verdict = judged(study, lambda t: 9e5 if t.variant.steps else 1e6).verdict(
         "profile=autofdo", "overall", "model_cycles"
     )
     assert verdict is not None
@@ -151,7 +151,7 @@ def test_until_looks_at_layouts_in_the_order_in_which_they_were_drawn() -> None:
 
 
 def growing(trial: Trial) -> float:
-    change = 1 + 0.001 * trial.layout_number if trial.variant.profile else 1.0
+    change = 1 + 0.001 * trial.layout_number if trial.variant.steps else 1.0
     return 1e6 * layout_noise(trial) * change
 
 
@@ -170,6 +170,6 @@ def test_until_is_about_the_metric_that_the_study_names() -> None:
 
 
 def test_until_does_not_wait_for_a_variant_that_does_not_boot() -> None:
-    result = judged(replace(OPTIMIZE, design=UNTIL), lambda t: -1 if t.variant.profile else 1e6)
+    result = judged(replace(OPTIMIZE, design=UNTIL), lambda t: -1 if t.variant.steps else 1e6)
     assert result.looks == {}
     assert len(result.failures) == 13 * len(WORKLOADS)

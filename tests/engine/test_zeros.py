@@ -19,7 +19,7 @@ TWO_FACTORS = Study(
 
 def misses(trial: Trial) -> float:
     """The workload `fork` never misses in the baseline and once in what is compared with it."""
-    changed = trial.variant.profile is not None or "O3" in dict(trial.variant.levels).values()
+    changed = bool(trial.variant.steps) or "O3" in dict(trial.variant.levels).values()
     if trial.workload == "fork":
         return 1.0 if changed else 0.0
     return 1000.0
@@ -69,7 +69,7 @@ def test_a_zero_among_replicates() -> None:
     study = replace(OPTIMIZE, design=Design(layouts=4, replicates=2))
 
     def figure(trial: Trial) -> float:
-        return float(trial.replicate) * (3.0 if trial.variant.profile else 1.0)
+        return float(trial.replicate) * (3.0 if trial.variant.steps else 1.0)
 
     verdict = judged(study, figure).verdict("profile=autofdo", "overall", "model_cycles")
     assert verdict is not None

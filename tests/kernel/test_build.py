@@ -12,9 +12,10 @@ from kernsmith.kernel import build as build_module
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.build import BuildFailed, build_kernel
 from kernsmith.kernel.config import parse_config, read_fragment, render_config
-from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.recipe import StepProfile, make_recipe
 from kernsmith.kernel.source import Source
-from kernsmith.study import ProfileRequest, Variant
+from kernsmith.study import Step, Variant
+from kernsmith.study.steps import step_kinds
 
 pytestmark = pytest.mark.kernel
 
@@ -33,7 +34,7 @@ def test_two_builds_in_two_folders_give_one_vmlinux(
     tiny: Variant, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One with ccache, and one elsewhere without it; both are kept for the next time."""
-    recipe = make_recipe(tiny, source, None)
+    recipe = make_recipe(tiny, source)
     kept = build_kernel(recipe)
     monkeypatch.setenv("CCACHE_DISABLE", "1")
     elsewhere = paths.cache_root() / "another" / "folder" / "of-kernels"
@@ -55,7 +56,7 @@ def test_asking_again_starts_no_program(
     source: Source,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    recipe = make_recipe(micro_variant, source, None)
+    recipe = make_recipe(micro_variant, source)
     monkeypatch.setattr(build_module, "process", None)
     assert build_kernel(recipe).folder == micro_kernel.folder
 
@@ -78,7 +79,7 @@ def test_config_symbols_that_do_not_survive_are_all_named(
 ) -> None:
     asked = tiny.with_option("CRYPTO_PCRIPT", "y").with_option("EXT4_FS", "y")
     with pytest.raises(UserError) as caught:
-        build_kernel(make_recipe(asked, source, None), store=tmp_path)
+        build_kernel(make_recipe(asked, source), store=tmp_path)
     assert "this source has no config symbol CONFIG_CRYPTO_PCRIPT;" in str(caught.value)
     assert "Kconfig did not take CONFIG_EXT4_FS=y" in str(caught.value)
 
@@ -86,7 +87,7 @@ def test_config_symbols_that_do_not_survive_are_all_named(
 def test_a_kernel_that_does_not_build_shows_command_last_lines_and_log(
     tiny: Variant, source: Source, tmp_path: Path
 ) -> None:
-    recipe = make_recipe(tiny.with_flags("-march=no-such-cpu"), source, None)
+    recipe = make_recipe(tiny.with_flags("-march=no-such-cpu"), source)
     with pytest.raises(BuildFailed) as caught:
         build_kernel(recipe, store=tmp_path)
     message = str(caught.value)
@@ -100,24 +101,23 @@ def test_a_kernel_that_does_not_build_shows_command_last_lines_and_log(
 
 def test_unknown_words_are_told(source: Source) -> None:
     with pytest.raises(UserError, match=r"allowed are .*lab, .*micro"):
-        make_recipe(Variant(source="x", config="labb"), source, None)
+        make_recipe(Variant(source="x", config="labb"), source)
     with pytest.raises(ProgramMissing, match="clang-99"):
-        make_recipe(Variant(source="x", config="micro", compiler="clang-99"), source, None)
+        make_recipe(Variant(source="x", config="micro", compiler="clang-99"), source)
     with pytest.raises(UserError, match="neither clang nor gcc"):
-        make_recipe(Variant(source="x", config="micro", compiler="/bin/true"), source, None)
+        make_recipe(Variant(source="x", config="micro", compiler="/bin/true"), source)
 
 
 def test_the_key_changes_with_every_input(tiny: Variant, source: Source, tmp_path: Path) -> None:
     profile = tmp_path / "p"
     profile.write_text("1")
-    recipe = make_recipe(tiny, source, None)
+    autofdo = StepProfile(step_kinds()["autofdo"], (profile,))
+    recipe = make_recipe(tiny, source)
     others = [
-        make_recipe(tiny.with_option("HZ", "100"), source, None),
-        make_recipe(tiny.with_flags("-O3"), source, None),
-        make_recipe(tiny, replace(source, digest="other"), None),
-        make_recipe(replace(tiny, profile=ProfileRequest("autofdo")), source, profile),
+        make_recipe(tiny.with_option("HZ", "100"), source),
+        make_recipe(tiny.with_flags("-O3"), source),
+        make_recipe(tiny, replace(source, digest="other")),
+        make_recipe(replace(tiny, steps=(Step("autofdo"),)), source, (autofdo,)),
     ]
     assert len({recipe.key, *(other.key for other in others)}) == 5
-    assert (
-        make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source, None).key == recipe.key
-    )
+    assert make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source).key == recipe.key

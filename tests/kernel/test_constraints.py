@@ -12,7 +12,7 @@ from kernsmith.kernel.constraints import refusal
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.study import ProfileRequest, Study, Variant, plan_variants
+from kernsmith.study import Step, Study, Variant, plan_variants
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
@@ -104,7 +104,7 @@ def test_autofdo_needs_a_new_clang(source: Source) -> None:
     old = next((n for n in (18, 17) if shutil.which(f"clang-{n}")), None)
     if old is None:
         pytest.skip("neither clang-17 nor clang-18 is installed")
-    asked = Variant("x", "micro", compiler=f"clang-{old}", profile=ProfileRequest("autofdo"))
+    asked = Variant("x", "micro", compiler=f"clang-{old}", steps=(Step("autofdo"),))
     assert "needs clang 19 or newer" in str(refusal(asked, source, layouts=False))
 
 

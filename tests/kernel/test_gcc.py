@@ -16,7 +16,7 @@ from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import layout_name, random_order
 from kernsmith.machine import Boot, Outcome
 from kernsmith.machine.tcg import open_machine
-from kernsmith.study import Layout, Variant
+from kernsmith.study import Variant
 
 pytestmark = pytest.mark.kernel
 
@@ -26,7 +26,7 @@ GCC = "gcc-12" if shutil.which("gcc-12") else "gcc"
 @pytest.fixture(scope="module")
 def kernel(source: Source) -> Kernel:
     variant = Variant(source="debian:7.3", config="micro", compiler=GCC)
-    return kept_kernel(make_recipe(variant, source, None))
+    return kept_kernel(make_recipe(variant, source))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_layouts_differ_and_boot(kernel: Kernel, functions: list[str], tmp_path:
     images = []
     for seed in ("1", "2"):
         order = random_order(functions, seed)
-        images.append(relink(kernel, layout_name(Layout("random", seed), order), order))
+        images.append(relink(kernel, layout_name("random", order), order))
     maps = [kernel.system_map, *(image.with_name("System.map") for image in images)]
     places = [{s.name: s.address for s in read_system_map(path)} for path in maps]
     assert set(places[0]) == set(places[1]) == set(places[2])

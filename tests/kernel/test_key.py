@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from kernsmith.kernel.build import make_command
-from kernsmith.kernel.recipe import Recipe
+from kernsmith.kernel.recipe import Recipe, StepProfile
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain
-from kernsmith.study import ProfileRequest, Variant
+from kernsmith.study import Step, Variant
+from kernsmith.study.steps import step_kinds
 
 CLANG = Toolchain(
     name="clang-22",
@@ -46,7 +47,7 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
     script.parent.mkdir(parents=True)
     script.write_text("#define TEXT_MAIN .text .text.[_0-9A-Za-z]*\n")
     source = Source("linux-7.3.4", tree, "7.3.4", "sha256:0123", "x")
-    return Recipe(VARIANT, source, CLANG, {"64BIT": "y", "HZ": "100"}, False, 900, None)
+    return Recipe(VARIANT, source, CLANG, {"64BIT": "y", "HZ": "100"}, False, 900)
 
 
 def test_the_key_of_a_kernel(recipe: Recipe) -> None:
@@ -59,9 +60,22 @@ def test_the_key_of_a_kernel(recipe: Recipe) -> None:
 def test_the_key_of_a_kernel_with_a_profile(recipe: Recipe, tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     profile.write_text("profile")
-    asked = replace(VARIANT, profile=ProfileRequest("autofdo", ("pipe",)))
-    with_profile = replace(recipe, variant=asked, profile=profile, exact=True)
+    asked = replace(VARIANT, steps=(Step("autofdo", ("pipe",)),))
+    read = StepProfile(step_kinds()["autofdo"], (profile,))
+    with_profile = replace(recipe, variant=asked, profiles=(read,))
     assert with_profile.key == "29c4b28fe7f0e1ff00c788deaa420f5ae4e5aa2f23bb4f7fd70eba58eb766a9a"
+
+
+def test_a_step_that_is_made_again_replaces_its_own_profile(recipe: Recipe, tmp_path: Path) -> None:
+    kind = step_kinds()["autofdo"]
+    profiles = []
+    for name in ("first", "second"):
+        (tmp_path / name).write_text(name)
+        profiles.append(StepProfile(kind, (tmp_path / name,)))
+    twice = replace(recipe, profiles=tuple(profiles))
+    assert twice.read_profiles == (profiles[1],)
+    assert twice.key == replace(recipe, profiles=(profiles[1],)).key != recipe.key
+    assert f"CLANG_AUTOFDO_PROFILE={tmp_path / 'second'}" in make_command(twice, tmp_path)
 
 
 def test_an_lto_linker_is_told_what_does_not_travel_in_bitcode(recipe: Recipe) -> None:

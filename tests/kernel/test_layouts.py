@@ -8,23 +8,28 @@ import pytest
 
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
-from kernsmith.kernel.link import LinkFailed, layout_image, relink
+from kernsmith.kernel.link import LinkFailed, layout_image, link_map, relink
 from kernsmith.kernel.symbols import (
-    function_lengths,
     movable_end,
     movable_functions,
     read_system_map,
 )
-from kernsmith.layout import layout_name, random_order
+from kernsmith.layout import (
+    Room,
+    layout_name,
+    place_together,
+    random_order,
+    read_link_map,
+    rooms_of,
+)
 from kernsmith.machine import Boot, Outcome
 from kernsmith.machine.tcg import open_machine
-from kernsmith.study import Layout
 
 pytestmark = pytest.mark.kernel
 
 
 def linked(kernel: Kernel, order: list[str], kind: str = "random") -> Path:
-    return relink(kernel, layout_name(Layout(kind, "test"), order), order)
+    return relink(kernel, layout_name(kind, order), order)
 
 
 def run(image: Path, folder: Path) -> Outcome:
@@ -73,28 +78,38 @@ def test_the_default_order_linked_again_gives_equal_counters(
     assert before.metrics == after.metrics
 
 
-def test_padding_moves_the_fixed_code_and_nothing_before_it(
-    micro_kernel: Kernel, functions: list[str]
-) -> None:
-    lengths = function_lengths(read_system_map(micro_kernel.system_map))
-    functions = [name for name in functions if len(lengths[name]) == 1]
-    order = random_order(functions, "test")
-    name = layout_name(Layout("random", "test"), order)
-    plain, padded = relink(micro_kernel, name, order), relink(micro_kernel, "padded", order, 4096)
-    old, new = (read_system_map(image.with_name("System.map")) for image in (plain, padded))
-    assert movable_end(new) == movable_end(old) + 4096
-    before, after = ({s.name: s.address for s in symbols} for symbols in (old, new))
-    moved = {function for function in functions if before[function] != after[function]}
-    assert all(before[function] > movable_end(old) for function in moved)
-    assert len(moved) < 0.01 * len(functions)
-    assert before["schedule"] + 4096 == after["schedule"]
+def test_paddings_stand_where_the_order_says(micro_kernel: Kernel, functions: list[str]) -> None:
+    """Behind a padding all moves by its size; the linker's map tells what may be placed."""
+    rooms, start = rooms_of(read_link_map(link_map(micro_kernel)), functions)
+    assert len(rooms) > 0.9 * len(functions)
+    longer = rooms | {"vfs_read": Room(rooms["vfs_read"].size + 5000, 16)}
+    shorter = {name: room for name, room in rooms.items() if name != "vfs_read"}
+    plain, *_ = place_together([rooms], "test", start)
+    beside, *_ = place_together([rooms, longer], "test", start)
+    without, _ = place_together([shorter, rooms], "test", start)
+    found = []
+    for order in (plain, beside, without):
+        name = layout_name("placed", [*order.names, *map(str, order.paddings.values())])
+        image = relink(micro_kernel, name, list(order.names), order.paddings)
+        symbols = read_system_map(image.with_name("System.map"))
+        found.append({symbol.name: symbol.address for symbol in symbols})
+        end = movable_end(symbols)
+        assert all(found[-1][name] < end for name in order.names)
+    one, padded, less = found
+    at = beside.names.index("vfs_read")
+    assert beside.paddings == {beside.names[at + 1]: 5008}
+    assert all(one[name] == padded[name] for name in beside.names[: at + 1])
+    assert all(one[name] + 5008 == padded[name] for name in beside.names[at + 2 :])
+    # The function that one kernel has not got is still there, behind all that are ordered.
+    assert all(one[name] == less[name] for name in shorter)
+    assert one["vfs_read"] < less["vfs_read"]
 
 
 def test_linking_one_order_twice_gives_one_image(
     micro_kernel: Kernel, functions: list[str]
 ) -> None:
     order = random_order(functions, "twice")
-    name = layout_name(Layout("random", "twice"), order)
+    name = layout_name("random", order)
     first = file_digest(relink(micro_kernel, name, order))
     shutil.rmtree(layout_image(micro_kernel, name).parent)
     assert file_digest(relink(micro_kernel, name, order)) == first

@@ -116,7 +116,7 @@ def test_a_variant_for_another_processor_uses_them_nowhere_else(
     plain = Variant(source="debian:7.3", config=str(config))
     vectors = plain.with_flags("-march=x86-64-v4", "-O3")
     found = [
-        simd_functions(kept_kernel(make_recipe(variant, source, None)).vmlinux, objdump)
+        simd_functions(kept_kernel(make_recipe(variant, source)).vmlinux, objdump)
         for variant in (plain, vectors)
     ]
     assert found[0].keys() == found[1].keys() != set()

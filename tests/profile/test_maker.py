@@ -5,17 +5,19 @@ import pytest
 
 from kernsmith.profile import ProfileMaker, find_profile_maker
 from kernsmith.study.factors import find_factor
-from kernsmith.study.profiles import ProfileKind, profile_kinds
+from kernsmith.study.steps import StepKind, step_kinds
 
 
-@pytest.mark.parametrize("kind", profile_kinds().values(), ids=lambda kind: kind.name)
-def test_a_kind_has_a_maker_and_words_for_kbuild(kind: ProfileKind) -> None:
+@pytest.mark.parametrize("kind", step_kinds().values(), ids=lambda kind: kind.name)
+def test_a_kind_has_a_maker_and_words_for_kbuild(kind: StepKind) -> None:
     assert isinstance(find_profile_maker(kind.name), ProfileMaker)
-    assert kind.name in find_factor("profile").levels
-    assert any("/a/profile" in value for _, value in kind.make_variables("/a/profile"))
+    find_factor("profile").check(kind.name)
+    files = tuple(f"/a/profile.{suffix}" for suffix in kind.suffixes)
+    told = " ".join(value for _, value in kind.make_variables(files))
+    assert all(file in told for file in files)
     assert kind.symbols
 
 
 def test_exact_profiles_are_told_apart_from_samples() -> None:
-    autofdo = profile_kinds()["autofdo"]
+    autofdo = step_kinds()["autofdo"]
     assert set(autofdo.flags(True)) - set(autofdo.flags(False)) == {"-fprofile-sample-accurate"}

@@ -19,11 +19,25 @@ def study(**changes: object) -> Study:
 
 def test_first_variant_is_the_baseline_and_only_the_profile_differs() -> None:
     baseline, optimised = plan_variants(BASE, WORKLOADS)
-    assert baseline.profile is None
-    assert optimised.profile is not None
-    assert optimised.profile.train == WORKLOADS
+    assert baseline.steps == ()
+    assert [(step.kind, step.train) for step in optimised.steps] == [("autofdo", WORKLOADS)]
     assert optimised.trainer.identity() == baseline.identity()
     assert optimised.name == "profile=autofdo"
+
+
+def test_each_step_is_trained_on_the_kernel_of_those_before_it() -> None:
+    stacks = ("none", "autofdo", "autofdo+autofdo")
+    none, one, two = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
+    assert [len(variant.steps) for variant in (none, one, two)] == [0, 1, 2]
+    assert two.trainer.identity() == one.identity()
+    assert two.trainer.trainer.identity() == none.identity()
+
+
+def test_a_profile_of_the_users_is_that_of_the_first_step() -> None:
+    asked = study(profile="/a/file", factors=(("profile", ("none", "autofdo+autofdo")),))
+    given, trained = plan_variants(asked, WORKLOADS)[1].steps
+    assert (given.files, given.train) == (("/a/file",), ())
+    assert (trained.files, trained.train) == ((), WORKLOADS)
 
 
 def test_levels_combine_to_all_variants() -> None:
@@ -182,12 +196,40 @@ def test_variants_share_layouts_but_labels_draw_their_own() -> None:
     assert of_a & of_b == {Layout()}
 
 
-@pytest.mark.parametrize("text", ["default", "random:17", "profile:/a/b"])
-def test_layouts_are_written_as_they_are_read(text: str) -> None:
-    assert str(Layout.parse(text)) == text
+def test_layouts_are_a_factor() -> None:
+    """All levels of one kernel: the mark of each is its layout without luck, then all are drawn."""
+    levels = ("random", "order:best.order+random", "profile+random+jitter:4")
+    asked = study(factors=(("layout", levels),), design=Design(layouts=2))
+    variants = plan_variants(asked, WORKLOADS)
+    assert len({str(variant.identity()) for variant in variants}) == 1
+    trials = plan_trials(asked, variants, ["pipe"])
+    layouts = [[t.layout for t in trials if t.layout_number == number] for number in range(3)]
+    assert set(layouts[0]) == {Layout(), Layout("best.order"), Layout("profile")}
+    for number in (1, 2):
+        seed = f"1.{number}"
+        assert {str(layout) for layout in layouts[number]} == {
+            f"random:{seed}",
+            f"order:best.order+random:{seed}",
+            f"profile+random:{seed}+jitter:4",
+        }
 
 
-@pytest.mark.parametrize("text", ["", "random", "random:", "sorted", "default:1"])
-def test_other_layouts_are_refused(text: str) -> None:
-    with pytest.raises(UserError, match="allowed are"):
-        Layout.parse(text)
+def test_layouts_that_are_not_drawn_are_one_each() -> None:
+    asked = study(factors=(("layout", ("default", "order:a/b+c.order")),))
+    variants = plan_variants(asked, WORKLOADS)
+    trials = plan_trials(asked, variants, ["pipe"])
+    assert {trial.layout for trial in trials} == {Layout(), Layout("a/b+c.order")}
+    assert len(trials) == 2
+
+
+def test_drawn_layouts_are_no_pairs_of_those_that_are_not() -> None:
+    asked = study(factors=(("layout", ("random", "order:best.order")),))
+    variants = plan_variants(asked, WORKLOADS)
+    with pytest.raises(UserError, match="there are no pairs to compare"):
+        plan_trials(asked, variants, ["pipe"])
+
+
+@pytest.mark.parametrize("level", ["", "order:", "random+random", "best", "profile+jitter:4"])
+def test_what_is_no_layout(level: str) -> None:
+    with pytest.raises(LevelError, match="allowed are default, random, order:FILE and profile"):
+        plan_variants(study(factors=(("layout", (level,)),)), WORKLOADS)

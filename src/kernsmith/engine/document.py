@@ -42,7 +42,7 @@ from kernsmith.study.file import write_study
 def study_document(result: StudyResult) -> StudyDocument:
     """The whole result."""
     prepared, study = result.prepared, result.prepared.study
-    trained = {name for v in prepared.variants if v.profile for name in v.profile.train}
+    trained = {name for v in prepared.variants for step in v.steps for name in step.train}
     measured = {name for item in result.measured if item.run for name in item.run.metrics}
     document = StudyDocument(
         kernsmith=__version__,
@@ -109,7 +109,7 @@ def _look(variant: str, decision: Decision) -> LookView:
 
 def _variant(result: StudyResult, variant: Variant) -> VariantView:
     kernel = result.kernels.get(variant.name)
-    profile = result.profiles.get(variant.name)
+    profile = result.profiles.get(variant.name, ())
     return VariantView(
         name=variant.name,
         baseline=variant == result.prepared.variants[0],
@@ -117,7 +117,7 @@ def _variant(result: StudyResult, variant: Variant) -> VariantView:
         source=_source(result.prepared, variant),
         vmlinux=str(kernel.vmlinux) if kernel else None,
         bzimage=str(kernel.bzimage) if kernel else None,
-        profile=str(profile) if profile else None,
+        profile=str(profile[0]) if profile else None,
         provenance=kernel.provenance if kernel else None,
         package_command=package_command(kernel) if kernel else None,
     )

@@ -11,13 +11,14 @@ from statistics import mean, median
 from typing import Any
 
 from kernsmith import paths
+from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.events import Events
-from kernsmith.engine.forge import Forge, identity
+from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared, prepare
 from kernsmith.engine.trials import finished_trials
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
-from kernsmith.study import Study, Trial, Variant
+from kernsmith.study import Study, Trial
 
 # Used until there is history; measured on 2 cores.
 _SECONDS_AN_OBJECT = 0.5
@@ -40,11 +41,10 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
     """
     prepared = prepare(study, events)
     forge = Forge(prepared, events)
-    forge.find()
+    links = forge.find()
     done = finished_trials(prepared, forge, ledger)
     builds = _builds(prepared, forge)
     training = _training(prepared, forge)
-    links = _links(prepared, forge)
     typical = ledger.typical_seconds(study.machine)
     usual = mean(typical.values()) if typical else _SECONDS_A_TRIAL
     workers = cpu_count() or 1
@@ -89,17 +89,12 @@ def _trial(trial: Trial) -> dict[str, Any]:
 def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
     """Kernels in the order in which they are built; seconds is 0 for those in the cache."""
     whole, known = _build_history()
-    needed: dict[str, Variant] = {}
-    for variant in prepared.variants:
-        needed.setdefault(identity(variant), variant)
-    for variant in prepared.variants:
-        if variant.profile:
-            needed.setdefault(identity(variant.trainer), variant.trainer)
+    needed = [planned.variant for planned in plan_kernels(prepared.variants)]
     # Kernels that are compiled with the same flags have most objects in common.
-    compiled = {variant.code for variant in needed.values() if forge.kernel(variant)}
+    compiled = {variant.code for variant in needed if forge.kernel(variant)}
     builds = []
-    for variant in sorted(needed.values(), key=lambda variant: variant.profile is not None):
-        objects = make_recipe(variant, prepared.source_of(variant), None).objects
+    for variant in needed:
+        objects = make_recipe(variant, prepared.source_of(variant)).objects
         cached = forge.kernel(variant) is not None
         each = known if variant.code in compiled else whole
         compiled.add(variant.code)
@@ -112,26 +107,13 @@ def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
 
 def _training(prepared: Prepared, forge: Forge) -> list[str]:
     """Workloads that must still be run to train on, once for each kernel that is trained on."""
-    names: list[str] = []
-    trainers = {identity(v.trainer) for v in prepared.variants if v.profile and not v.profile.file}
-    for variant in prepared.variants:
-        if (
-            variant.profile
-            and forge.kernel(variant) is None
-            and identity(variant.trainer) in trainers
-        ):
-            trainers.remove(identity(variant.trainer))
-            names += [workload.name for workload in prepared.train]
-    return names
-
-
-def _links(prepared: Prepared, forge: Forge) -> int:
-    images = {
-        (identity(trial.variant), str(trial.layout))
-        for trial in prepared.trials
-        if trial.layout.kind != "default" and forge.image(trial.variant, trial.layout) is None
+    trained = [planned.variant for planned in plan_kernels(prepared.variants)]
+    trainers = {
+        identity(variant.trainer)
+        for variant in trained
+        if variant.steps and not variant.steps[-1].files and forge.kernel(variant) is None
     }
-    return len(images)
+    return [workload.name for workload in prepared.train] * len(trainers)
 
 
 def _build_history() -> tuple[float, float]:

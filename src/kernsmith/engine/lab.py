@@ -19,7 +19,7 @@ from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, layout_name, read_link_map
 from kernsmith.machine import Boot
 from kernsmith.machine.tcg import Tcg
-from kernsmith.study import Layout, digest_of
+from kernsmith.study import digest_of
 
 # Sorting functions that lld has itself.
 LINKERS = ("hfsort", "cdsort")
@@ -48,16 +48,13 @@ class Lab:
         algorithm: one of `LINKERS`.
         """
         path = linkers_own_order(self.kernel, self.evaluator.calls(train), algorithm)
-        sections = sorted(read_link_map(path).sections, key=lambda section: section.start)
-        movable = set(self.evaluator.movable)
-        named = (name for one in sections for name in one.symbols if name in movable)
-        return list(dict.fromkeys(named))
+        return read_link_map(path).in_order(self.evaluator.movable)
 
     def image(self, order: Sequence[str]) -> Path:
         """The kernel linked in an order."""
         if not order:
             return self.kernel.vmlinux
-        name = layout_name(Layout("profile", "order"), list(order))
+        name = layout_name("order", order)
         return relink(self.kernel, name, list(order))
 
     def measured(self, order: Sequence[str], events: Events, *, only: Sequence[str] = ()) -> Costs:

@@ -31,13 +31,13 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
-    forge = Forge(prepared, events)
 
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
         record_training(prepared, ledger, kernel, workload, outcome, started)
 
+    forge = Forge(prepared, events, seen)
     try:
-        forge.build(seen)
+        forge.build()
     finally:
         record_builds(prepared, forge, ledger)
     forge.link()

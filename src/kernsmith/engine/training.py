@@ -11,15 +11,13 @@ from pathlib import Path
 
 from kernsmith.engine.events import Events
 from kernsmith.errors import KernsmithError
-from kernsmith.files import copy_file, write_text
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import now
 from kernsmith.machine import Boot, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
-from kernsmith.study.profiles import ProfileKind, profile_kinds
 
 Seen = Callable[[Kernel, Workload, Outcome, str], None]
 
@@ -68,52 +66,6 @@ def train(
     return merge_counts([parts[workload.name] for workload in workloads])
 
 
-def trained_profile(
-    kernel: Kernel, workloads: Sequence[Workload], machine: Machine, kind: ProfileKind
-) -> Path | None:
-    """The profile of this kind that the same training gave before."""
-    names = _ready_names(_ready(kernel, workloads, machine), kind)
-    profiles = [kernel.folder / "profiles" / name for name in names]
-    return next((profile for profile in profiles if profile.exists()), None)
-
-
-def _ready_names(ready: Path, kind: ProfileKind) -> list[str]:
-    """The profiles of a kind that a training has given, by the names of their files."""
-    try:
-        names = ready.read_text(encoding="ascii").split()
-    except OSError:
-        return []
-    return [name for name in names if name.endswith(f".{kind.suffix}")]
-
-
-def keep_trained(
-    made: Path,
-    counts: BranchCounts,
-    kernel: Kernel,
-    workloads: Sequence[Workload],
-    machine: Machine,
-    kind: ProfileKind,
-) -> Path:
-    """Store a converted profile with its counts, so that `trained_profile` finds it."""
-    profile = store_profile(made, kernel, kind)
-    write_counts(counts, profile.with_suffix(".counts"))
-    ready = _ready(kernel, workloads, machine)
-    others = [
-        name
-        for other in profile_kinds().values()
-        if other != kind
-        for name in _ready_names(ready, other)
-    ]
-    write_text(ready, "\n".join([*others, profile.name]), encoding="ascii")
-    return profile
-
-
-def _ready(kernel: Kernel, workloads: Sequence[Workload], machine: Machine) -> Path:
-    work = [(workload.name, workload.rounds, workload.warmup) for workload in workloads]
-    key = digest_of([dict(machine.fingerprint()), work])[:16]
-    return kernel.folder / "profiles" / f"{key}.ready"
-
-
 def _counts_path(folder: Path, workload: Workload) -> Path:
     return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}.counts"
 
@@ -137,11 +89,3 @@ def _keep(kernel: Kernel, workload: Workload, outcome: Outcome, folder: Path) ->
     write_counts(counts, _counts_path(folder, workload))
     outcome.counts.unlink()
     return counts
-
-
-def store_profile(made: Path, kernel: Kernel, kind: ProfileKind) -> Path:
-    """Put a profile where its content says: it stays what the kernel was built with."""
-    target = kernel.folder / "profiles" / f"{file_digest(made)[:16]}.{kind.suffix}"
-    if not target.exists():
-        copy_file(made, target)
-    return target

@@ -14,7 +14,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
 from kernsmith.machine.metrics import METRICS, MODEL_CYCLES, SECONDS, in_order
 from kernsmith.stats.design import FactorAnalysis
-from kernsmith.stats.observations import Observation
+from kernsmith.stats.observations import DEFAULT_LAYOUT, Observation
 from kernsmith.stats.question import Question
 from kernsmith.stats.sequential import Decision, decide
 from kernsmith.stats.study import judge as judge_observations
@@ -48,7 +48,7 @@ class StudyResult:
     verdicts: tuple[Verdict, ...]
     factors: tuple[FactorAnalysis, ...]
     kernels: Mapping[str, Kernel]
-    profiles: Mapping[str, Path]
+    profiles: Mapping[str, tuple[Path, ...]]
     failures: tuple[str, ...]
     looks: Mapping[str, Decision]
     seconds: float
@@ -66,7 +66,7 @@ def judge(
     rows = observations(measured)
     found = judge_observations(rows, question(prepared, measured))
     failures = [each.sentence for each in prepared.refused]
-    failures += forge.failures.values()
+    failures += dict.fromkeys(forge.failures.values())
     for item in measured:
         if item.run is not None and not item.run.ok:
             trial, run = item.trial, item.run
@@ -78,7 +78,7 @@ def judge(
         verdicts=found.verdicts,
         factors=found.factors,
         kernels={v.name: k for v in prepared.variants if (k := forge.kernel(v))},
-        profiles={v.name: p for v in prepared.variants if v.profile and (p := forge.profile(v))},
+        profiles={v.name: p for v in prepared.variants if (p := forge.profile(v))},
         failures=tuple(failures),
         looks=look(prepared, measured),
         seconds=seconds,
@@ -90,7 +90,8 @@ def observations(measured: Sequence[Measured]) -> list[Observation]:
     return [
         Observation(
             variant=item.trial.variant.name,
-            layout=str(item.trial.layout),
+            # A draw of two levels of the factor `layout` is a pair, like one of two kernels.
+            layout=item.trial.layout.seed or DEFAULT_LAYOUT,
             workload=item.trial.workload,
             boot=item.digest,
             run=item.trial.replicate,
@@ -119,7 +120,11 @@ def question(prepared: Prepared, measured: Sequence[Measured]) -> Question:
         primary=frozenset({*headlines, primary_metric(study.design, metrics)}),
         alpha=study.design.alpha,
         looked_at=study.design.until > 0,
-        trained={v.name: frozenset(v.profile.train) for v in prepared.variants if v.profile},
+        trained={
+            v.name: frozenset(name for step in v.steps for name in step.train)
+            for v in prepared.variants
+            if v.steps
+        },
         factors=tuple(
             (name, levels) for name, levels in study.factors if len(levels) > 1 and name != LABEL
         ),

@@ -116,8 +116,8 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     variables["KAFLAGS"] = " ".join(here)
     if recipe.link_flags:
         variables["LD"] = " ".join([recipe.toolchain.linker, *recipe.link_flags])
-    if recipe.profile and recipe.kind:
-        variables |= dict(recipe.kind.make_variables(str(recipe.profile)))
+    for profile in recipe.read_profiles:
+        variables |= dict(profile.variables)
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
@@ -282,7 +282,10 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "command": make_command(recipe, folder / "out", "vmlinux", "bzImage"),
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),
-        "profile_sha256": file_digest(recipe.profile) if recipe.profile else None,
+        "profiles": [
+            {"step": profile.kind.name, "sha256": [file_digest(file) for file in profile.files]}
+            for profile in recipe.profiles
+        ],
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),
         "objects": sum(map(_compiled_in, folder.glob("build*.log"))),

@@ -19,7 +19,7 @@ from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import BFD, LLD, Toolchain, find_toolchain
 from kernsmith.kernel.toolchain.content import CLANG
-from kernsmith.study.profiles import find_profile_kind, profile_kinds
+from kernsmith.study.steps import find_step_kind, step_kinds
 from kernsmith.study.variant import Variant
 
 
@@ -103,19 +103,20 @@ def _lto(candidate: _Candidate) -> str | None:
     return None
 
 
-def _profile(candidate: _Candidate) -> str | None:
-    toolchain, profile = candidate.toolchain, candidate.variant.profile
-    for kind in profile_kinds().values():
+def _steps(candidate: _Candidate) -> str | None:
+    toolchain = candidate.toolchain
+    for kind in step_kinds().values():
         for symbol in kind.symbols:
             if candidate.options.get(symbol) == "y" and toolchain.family != CLANG:
                 return f"CONFIG_{symbol} needs clang, and the compiler is {toolchain.name}"
-    if profile is None:
-        return None
-    oldest = find_profile_kind(profile.kind).oldest_clang
-    if toolchain.family != CLANG:
-        return f"profile={profile.kind} needs clang: {toolchain.name} cannot read it"
-    if toolchain.version < oldest:
-        return f"profile={profile.kind} needs clang {oldest} or newer: {toolchain.name} is too old"
+    for kind in (find_step_kind(step.kind) for step in candidate.variant.steps):
+        if toolchain.family != CLANG:
+            return f"profile={kind.name} needs clang: {toolchain.name} cannot read it"
+        if toolchain.version < kind.oldest_clang:
+            return (
+                f"profile={kind.name} needs clang {kind.oldest_clang} or newer: "
+                f"{toolchain.name} is too old"
+            )
     return None
 
 
@@ -151,7 +152,7 @@ def _layouts(candidate: _Candidate) -> str | None:
 _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
     _new_enough,
     _symbols_exist,
-    _profile,
+    _steps,
     _lto,
     _flags,
     _layouts,

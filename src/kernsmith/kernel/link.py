@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
@@ -30,7 +32,6 @@ exec /bin/sh "$@"
 """
 
 _LAYOUTS = "layouts"
-_PADDING = "kernsmith_padding"
 _PADDING_TEXT = """\
 .section .text.{name}, "ax", @progbits
 .p2align 4
@@ -71,7 +72,9 @@ def layout_image(kernel: Kernel, name: str) -> Path:
     return kernel.folder / _LAYOUTS / name / "vmlinux"
 
 
-def relink(kernel: Kernel, name: str, order: list[str], padding: int = 0) -> Path:
+def relink(
+    kernel: Kernel, name: str, order: list[str], paddings: Mapping[str, int] = MappingProxyType({})
+) -> Path:
     """Link the kernel with its functions in the given order; returns the `vmlinux`.
 
     Functions that `order` does not name keep their places behind those that it names, group by
@@ -79,8 +82,7 @@ def relink(kernel: Kernel, name: str, order: list[str], padding: int = 0) -> Pat
     linked before is returned at once.
 
     order: symbols of functions, first to last.
-    padding: bytes to add behind the ordered functions; where kernels differ in length, it keeps
-        the scheduler and other fixed code at the same addresses in all of them.
+    paddings: names in `order` that are no functions but so many bytes of padding.
 
     Raises:
         LinkFailed: the linker or a table tool ended with an error.
@@ -97,12 +99,17 @@ def relink(kernel: Kernel, name: str, order: list[str], padding: int = 0) -> Pat
         work.mkdir()
         _mirror(kernel.output, work)
         try:
-            flags = _ordered(kernel, work, [*order, *[_PADDING] * bool(padding)])
-            _link(kernel, work, *flags, padding=padding)
+            flags = _ordered(kernel, work, order)
+            _link(kernel, work, *flags, paddings=paddings)
             _keep(work, image.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return image
+
+
+def link_map_path(kernel: Kernel) -> Path:
+    """Where the linker's map of the default layout is or will be."""
+    return kernel.folder / "link.map"
 
 
 def link_map(kernel: Kernel) -> Path:
@@ -112,7 +119,7 @@ def link_map(kernel: Kernel) -> Path:
         LinkFailed: the linker ended with an error.
         UserError: the same objects do not give the same kernel again.
     """
-    path = kernel.folder / "link.map"
+    path = link_map_path(kernel)
     with locked(kernel.folder / ".link.map.lock"):
         if path.exists():
             return path
@@ -176,7 +183,9 @@ def _ordered(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
     return [f"--symbol-ordering-file={work / 'order'}"] if whole else []
 
 
-def _link(kernel: Kernel, work: Path, *flags: str, padding: int = 0) -> None:
+def _link(
+    kernel: Kernel, work: Path, *flags: str, paddings: Mapping[str, int] = MappingProxyType({})
+) -> None:
     noted = _noted_environment(kernel.folder / "link.env")
     script = Path(noted["srctree"]) / "scripts/link-vmlinux.sh"
     if not script.is_absolute():
@@ -186,7 +195,7 @@ def _link(kernel: Kernel, work: Path, *flags: str, padding: int = 0) -> None:
     noted["CC"] = without_cache(noted["CC"])
     noted["MAKE"] = "true"
     log = work.with_name(f"{work.name.removeprefix('.')}.log")
-    objects = [str(_pad(work, noted["CC"], padding, log))] if padding else []
+    objects = [str(_pad(work, noted["CC"], paddings, log))] if paddings else []
     ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), "--strip-debug", *flags, *objects])
     command: list[str | Path] = [
         "sh", script, noted["LD"], noted.get("KBUILD_LDFLAGS", ""),
@@ -198,10 +207,11 @@ def _link(kernel: Kernel, work: Path, *flags: str, padding: int = 0) -> None:
         raise LinkFailed(f"the layout does not link: {error}") from error
 
 
-def _pad(work: Path, compiler: str, size: int, log: Path) -> Path:
-    """An object with nothing but `size` bytes of traps, in a section that may be ordered."""
+def _pad(work: Path, compiler: str, paddings: Mapping[str, int], log: Path) -> Path:
+    """An object with nothing but traps, in sections that may be ordered."""
     source, made = work / "padding.S", work / "padding.o"
-    source.write_text(_PADDING_TEXT.format(name=_PADDING, size=size), encoding="ascii")
+    sections = [_PADDING_TEXT.format(name=name, size=size) for name, size in paddings.items()]
+    source.write_text("".join(sections), encoding="ascii")
     command: list[str | Path] = [*compiler.split(), "-c", "-o", made, source]
     try:
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work)

@@ -15,7 +15,7 @@ from kernsmith.kernel.config import LTO_SYMBOLS, read_fragment
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
-from kernsmith.study.profiles import ProfileKind, find_profile_kind
+from kernsmith.study.steps import StepKind
 from kernsmith.study.variant import Variant, digest_of
 
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
@@ -23,11 +23,33 @@ RECIPE = 1
 
 
 @dataclass(frozen=True)
+class StepProfile:
+    """What one step hands to the build.
+
+    files: those of its kind's suffixes, in that order.
+    exact: they were made from exact counts, not from samples.
+    """
+
+    kind: StepKind
+    files: tuple[Path, ...]
+    exact: bool = True
+
+    @property
+    def variables(self) -> tuple[tuple[str, str], ...]:
+        """What kbuild is told, as (name, value)."""
+        return self.kind.make_variables(tuple(map(str, self.files)))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the compiler is told beside the profile."""
+        return self.kind.flags(self.exact)
+
+
+@dataclass(frozen=True)
 class Recipe:
     """All inputs of one build, resolved.
 
-    profile: what the compiler reads, of the kind that the variant asks for, or None.
-    exact: the profile was made from exact counts, not from samples.
+    profiles: one for each step of the variant, in their order.
     """
 
     variant: Variant
@@ -36,8 +58,7 @@ class Recipe:
     requested: Mapping[str, str]
     complete: bool
     objects: int
-    profile: Path | None
-    exact: bool = False
+    profiles: tuple[StepProfile, ...] = ()
 
     @property
     def function_sections(self) -> bool:
@@ -69,15 +90,15 @@ class Recipe:
         return (*(("--lto-O3",) if "-O3" in words else ()), *back_end)
 
     @property
-    def kind(self) -> ProfileKind | None:
-        """The kind of the profile, if there is one."""
-        asked = self.variant.profile
-        return find_profile_kind(asked.kind) if asked and self.profile else None
+    def read_profiles(self) -> tuple[StepProfile, ...]:
+        """The profiles that the build reads: of each kind the last one."""
+        last = {profile.kind.name: profile for profile in self.profiles}
+        return tuple(last.values())
 
     @property
     def profile_flags(self) -> tuple[str, ...]:
-        """What the compiler is told beside the profile."""
-        return self.kind.flags(self.exact) if self.kind else ()
+        """What the compiler is told beside the profiles."""
+        return tuple(flag for profile in self.read_profiles for flag in profile.flags)
 
     @property
     def key(self) -> str:
@@ -96,11 +117,14 @@ class Recipe:
                 "variant": told,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.contents,
-                "profile": [file_digest(self.profile), *self.profile_flags]
-                if self.profile
-                else None,
+                "profile": self._profile_digests,
             }
         )
+
+    @property
+    def _profile_digests(self) -> list[str] | None:
+        files = [file_digest(file) for profile in self.read_profiles for file in profile.files]
+        return [*files, *self.profile_flags] if files else None
 
     @property
     def _own_folder(self) -> str:
@@ -109,12 +133,10 @@ class Recipe:
         return "" if path.is_relative_to(paths.sources()) else str(path)
 
 
-def make_recipe(
-    variant: Variant, source: Source, profile: Path | None, *, exact: bool = True
-) -> Recipe:
+def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, ...] = ()) -> Recipe:
     """Resolve a variant's words: config, compiler, linker.
 
-    profile, exact: a profile of the variant's kind, and whether it was made from exact counts.
+    profiles: one for each step of the variant.
 
     Raises:
         UserError: unknown config, compiler or linker.
@@ -127,6 +149,5 @@ def make_recipe(
         requested=dict(fragment.symbols) | dict(variant.options),
         complete=fragment.complete,
         objects=fragment.objects,
-        profile=profile,
-        exact=profile is not None and exact,
+        profiles=profiles,
     )

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 _LINE = re.compile(r"^([0-9a-f]+) (\w) (\S+)$", re.MULTILINE)
@@ -46,31 +45,6 @@ def movable_functions(symbols: Sequence[Symbol]) -> list[str]:
         if inside and not any(start <= symbol.address < end for start, end in fixed):
             names[symbol.name] = None
     return list(names)
-
-
-def function_lengths(symbols: Sequence[Symbol]) -> dict[str, tuple[int, ...]]:
-    """How much room each name of a function takes, in bytes with the padding behind it.
-
-    A name that several static functions share has as many lengths.
-    """
-    places = sorted({symbol.address for symbol in symbols})
-    behind = dict(pairwise(places))
-    lengths: dict[str, tuple[int, ...]] = {}
-    for symbol in symbols:
-        if symbol.kind in "tTwW" and symbol.address in behind:
-            room = behind[symbol.address] - symbol.address
-            lengths[symbol.name] = (*lengths.get(symbol.name, ()), room)
-    return lengths
-
-
-def equally_long(kernels: Sequence[Mapping[str, tuple[int, ...]]]) -> frozenset[str]:
-    """Functions that all kernels have, with the same lengths (see `function_lengths`)."""
-    if not kernels:
-        return frozenset()
-    one, *others = kernels
-    return frozenset(
-        name for name, lengths in one.items() if all(o.get(name) == lengths for o in others)
-    )
 
 
 def movable_end(symbols: Sequence[Symbol]) -> int:

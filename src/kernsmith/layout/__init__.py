@@ -5,23 +5,26 @@ from kernsmith.layout.evaluate import ALGORITHMS, Costs, Evaluator
 from kernsmith.layout.linkmap import Text, read_link_map
 from kernsmith.layout.order import (
     OrderFile,
-    Ranks,
     layout_name,
     make_order,
     random_order,
     read_order,
 )
+from kernsmith.layout.places import PlacedOrder, Room, place_together, rooms_of
 
 __all__ = [
     "ALGORITHMS",
     "Costs",
     "Evaluator",
     "OrderFile",
-    "Ranks",
+    "PlacedOrder",
+    "Room",
     "Text",
     "layout_name",
     "make_order",
+    "place_together",
     "random_order",
     "read_link_map",
     "read_order",
+    "rooms_of",
 ]

@@ -73,6 +73,13 @@ class Text:
                 found.setdefault(number)
         return list(found)
 
+    def in_order(self, functions: Iterable[str]) -> list[str]:
+        """Those of the functions that sections define, as they lie in this layout."""
+        wanted = set(functions)
+        by_place = sorted(self.sections, key=lambda section: section.start)
+        named = (name for section in by_place for name in section.symbols if name in wanted)
+        return list(dict.fromkeys(named))
+
     def knows(self, symbol: str) -> bool:
         """Whether a section defines it."""
         return symbol in self._by_symbol

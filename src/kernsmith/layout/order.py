@@ -10,45 +10,48 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import UserError
-from kernsmith.study.plan import Layout
+from kernsmith.study.layout import Layout
 
 _SHOWN = 5
 
-Ranks = Sequence[Collection[str]]
-"""Functions that come first, those that come behind them, and so on."""
 
-
-def random_order(functions: Iterable[str], seed: str, ranks: Ranks = ()) -> list[str]:
+def random_order(functions: Iterable[str], seed: str) -> list[str]:
     """Functions in an order that only the seed decides.
 
     Each function is placed by a hash of the seed and its own name: two variants shuffle the
     functions that they have in common into the same relative order, so that their layouts of one
     seed are a pair.
-
-    ranks: shuffled one after the other; functions that are in none of them come last. Where
-        those of the first rank are equally long in two variants, they lie at the same addresses
-        in both: what is left of a difference is the change itself.
     """
 
-    def place(name: str) -> tuple[int, bytes]:
-        drawn = hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
-        rank = next((i for i, names in enumerate(ranks) if name in names), len(ranks))
-        return rank, drawn
+    def place(name: str) -> bytes:
+        return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
 
     return sorted(functions, key=place)
 
 
-def make_order(layout: Layout, functions: Iterable[str], ranks: Ranks = ()) -> list[str]:
-    """The order file's content for a layout that is not the default one.
+def make_order(layout: Layout, functions: Collection[str], named: Sequence[str] = ()) -> list[str]:
+    """The functions of a kernel that a layout moves, first to last; none in the default layout.
 
-    ranks: of a random layout (see `random_order`).
-
-    Raises:
-        UserError: an order file that cannot be read or names no function.
+    named: what the layout's order file or profile says of this kernel.
     """
-    if layout.kind == "random":
-        return random_order(functions, layout.argument, ranks)
-    return list(read_order(Path(layout.argument), functions).symbols)
+    known = set(functions)
+    first = [name for name in named if name in known]
+    if layout.jitter:
+        first = _jittered(first, layout.seed, layout.jitter)
+    if not layout.seed:
+        return first
+    others = known.difference(first)
+    return [*first, *random_order((n for n in functions if n in others), layout.seed)]
+
+
+def _jittered(names: Sequence[str], seed: str, places: int) -> list[str]:
+    """Each function moved by up to so many places, drawn by a hash of the seed and its name."""
+
+    def place(at: int) -> float:
+        drawn = hashlib.blake2b(f"jitter:{seed}\0{names[at]}".encode(), digest_size=8).digest()
+        return at + places * (2 * int.from_bytes(drawn) / 2**64 - 1)
+
+    return [names[at] for at in sorted(range(len(names)), key=place)]
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,10 @@ def read_order(path: Path, functions: Iterable[str], *, strict: bool = False) ->
     return order
 
 
-def layout_name(layout: Layout, order: list[str]) -> str:
-    """A word for file names that tells this order from every other one."""
+def layout_name(kind: str, order: Sequence[str]) -> str:
+    """A word for file names that tells this order from every other one.
+
+    kind: a word for people in front of it.
+    """
     digest = hashlib.sha256("\n".join(order).encode()).hexdigest()[:12]
-    return f"{layout.kind}-{digest}"
+    return f"{kind}-{digest}"

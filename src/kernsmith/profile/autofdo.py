@@ -74,4 +74,16 @@ def usable_profile(path: Path, kernel: Kernel, toolchain: Toolchain, target: Pat
     return path
 
 
-MAKER = ProfileMaker(make=make_autofdo, usable=usable_profile)
+def _make(
+    counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, stem: Path
+) -> tuple[Path, ...]:
+    return (make_autofdo(counts, kernel, toolchain, stem.with_suffix(".afdo")),)
+
+
+def _use(
+    files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain, stem: Path
+) -> tuple[Path, ...]:
+    return (usable_profile(files[0], kernel, toolchain, stem.with_suffix(".afdo")),)
+
+
+MAKER = ProfileMaker(make=_make, usable=_use)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What makes a kind of profile from branch counts: one module here for each of `study.profiles`."""
+"""What makes the files of a step from branch counts: one module here for each of `study.steps`."""
 
 from __future__ import annotations
 
@@ -14,29 +14,34 @@ from kernsmith.profile.counts import BranchCounts
 
 
 class Make(Protocol):
-    """From counts of a kernel to a profile; `target` is where it is made. May raise UserError."""
+    """From counts of a kernel to the files of a profile, in the order of its kind's suffixes.
+
+    stem: they are made beside this path, under names that begin with its own. May raise UserError.
+    """
 
     def __call__(
-        self, counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, target: Path
-    ) -> Path: ...
+        self, counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, stem: Path
+    ) -> tuple[Path, ...]: ...
 
 
 class Use(Protocol):
-    """A profile that the user brings, made ready for the compiler. May raise UserError."""
+    """Files that the user brings, made ready for the build. May raise UserError."""
 
-    def __call__(self, path: Path, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path: ...
+    def __call__(
+        self, files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain, stem: Path
+    ) -> tuple[Path, ...]: ...
 
 
 @dataclass(frozen=True)
 class ProfileMaker:
-    """How profiles of a kind come to be: from counts, or from a file of the user's."""
+    """How the profile of a step comes to be: from counts, or from files of the user's."""
 
     make: Make
     usable: Use
 
 
 def find_profile_maker(kind: str) -> ProfileMaker:
-    """The maker of a kind of profile: `MAKER` of the module of this package with that name."""
+    """The maker for a kind of step: `MAKER` of the module of this package with that name."""
     maker = importlib.import_module(f"kernsmith.profile.{kind}").MAKER
     assert isinstance(maker, ProfileMaker)
     return maker

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Study, Factor, Variant, Layout, Trial: what is planned. Pure: no processes, no clock."""
 
-from kernsmith.study.plan import Layout, Trial, plan_trials, plan_variants
+from kernsmith.study.layout import Layout, LayoutLevel
+from kernsmith.study.plan import Trial, plan_trials, plan_variants
 from kernsmith.study.study import Design, Study
-from kernsmith.study.variant import ProfileRequest, Variant, digest_of
+from kernsmith.study.variant import Step, Variant, digest_of
 
 __all__ = [
     "Design",
     "Layout",
-    "ProfileRequest",
+    "LayoutLevel",
+    "Step",
     "Study",
     "Trial",
     "Variant",

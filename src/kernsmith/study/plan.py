@@ -11,6 +11,7 @@ from itertools import combinations, product
 from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
+from kernsmith.study.layout import Layout
 from kernsmith.study.study import Named, Study
 from kernsmith.study.variant import Variant
 
@@ -18,44 +19,13 @@ MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Layout:
-    """An order of functions that is applied when linking.
-
-    kind: `default` (as the objects come), `random` (argument: the seed) or `profile`
-    (argument: the path of an order file, one symbol a line).
-    """
-
-    kind: str = "default"
-    argument: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> Layout:
-        """From `default`, `random:SEED` or `profile:FILE`.
-
-        Raises:
-            UserError: anything else.
-        """
-        kind, _, argument = text.partition(":")
-        if kind == "default" and not argument:
-            return cls()
-        if kind in ("random", "profile") and argument:
-            return cls(kind, argument)
-        raise UserError(
-            f"no layout is called {text!r}: allowed are default, random:SEED and profile:FILE"
-        )
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.argument}" if self.argument else self.kind
-
-
-@dataclass(frozen=True)
 class Trial:
     """One planned run.
 
-    block: trials of one block run next to each other, in random order; 0 holds the default
-        layouts, the others one random layout of every variant each.
+    block: trials of one block run next to each other, in random order; 0 holds the layouts that
+        are not drawn, the others one random layout of every variant each.
     position: place in the order of the whole study, from 0.
-    layout_number: which of the study's layouts this is; 0 is the default one.
+    layout_number: which of the study's layouts this is; 0 is the one that is not drawn.
     """
 
     variant: Variant
@@ -138,10 +108,11 @@ def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor,
 
 
 def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:
-    if variant.profile is None:
-        return variant
-    names = () if file else tuple(train)
-    return replace(variant, profile=replace(variant.profile, file=file, train=names))
+    """The variant with its training named. A file of the user's is the first step's profile."""
+    steps = [replace(step, train=tuple(train)) for step in variant.steps]
+    if steps and file:
+        steps[0] = replace(steps[0], train=(), files=(file,))
+    return replace(variant, steps=tuple(steps))
 
 
 def plan_trials(
@@ -149,25 +120,28 @@ def plan_trials(
 ) -> tuple[Trial, ...]:
     """The trials in the order in which they run: randomised blocks, reproducible by the seed.
 
-    Each replicate of the default layouts is a block, and so is each replicate of each random
+    Each replicate of the undrawn layouts is a block, and so is each replicate of each random
     layout. Variants are paired in a block: the same seed shuffles the functions that two
     variants have in common into the same order. Labels draw layouts of their own.
 
     Raises:
-        UserError: more than `MOST_TRIALS`.
+        UserError: more than `MOST_TRIALS`; or some variants have random layouts and others have
+            not: there are no pairs.
     """
-    count = (study.design.layouts + 1) * study.design.replicates * len(variants) * len(workloads)
+    drawn = _are_drawn(variants)
+    layouts = study.design.layouts if drawn else 0
+    count = (layouts + 1) * study.design.replicates * len(variants) * len(workloads)
     if count > MOST_TRIALS:
         raise UserError(f"{count} trials are more than the {MOST_TRIALS} that a study may have")
     shuffle = random.Random(f"order:{study.design.seed}")
     trials: list[Trial] = []
     block = 0
-    for index in range(study.design.layouts + 1):
+    for index in range(layouts + 1):
         for replicate in range(study.design.replicates):
             members = [
                 Trial(
                     variant=variant,
-                    layout=_layout(study.design.seed, variant.label, index),
+                    layout=_layout(study.design.seed, variant, index),
                     workload=workload,
                     machine=study.machine,
                     cpu=study.cpu,
@@ -185,8 +159,19 @@ def plan_trials(
     return tuple(replace(trial, position=position) for position, trial in enumerate(trials))
 
 
-def _layout(seed: int, label: str, index: int) -> Layout:
+def _are_drawn(variants: Sequence[Variant]) -> bool:
+    drawn = [variant for variant in variants if variant.layout.drawn]
+    fixed = [variant for variant in variants if not variant.layout.drawn]
+    if drawn and fixed:
+        raise UserError(
+            f"{drawn[0].name!r} has random layouts and {fixed[0].name!r} has one layout: there "
+            "are no pairs to compare; +random behind order:FILE or profile shuffles the others"
+        )
+    return bool(drawn)
+
+
+def _layout(seed: int, variant: Variant, index: int) -> Layout:
     if index == 0:
-        return Layout()
-    prefix = f"{label}." if label else ""
-    return Layout("random", f"{prefix}{seed}.{index}")
+        return variant.layout.undrawn
+    prefix = f"{variant.label}." if variant.label else ""
+    return variant.layout.draw(f"{prefix}{seed}.{index}")

@@ -8,19 +8,21 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from kernsmith.study.layout import RANDOM, LayoutLevel
+
 
 @dataclass(frozen=True)
-class ProfileRequest:
-    """Which profile a variant is built with.
+class Step:
+    """One stage of profile-guided building, as a variant asks for it.
 
-    kind: the consumer of the profile (`autofdo`).
+    kind: the name of its module in `study.steps` (`autofdo`).
     train: names of the workloads whose exact branch counts are used, in catalogue order.
-    file: a profile that the user brings instead of training; empty when kernsmith trains.
+    files: a profile that the user brings; empty when kernsmith trains.
     """
 
     kind: str
     train: tuple[str, ...] = ()
-    file: str = ""
+    files: tuple[str, ...] = ()
 
 
 # Config symbols that change the flags of every file.
@@ -41,6 +43,8 @@ class Variant:
         clang that is installed, an empty linker the one that belongs to the compiler.
     options: kernel config symbols without `CONFIG_` and their values, sorted by symbol.
     flags: what is added to KCFLAGS, in order.
+    steps: profile-guided stages; each is trained on the kernel of those before it.
+    layout: in which orders of functions it is linked; the kernel itself has the objects' own.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
     levels: the factor levels that made this variant, for tables; not part of its identity.
     given_name: what the study calls it; likewise. Empty: its levels are its name.
@@ -52,7 +56,8 @@ class Variant:
     linker: str = ""
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
-    profile: ProfileRequest | None = None
+    steps: tuple[Step, ...] = ()
+    layout: LayoutLevel = RANDOM
     label: str = ""
     levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     given_name: str = field(default="", compare=False)
@@ -75,19 +80,20 @@ class Variant:
 
     @property
     def trainer(self) -> Variant:
-        """The variant whose kernel is run to collect this variant's profile."""
-        return replace(self, profile=None, label="", levels=(), given_name="")
+        """The variant whose kernel is run to train this variant's last step."""
+        below = self.steps[:-1]
+        return replace(self, steps=below, layout=RANDOM, label="", levels=(), given_name="")
 
     @property
     def code(self) -> tuple[object, ...]:
         """What every file is compiled with: kernels that differ in it have no object in common."""
         told = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
-        return self.compiler, self.flags, told, self.profile
+        return self.compiler, self.flags, told, self.steps
 
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""
         fields = asdict(self)
-        for name in ("label", "levels", "given_name"):
+        for name in ("layout", "label", "levels", "given_name"):
             del fields[name]
         return fields
 

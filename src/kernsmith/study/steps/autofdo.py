@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.study.profiles.kind import ProfileKind
+from kernsmith.study.steps.kind import StepKind
 
 # In millionths of all executed blocks. Chosen among seven values from 0.8 to 0.995 by replaying
 # the `lab` workloads themselves on the `skylake` model; 0.8 and 0.9 were predicted to be the best.
@@ -28,13 +28,13 @@ def _flags(exact: bool) -> tuple[str, ...]:
     )
 
 
-KIND = ProfileKind(
+KIND = StepKind(
     name="autofdo",
     title="AutoFDO",
     description="compiled with the exact branch profile of the training runs",
     symbols=("AUTOFDO_CLANG",),
     oldest_clang=19,
-    suffix="afdo",
-    make_variables=lambda path: (("CLANG_AUTOFDO_PROFILE", path),),
+    suffixes=("afdo",),
+    make_variables=lambda files: (("CLANG_AUTOFDO_PROFILE", files[0]),),
     flags=_flags,
 )

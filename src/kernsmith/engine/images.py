@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The images of a study: each kernel linked in each of its layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from os import cpu_count
+from pathlib import Path
+
+from kernsmith.engine.build_plan import identity
+from kernsmith.engine.events import Events
+from kernsmith.engine.kernels import Failures, Kernels
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.link import (
+    LinkFailed,
+    layout_image,
+    link_map,
+    link_map_path,
+    linkers_own_order,
+    relink,
+)
+from kernsmith.kernel.symbols import Symbol, movable_end, movable_functions, read_system_map
+from kernsmith.layout import (
+    PlacedOrder,
+    Room,
+    layout_name,
+    make_order,
+    place_together,
+    random_order,
+    read_link_map,
+    read_order,
+    rooms_of,
+)
+from kernsmith.study import Layout, Trial, Variant
+from kernsmith.study.layout import PROFILE
+
+_END_PADDING = "kernsmith_padding_end"
+_PADDED_TO = 64 << 10
+# How the linker sorts calls into a profile's own order: the better of the two that it knows.
+_PROFILE_SORT = "cdsort"
+
+Key = tuple[str, Layout]
+
+
+@dataclass
+class Images:
+    """Links what is missing and remembers what there is.
+
+    calls: the call graph of a kernel's training, as text, made when it is first wanted.
+    by_place: functions that all kernels of the study have in common keep their addresses.
+    """
+
+    kernels: Kernels
+    events: Events
+    failures: Failures
+    calls: Callable[[Kernel], str]
+    by_place: bool
+    made: dict[Key, Path] = field(default_factory=dict)
+    _known: _Orders | None = field(default=None, repr=False)
+
+    def image(self, variant: Variant, layout: Layout) -> Path | None:
+        """The image of a variant in a layout, if it could be made."""
+        return self.made.get((identity(variant), layout))
+
+    def find(self, trials: Sequence[Trial]) -> list[tuple[Key, Kernel]]:
+        """Take the images that are there; returns those that are not, with their kernels.
+
+        An order that only a link would tell counts as missing.
+        """
+        orders = self._orders(trials)
+        missing: dict[Key, Kernel] = {}
+        for trial in trials:
+            kernel, key = self.kernels.kernel(trial.variant), self._key(trial)
+            if kernel is None or key in self.made or key in missing:
+                continue
+            image = orders.image(kernel, trial.layout)
+            if image is not None and image.exists():
+                self.made[key] = image
+            else:
+                missing[key] = kernel
+        return list(missing.items())
+
+    def link(self, trials: Sequence[Trial]) -> None:
+        """Link every layout of these trials, several at once."""
+        missing = self.find(trials)
+        if not missing:
+            return
+        orders = self._orders(trials)
+        for kernel in {kernel.key: kernel for _, kernel in missing}.values():
+            orders.prepare(kernel, [key[1] for key, each in missing if each.key == kernel.key])
+        self.events.stage(f"link {len(missing)} layouts")
+        with ThreadPoolExecutor(cpu_count()) as pool:
+            jobs = {pool.submit(orders.link, kernel, key[1]): key for key, kernel in missing}
+            try:
+                for done, job in enumerate(as_completed(jobs), 1):
+                    self._linked(jobs[job], job)
+                    self.events.progress("layouts", done, len(missing))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    @staticmethod
+    def _key(trial: Trial) -> Key:
+        return identity(trial.variant), trial.layout
+
+    def _orders(self, trials: Sequence[Trial]) -> _Orders:
+        if self._known is None:
+            built = {k.key: k for trial in trials if (k := self.kernels.kernel(trial.variant))}
+            beside = list(built.values()) if self.by_place else []
+            self._known = _Orders(beside, self.calls)
+        return self._known
+
+    def _linked(self, key: Key, job: Future[Path]) -> None:
+        try:
+            self.made[key] = job.result()
+        except LinkFailed as error:
+            self.failures[key[0], str(key[1])] = str(error)
+            self.events.note(f"the layout {key[1]} is left out: {error}")
+
+
+class _Orders:
+    """Orders of kernels' functions, each made once: an order file is read at one moment.
+
+    beside: kernels whose common functions lie at one address in each random layout.
+    """
+
+    def __init__(self, beside: Sequence[Kernel], calls: Callable[[Kernel], str]) -> None:
+        self._beside = beside
+        self._calls = calls
+        self._symbols: dict[str, list[Symbol]] = {}
+        self._rooms: dict[str, tuple[dict[str, Room], int]] = {}
+        self._named: dict[tuple[str, str], list[str]] = {}
+        self._made: dict[tuple[str, Layout], PlacedOrder] = {}
+
+    def prepare(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
+        """Make what several layouts of a kernel share, before they are linked side by side."""
+        for layout in layouts:
+            self._order(kernel, layout)
+
+    def image(self, kernel: Kernel, layout: Layout) -> Path | None:
+        """Where the image is or will be; None when that is not known without linking."""
+        if layout == Layout():
+            return kernel.vmlinux
+        if layout.named == PROFILE and (kernel.key, PROFILE) not in self._named:
+            return None
+        if self._is_placed(layout) and not all(link_map_path(k).exists() for k in self._beside):
+            return None
+        return layout_image(kernel, self._name(kernel, layout))
+
+    def link(self, kernel: Kernel, layout: Layout) -> Path:
+        if layout == Layout():
+            return kernel.vmlinux
+        order = self._order(kernel, layout)
+        return relink(kernel, self._name(kernel, layout), list(order.names), order.paddings)
+
+    def _name(self, kernel: Kernel, layout: Layout) -> str:
+        order = self._order(kernel, layout)
+        sizes = [f"{name}={size}" for name, size in order.paddings.items()]
+        return layout_name("random" if layout.seed else "order", [*order.names, *sizes])
+
+    def _order(self, kernel: Kernel, layout: Layout) -> PlacedOrder:
+        if (kernel.key, layout) not in self._made:
+            if self._is_placed(layout):
+                self._place(layout)
+            else:
+                functions = movable_functions(self._symbols_of(kernel))
+                named = self._names(kernel, layout.named) if layout.named else []
+                order = PlacedOrder(tuple(make_order(layout, functions, named)), {})
+                self._made[kernel.key, layout] = order
+        return self._made[kernel.key, layout]
+
+    def _is_placed(self, layout: Layout) -> bool:
+        return bool(self._beside and layout.seed and not layout.named)
+
+    def _place(self, layout: Layout) -> None:
+        """The random layout of all kernels at once, with the code behind them at one address."""
+        found = [self._rooms_of(kernel) for kernel in self._beside]
+        start = max(start for _, start in found)
+        placed = place_together([rooms for rooms, _ in found], layout.seed, start)
+        ends = [
+            movable_end(self._symbols_of(kernel)) + sum(order.paddings.values())
+            for kernel, order in zip(self._beside, placed, strict=True)
+        ]
+        # Rounded up, so that a kernel has the same padding beside most of its neighbours.
+        behind = -(-max(ends) // _PADDED_TO) * _PADDED_TO
+        for kernel, order, end in zip(self._beside, placed, ends, strict=True):
+            others = set(movable_functions(self._symbols_of(kernel))).difference(order.names)
+            names = [*order.names, *random_order(others, layout.seed)]
+            last = {_END_PADDING: behind - end} if end < behind else {}
+            paddings = {**order.paddings, **last}
+            self._made[kernel.key, layout] = PlacedOrder((*names, *last), paddings)
+
+    def _names(self, kernel: Kernel, named: str) -> list[str]:
+        """The functions that an order file or the kernel's own profile names."""
+        key = (kernel.key, named)
+        if key not in self._named:
+            functions = movable_functions(self._symbols_of(kernel))
+            if named == PROFILE:
+                path = linkers_own_order(kernel, self._calls(kernel), _PROFILE_SORT)
+                self._named[key] = read_link_map(path).in_order(functions)
+            else:
+                self._named[key] = list(read_order(Path(named), functions).symbols)
+        return self._named[key]
+
+    def _rooms_of(self, kernel: Kernel) -> tuple[dict[str, Room], int]:
+        if kernel.key not in self._rooms:
+            movable = movable_functions(self._symbols_of(kernel))
+            self._rooms[kernel.key] = rooms_of(read_link_map(link_map(kernel)), movable)
+        return self._rooms[kernel.key]
+
+    def _symbols_of(self, kernel: Kernel) -> list[Symbol]:
+        if kernel.key not in self._symbols:
+            self._symbols[kernel.key] = read_system_map(kernel.system_map)
+        return self._symbols[kernel.key]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The profiles that a variant's steps hand to its build: trained, or brought by the user.
+
+Beside a kernel that was trained on stand the counts of each workload, what was made of them (named
+by content: it stays what a kernel was built with), and a note for each training of what that gave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.engine.events import Events
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.training import Seen, train
+from kernsmith.files import copy_file, locked, write_text
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.recipe import StepProfile
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.profile import BranchCounts, find_profile_maker, is_counts, write_counts
+from kernsmith.study import Variant, digest_of
+from kernsmith.study.steps import StepKind, find_step_kind
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Makes and finds what the last step of a variant is built with.
+
+    Whoever asks has built the kernel of the steps before it.
+    """
+
+    prepared: Prepared
+    events: Events
+
+    def find(self, variant: Variant, base: Kernel) -> StepProfile | None:
+        """What the same training gave before; None when there is none, or the user brings one."""
+        step = variant.steps[-1]
+        if step.files:
+            return None
+        kind = find_step_kind(step.kind)
+        files = self._ready(base, kind)
+        return StepProfile(kind, files) if files else None
+
+    def make(self, variant: Variant, base: Kernel, seen: Seen) -> StepProfile:
+        """Train on a kernel, or take the user's files, and store what the build reads.
+
+        Raises:
+            TrainingFailed: a workload did not end well.
+            UserError: the user's files are no profile of this kind.
+        """
+        step = variant.steps[-1]
+        kind = find_step_kind(step.kind)
+        maker = find_profile_maker(kind.name)
+        toolchain = find_toolchain(variant.compiler, variant.linker)
+        folder = base.folder / "profiles"
+        folder.mkdir(exist_ok=True)
+        with locked(folder / "lock"):
+            if step.files:
+                given = tuple(map(Path, step.files))
+                exact = all(map(is_counts, given))
+                made = maker.usable(given, base, toolchain, folder / "given")
+                return StepProfile(kind, _store(made, base, kind), exact)
+            if known := self._ready(base, kind):
+                return StepProfile(kind, known)
+            counts = self.counts(base, seen)
+            self.events.stage(f"profile → {kind.title}")
+            made = maker.make(counts, base, toolchain, folder / "trained")
+            files = _store(made, base, kind)
+            write_counts(counts, files[0].with_suffix(".counts"))
+            self._note(base, kind, files)
+            return StepProfile(kind, files)
+
+    def counts(self, kernel: Kernel, seen: Seen) -> BranchCounts:
+        """The merged counts of the training workloads on a kernel."""
+        prepared = self.prepared
+        return train(kernel, prepared.train, prepared.trainer, self.events, seen)
+
+    def _ready(self, base: Kernel, kind: StepKind) -> tuple[Path, ...]:
+        names = _noted(self._note_path(base)).get(kind.name, ())
+        files = tuple(base.folder / "profiles" / name for name in names)
+        return files if all(file.exists() for file in files) else ()
+
+    def _note(self, base: Kernel, kind: StepKind, files: Sequence[Path]) -> None:
+        path = self._note_path(base)
+        noted = _noted(path) | {kind.name: [file.name for file in files]}
+        write_text(path, json.dumps(noted))
+
+    def _note_path(self, base: Kernel) -> Path:
+        """The note of this training: of these workloads on this machine."""
+        work = [_amount(workload) for workload in self.prepared.train]
+        key = digest_of([dict(self.prepared.trainer.fingerprint()), work])[:16]
+        return base.folder / "profiles" / f"{key}.json"
+
+
+def _amount(workload: Workload) -> tuple[str, int, int]:
+    return workload.name, workload.rounds, workload.warmup
+
+
+def _noted(path: Path) -> dict[str, list[str]]:
+    """The files of each kind that a training has given, by name; empty when it was not done."""
+    try:
+        noted: dict[str, list[str]] = json.loads(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return {}
+    return noted
+
+
+def _store(made: Sequence[Path], base: Kernel, kind: StepKind) -> tuple[Path, ...]:
+    """Put files where their content says: they stay what the kernel was built with."""
+    folder = base.folder / "profiles"
+    stored = []
+    for file, suffix in zip(made, kind.suffixes, strict=True):
+        target = folder / f"{file_digest(file)[:16]}.{suffix}"
+        if not target.exists():
+            copy_file(file, target)
+        stored.append(target)
+    return tuple(stored)

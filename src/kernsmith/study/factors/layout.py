@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`layout`: in which orders of functions a kernel is linked. The kernel's objects stay the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernsmith.errors import UserError
+from kernsmith.study.factors.protocol import Factor, LevelError
+from kernsmith.study.layout import read_layout_level
+
+
+def _check(level: str) -> None:
+    try:
+        read_layout_level(level)
+    except UserError as error:
+        raise LevelError(str(error)) from None
+
+
+FACTOR = Factor(
+    name="layout",
+    description="random (drawn [design].layouts times; without this factor all are), default, "
+    "order:FILE, or profile: the order that calls of the training workloads give; the last two "
+    "with +random shuffle what they do not name, with +random+jitter:N move what they do",
+    apply=lambda variant, level: replace(variant, layout=read_layout_level(level)),
+    allow=_check,
+)

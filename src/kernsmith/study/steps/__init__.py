@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The stages of profile-guided building. Each module here is one kind; a new kind is a new module,
+with another of the same name in `kernsmith.profile` that makes its files from branch counts.
+
+A module has a constant `KIND`. A variant has a tuple of steps; each is trained on the kernel that
+is built with those before it, so a kind needs to know nothing of the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from kernsmith.study.steps.kind import StepKind
+
+__all__ = ["StepKind", "find_step_kind", "step_kinds"]
+
+
+@cache
+def step_kinds() -> dict[str, StepKind]:
+    """All kinds by their names, sorted."""
+    kinds = {}
+    for module in pkgutil.iter_modules(__path__):
+        found = importlib.import_module(f"{__name__}.{module.name}")
+        if isinstance(kind := getattr(found, "KIND", None), StepKind):
+            kinds[kind.name] = kind
+    return dict(sorted(kinds.items()))
+
+
+def find_step_kind(name: str) -> StepKind:
+    """The kind with this name, which must be one of `step_kinds`."""
+    return step_kinds()[name]
