@@ -6,20 +6,31 @@ from __future__ import annotations
 import json as json_text
 import sys
 from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine.estimate import estimate
 from kernsmith.ledger import Ledger
 from kernsmith.report.plan_tables import print_plan
+from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
 
 
-def plan(study: Path, /, *, ledger: str | None = None, json: bool = False) -> int:
+def plan(
+    study: Path,
+    /,
+    *,
+    trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    ledger: str | None = None,
+    json: bool = False,
+) -> int:
     """Show what a study would build and run, in which order, and the expected time.
 
-    Nothing is built or booted (a source that is not here yet is fetched).
+    Nothing is built or booted, and nothing that the study names is run; what could only be told
+    that way is shown as "not checked". (A source that is not here yet is fetched and unpacked.)
 
     Example:
 
@@ -29,15 +40,20 @@ def plan(study: Path, /, *, ledger: str | None = None, json: bool = False) -> in
     ----------
     study
         The study's TOML file.
+    trust
+        A compiler or linker that the study names by its path, and that may be started; may be
+        given several times. Those that are found by their names need no such word.
     ledger
         URL of the ledger that times are estimated from; default: SQLite in the cache.
     json
         Print the plan as JSON.
     """
+    asked = read_study(study)
+    check_trust(asked, trust)
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
-            document = estimate(read_study(study), opened, display)
+            document = estimate(asked, opened, display)
     finally:
         opened.close()
     if json:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
 
 
@@ -15,6 +16,7 @@ def run(
     study: Path,
     /,
     *,
+    trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -24,6 +26,8 @@ def run(
     What the ledger and the caches hold already is not repeated; a run that was killed goes on
     where it stopped.
 
+    A study file starts no program by itself; a source that is built runs its Makefiles.
+
     Example:
 
         kernsmith run studies/optimize.toml
@@ -32,6 +36,9 @@ def run(
     ----------
     study
         The study's TOML file.
+    trust
+        A compiler or linker that the study names by its path, and that may be started; may be
+        given several times. Those that are found by their names need no such word.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -41,4 +48,6 @@ def run(
     """
     from kernsmith.cli.outcome import run_and_show
 
-    return run_and_show(read_study(study), output=output, ledger=ledger, as_json=json)
+    asked = read_study(study)
+    check_trust(asked, trust)
+    return run_and_show(asked, output=output, ledger=ledger, as_json=json)

@@ -34,12 +34,13 @@ VERSION = 1
 def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
     """The plan as a JSON-able document: builds, training, links, trials in order, seconds.
 
-    What the caches and the ledger hold already is marked and costs nothing.
+    What the caches and the ledger hold already is marked and costs nothing. Nothing that the study
+    names is run.
 
     Raises:
         UserError: a word of the study means nothing.
     """
-    prepared = prepare(study, events)
+    prepared = prepare(study, events, look_only=True)
     forge = Forge(prepared, events)
     links = forge.find()
     done = finished_trials(prepared, forge, ledger)
@@ -66,6 +67,7 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
         "refused": [
             {"variant": each.variant.name, "reason": each.reason} for each in prepared.refused
         ],
+        "not_checked": list(prepared.not_checked),
         "builds": builds,
         "training": training,
         "links": links,

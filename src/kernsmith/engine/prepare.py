@@ -11,12 +11,13 @@ from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.config import read_fragment
-from kernsmith.kernel.constraints import refusal
+from kernsmith.kernel.constraints import not_checked, refusal
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.metrics import METRICS
 from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
+from kernsmith.study.plan import repeated_variants
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Prepared:
     variants: those that can be built, the baseline first. refused: the other combinations.
     sources: by the word for them in a variant.
     workloads: what is measured, in catalogue order. train: what profiles come from.
+    not_checked: what could only be told by running something of a source, when it was not to be.
     trainer: the machine that training runs on (it must be able to write branch counts).
     """
 
@@ -51,6 +53,7 @@ class Prepared:
     variants: tuple[Variant, ...]
     trials: tuple[Trial, ...]
     refused: tuple[Refused, ...] = ()
+    not_checked: tuple[str, ...] = ()
 
     @property
     def source(self) -> Source:
@@ -66,10 +69,13 @@ class Prepared:
         return next(w for w in (*self.workloads, *self.train) if w.name == name)
 
 
-def prepare(study: Study, events: Events) -> Prepared:
+def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepared:
     """Resolve sources, configs, workloads, machine, compilers and factor levels.
 
-    Combinations of levels that cannot be built are left out, each with its reason.
+    Combinations of levels that cannot be built are left out, each with its reason, and those that
+    are the same kernel as another one.
+
+    look_only: run nothing that belongs to a source; what that leaves open is in `not_checked`.
 
     Raises:
         UserError: the first word that means nothing, with what is allowed in its place; or the
@@ -82,7 +88,10 @@ def prepare(study: Study, events: Events) -> Prepared:
     train = catalogue.select(study.train) if study.train else workloads
     machine = find_machine(study.machine, study.cpu)
     trainer = machine if machine.profiles else find_machine("tcg", study.cpu)
-    variants = plan_variants(study, [workload.name for workload in train])
+    names = [workload.name for workload in train]
+    variants = plan_variants(study, names)
+    for repeated, first in repeated_variants(study, names):
+        events.note(f"{repeated.name} is the same kernel as {first.name}: it is left out")
     for variant in variants:
         read_fragment(variant.config)
         find_toolchain(variant.compiler, variant.linker)
@@ -91,22 +100,26 @@ def prepare(study: Study, events: Events) -> Prepared:
     for word in dict.fromkeys(variant.source for variant in variants):
         events.stage(f"source {word}")
         sources[word] = resolve_source(word, paths.sources(), progress=events.note)
-    refused = _refused(variants, sources, study)
+    refused = _refused(variants, sources, study, look_only=look_only)
+    left_open = map(not_checked, sources.values()) if look_only else ()
     for each in refused:
         events.note(each.sentence)
     left_out = [each.variant for each in refused]
     variants = tuple(variant for variant in variants if variant not in left_out)
     trials = plan_trials(study, variants, [workload.name for workload in workloads])
     return Prepared(
-        study, sources, tuple(workloads), tuple(train), machine, trainer, variants, trials, refused
-    )
+        study, sources, tuple(workloads), tuple(train), machine, trainer, variants, trials, refused,
+        tuple(sentence for sentence in left_open if sentence),
+    )  # fmt: skip
 
 
 def _refused(
-    variants: Sequence[Variant], sources: Mapping[str, Source], study: Study
+    variants: Sequence[Variant], sources: Mapping[str, Source], study: Study, *, look_only: bool
 ) -> tuple[Refused, ...]:
     layouts = bool(study.design.layouts or study.design.until)
-    reasons = [refusal(v, sources[v.source], layouts=layouts) for v in variants]
+    reasons = [
+        refusal(v, sources[v.source], layouts=layouts, look_only=look_only) for v in variants
+    ]
     if reasons[0]:
         raise UserError(f"the baseline {variants[0].name!r} cannot be built: {reasons[0]}")
     refused = tuple(Refused(v, why) for v, why in zip(variants, reasons, strict=True) if why)

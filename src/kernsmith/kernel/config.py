@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kernsmith.errors import UserError
 from kernsmith.paths import shipped
+from kernsmith.study.factors.config_symbol import VALUES, is_value
 
 _SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
 _UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
@@ -41,21 +42,25 @@ def read_fragment(name: str) -> Fragment:
     it is instead of being laid over `tinyconfig`.
 
     Raises:
-        UserError: no such config; the message lists those that are shipped.
+        UserError: no such config (the message lists those that are shipped), or a value in it that
+            make or a shell would expand.
     """
     path = (
         Path(name) if "/" in name or Path(name).is_file() else shipped("configs", f"{name}.config")
     )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
     except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text:
         known = ", ".join(sorted(p.stem for p in shipped("configs").glob("*.config")))
-        raise UserError(
-            f"there is no config {name!r}: allowed are {known}, or the path of a file"
-        ) from None
+        raise UserError(f"there is no config {name!r}: allowed are {known}, or the path of a file")
     symbols = parse_config(text)
     if not symbols:
         raise UserError(f"{path} sets no config symbol")
+    for symbol, value in symbols.items():
+        if not is_value(value):
+            raise UserError(f"{path} sets CONFIG_{symbol} to {value[:80]!r}: {VALUES}")
     count = _OBJECTS.search(text)
     return Fragment(name, symbols, int(count[1]) if count else 0, complete=_WRITTEN in text)
 

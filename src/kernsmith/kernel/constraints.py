@@ -34,10 +34,17 @@ class _Candidate:
     layouts: bool
 
 
-def refusal(variant: Variant, source: Source, *, layouts: bool) -> str | None:
+_MINIMUM_SCRIPT = "scripts/min-tool-version.sh"
+
+
+def refusal(
+    variant: Variant, source: Source, *, layouts: bool, look_only: bool = False
+) -> str | None:
     """Why a variant cannot be built from a source, or None.
 
     layouts: whether its functions are to be ordered when linking.
+    look_only: run nothing that belongs to the source (see `not_checked`). Compilers are asked even
+        so whether they take a study's flags: these are of harmless families, the file is empty.
 
     Raises:
         UserError: a config, compiler or linker that is not there at all.
@@ -45,7 +52,18 @@ def refusal(variant: Variant, source: Source, *, layouts: bool) -> str | None:
     options = dict(read_fragment(variant.config).symbols) | dict(variant.options)
     toolchain = find_toolchain(variant.compiler, variant.linker)
     candidate = _Candidate(variant, toolchain, source, options, layouts)
-    return next((reason for check in _CONSTRAINTS if (reason := check(candidate))), None)
+    checks = [check for check in _CONSTRAINTS if not (look_only and check is _new_enough)]
+    return next((reason for check in checks if (reason := check(candidate))), None)
+
+
+def not_checked(source: Source) -> str | None:
+    """What `refusal` leaves open when it only looks, in a sentence; None where there is nothing."""
+    if not (source.path / _MINIMUM_SCRIPT).exists():
+        return None
+    return (
+        f"whether compilers and linkers are new enough for {source.name}: its own "
+        f"{_MINIMUM_SCRIPT} would tell, and nothing of it is run"
+    )
 
 
 def _new_enough(candidate: _Candidate) -> str | None:
@@ -69,7 +87,7 @@ def _new_enough(candidate: _Candidate) -> str | None:
 @cache
 def _oldest(tree: Path, tool: str) -> tuple[int, ...]:
     """The oldest version of a tool that a source is built with; empty if it does not say."""
-    script = tree / "scripts/min-tool-version.sh"
+    script = tree / _MINIMUM_SCRIPT
     if not script.exists():
         return ()
     told = process.run(

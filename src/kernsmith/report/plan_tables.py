@@ -25,6 +25,8 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
         console.print(
             f"refused: {refused['variant']}: {refused['reason']}", soft_wrap=True, markup=False
         )
+    for sentence in plan["not_checked"]:
+        console.print(f"not checked: {sentence}", soft_wrap=True, markup=False)
     if plan["training"]:
         console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True)
     open_trials = [trial for trial in plan["trials"] if not trial["done"]]
