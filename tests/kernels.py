@@ -24,7 +24,7 @@ def kept_kernel(recipe: Recipe) -> Kernel:
     kernel = find_kernel(recipe)
     if kernel is None and not os.environ.get(ALL):
         config = Path(recipe.variant.config).stem
-        built = f"{recipe.toolchain.name}, {recipe.variant.name}"
+        built = f"{recipe.toolchain.compiler.name}, {recipe.variant.name}"
         pytest.skip(
             f"the kernel of the config {config} ({built}) is not built yet: it takes minutes, and "
             "make test-all builds it"

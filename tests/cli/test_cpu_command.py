@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.kernel.cpu.compiler import installed_compilers
 from kernsmith.kernel.cpu.patch import KCONFIG, MAKEFILE
+from kernsmith.kernel.toolchain import installed_compilers
 
 
 def _cpu(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -95,7 +95,7 @@ def test_a_patched_tree_is_told_so(tree: Path) -> None:
         (["patch", "debian:99.9"], "99.9"),
         (["patch", "/etc"], "is not a kernel source"),
         (["list", "--compiler", "gcc-99"], "gcc-99 is not installed here"),
-        (["list", "--compiler", "true"], "is no gcc or clang for x86-64"),
+        (["list", "--compiler", "true"], "true is neither clang nor gcc"),
     ],
 )
 def test_bad_input_is_one_sentence(words: list[str], told: str, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
             (folder / program.name).symlink_to(program)
     for clang in folder.glob("clang*"):
         clang.unlink()
-    for name, program in (("clang", newest.compiler), ("ld.lld", newest.linker)):
+    for name, program in (("clang", newest.compiler.program), ("ld.lld", newest.linker.program)):
         (folder / f"{name}-77").symlink_to(Path(str(shutil.which(program))).resolve())
     return folder
 

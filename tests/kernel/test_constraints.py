@@ -91,7 +91,7 @@ def test_a_source_says_itself_which_compilers_are_too_old(source: Source, tmp_pa
 def test_a_linker_must_read_the_bitcode_of_a_newer_compiler(source: Source) -> None:
     newest = find_toolchain()
     older = next(
-        (n for n in range(newest.version - 1, 16, -1) if shutil.which(f"ld.lld-{n}")), None
+        (n for n in range(newest.compiler.version - 1, 16, -1) if shutil.which(f"ld.lld-{n}")), None
     )
     if older is None:
         pytest.skip("only one version of lld is installed")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.kernel.compile_cache import through_cache, write_compiler
-from kernsmith.kernel.toolchain import default_compiler, find_toolchain
+from kernsmith.kernel.toolchain import default_compiler, find_compiler, find_toolchain
 from kernsmith.kernel.toolchain.content import content_digest
 
 # A compiler is looked at once in a process; that a file changes meanwhile is not provided for.
@@ -24,7 +24,7 @@ from kernsmith.study import Variant
 source = Source("linux", Path("/nowhere"), "7.3", "sha256:0", "x")
 variant = Variant("debian:7.3", "micro", compiler=sys.argv[1], linker=sys.argv[2])
 recipe = make_recipe(variant, source, None)
-print(recipe.toolchain.banners)
+print(recipe.toolchain.compiler.banner, recipe.toolchain.linker.banner)
 print(recipe.key)
 """
 
@@ -124,8 +124,8 @@ def test_a_library_that_holds_a_linker_is_part_of_it(tmp_path: Path) -> None:
 
 def test_where_a_compiler_lies_is_no_part_of_it(cache: Path) -> None:
     by_name = find_toolchain()
-    link = Path(shutil.which(by_name.compiler) or "")
-    assert find_toolchain(str(link.resolve())).contents[0] == by_name.contents[0]
+    link = Path(shutil.which(by_name.compiler.program) or "")
+    assert find_compiler(str(link.resolve())).content == by_name.compiler.content
 
 
 def test_a_large_file_is_read_once(cache: Path, tmp_path: Path) -> None:

@@ -10,26 +10,27 @@ from kernsmith.kernel.build import make_command
 from kernsmith.kernel.recipe import Recipe, StepProfile
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
-from kernsmith.kernel.toolchain import Toolchain
+from kernsmith.kernel.toolchain import Compiler, Linker, Toolchain
 from kernsmith.study import Step, Variant
 from kernsmith.study.steps import step_kinds
 
 CLANG = Toolchain(
-    name="clang-22",
-    family="clang",
-    version=22,
-    release=(22, 1, 8),
-    compiler="clang-22",
-    linker="ld.lld-22",
-    linker_family="lld",
-    linker_release=(22, 1, 8),
-    own_linker=True,
-    make_variables=(("LLVM", "-22"), ("CC", "clang-22")),
-    banners=(
-        ("compiler", "Debian clang version 22.1.8 (1~deb12u1)"),
-        ("linker", "Debian LLD 22.1.8 (compatible with GNU linkers)"),
+    compiler=Compiler(
+        name="clang-22",
+        program="clang-22",
+        family="clang",
+        release=(22, 1, 8),
+        banner="Debian clang version 22.1.8 (1~deb12u1)",
+        content="0a1b",
     ),
-    contents=(("compiler", "0a1b"), ("linker", "2c3d")),
+    linker=Linker(
+        program="ld.lld-22",
+        family="lld",
+        release=(22, 1, 8),
+        banner="Debian LLD 22.1.8 (compatible with GNU linkers)",
+        content="2c3d",
+    ),
+    own="ld.lld-22",
 )
 VARIANT = Variant(
     source="debian:7.3",
@@ -96,7 +97,7 @@ def test_words_for_the_same_compiler_are_the_same_kernel(recipe: Recipe) -> None
 def test_another_linker_or_another_way_to_compile_is_another_kernel(
     recipe: Recipe, tmp_path: Path
 ) -> None:
-    gnu = replace(CLANG, linker="ld.bfd", own_linker=False)
+    gnu = replace(CLANG, linker=replace(CLANG.linker, program="ld.bfd"))
     (tmp_path / "old" / SCRIPT).parent.mkdir(parents=True)
     (tmp_path / "old" / SCRIPT).write_text("#define TEXT_MAIN .text\n")
     old = replace(recipe.source, path=tmp_path / "old")

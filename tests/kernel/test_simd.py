@@ -12,11 +12,10 @@ from kernsmith import paths, process
 from kernsmith.kernel.artifact import Kernel, load_kernel
 from kernsmith.kernel.config import render_config
 from kernsmith.kernel.cpu.catalogue import read_catalogue
-from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.simd import beyond_places, kernel_places, simd_functions
 from kernsmith.kernel.source import Source
-from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.kernel.toolchain import Compiler, find_toolchain, installed_compilers
 from kernsmith.study import Variant
 
 # The guard of arch/x86/Makefile and Makefile; the last one only where the compiler takes it.

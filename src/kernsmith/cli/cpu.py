@@ -18,10 +18,10 @@ from kernsmith.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kernsmith.kernel.cpu.catalogue import Cpu, Level, Release
-    from kernsmith.kernel.cpu.compiler import Compiler
+    from kernsmith.kernel.cpu.catalogue import Cpu, Level
     from kernsmith.kernel.cpu.detect import Best, Machine
     from kernsmith.kernel.cpu.patch import Patch
+    from kernsmith.kernel.toolchain import Compiler
 
 _WIDE = 160
 
@@ -100,8 +100,8 @@ def detect(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     json
         Print what was found as JSON.
     """
-    from kernsmith.kernel.cpu.compiler import installed_compilers
     from kernsmith.kernel.cpu.detect import best_march, detect_machine
+    from kernsmith.kernel.toolchain import installed_compilers
 
     machine = detect_machine()
     found = [best_march(machine, compiler) for compiler in installed_compilers()]
@@ -112,7 +112,7 @@ def detect(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     _print_machine(console, machine)
     table = _table("compiler", "release", "best -march=", "-march=native is", "why not its own")
     for best in found:
-        release = ".".join(map(str, best.compiler.release))
+        release = _written(best.compiler.release[:2])
         table.add_row(best.compiler.name, release, best.march, best.native, best.reason)
     console.print(table)
     if not found:
@@ -208,18 +208,17 @@ def _releases(first: list[str]) -> str:
     return f"{newest} ({', '.join(older)})" if older else newest
 
 
-def _written(release: Release) -> str:
+def _written(release: tuple[int, ...]) -> str:
     return ".".join(map(str, release))
 
 
 def _asked(program: str) -> Compiler:
     """The compiler that the user named."""
-    from kernsmith.kernel.cpu.compiler import compiler_programs, examine
-    from kernsmith.process import find
+    from kernsmith.kernel.toolchain import find_compiler
 
-    found = examine(compiler_programs().get(program) or find(program), program)
-    if found is None:
-        raise UserError(f"{program} is no gcc or clang for x86-64")
+    found = find_compiler(program)
+    if not found.is_native:
+        raise UserError(f"{program} does not compile for x86-64")
     return found
 
 
@@ -237,7 +236,7 @@ def _machine_document(machine: Machine, found: list[Best]) -> dict[str, Any]:
         "compilers": [
             {
                 "program": best.compiler.name,
-                "release": _written(best.compiler.release),
+                "release": _written(best.compiler.release[:2]),
                 "march": best.march,
                 "native": best.native,
                 "reason": best.reason,

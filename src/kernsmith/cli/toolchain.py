@@ -7,15 +7,15 @@ import json as json_text
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from kernsmith.kernel.compilers import ListedCompiler, list_compilers
 from kernsmith.kernel.private_root import add_toolchain
+from kernsmith.kernel.toolchain.listing import Installed, list_toolchains
 
 toolchain = App(name="toolchain", help="List compilers, or get a newer one beside the system's.")
 
@@ -43,9 +43,9 @@ def list_(
         Print all of it as JSON, with every value of -march.
     """
     with Console(stderr=True).status("asking the compilers"):
-        found = list_compilers(prefix)
+        found = list_toolchains(prefix)
     if json:
-        document = {"version": 1, "compilers": [asdict(compiler) for compiler in found]}
+        document = {"version": 1, "compilers": [_document(each) for each in found]}
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
         _print(found, Console(highlight=False))
@@ -85,17 +85,43 @@ def add(compiler: str, /, *, json: bool = False) -> int:
     return 0
 
 
-def _print(found: list[ListedCompiler], console: Console) -> None:
+def _document(found: Installed) -> dict[str, Any]:
+    usable = found.toolchain
+    return {
+        "name": found.name,
+        "program": found.program,
+        "family": usable.compiler.family if usable else "",
+        "version": _written(usable.compiler.release) if usable else "",
+        "banner": usable.compiler.banner if usable else "",
+        "linker": usable.linker.program if usable else "",
+        "march": sorted(usable.compiler.words()) if usable else [],
+        "lto": usable.lto if usable else [],
+        "autofdo": usable.autofdo if usable else False,
+        "propeller": usable.propeller if usable else [],
+        "origin": found.origin,
+        "default": found.default,
+        "problem": found.problem,
+    }
+
+
+def _written(release: tuple[int, ...]) -> str:
+    return ".".join(map(str, release))
+
+
+def _print(found: list[Installed], console: Console) -> None:
     for each in found:
-        console.print(Text(f"{each.name} {each.version}", style="bold"), end="")
+        usable = each.toolchain
+        version = f" {_written(usable.compiler.release)}" if usable else ""
+        console.print(Text(f"{each.name}{version}", style="bold"), end="")
         console.print(f"{' (default)' if each.default else ''}: {each.origin}", markup=False)
-        if each.problem:
+        if usable is None:
             console.print(f"    cannot be used: {each.problem}", markup=False)
             continue
         abilities = [
-            f"LTO {', '.join(each.lto) or 'none'}",
-            f"AutoFDO {'yes' if each.autofdo else 'no'}",
-            f"Propeller {' '.join(each.propeller) or 'no'}",
+            f"LTO {', '.join(usable.lto) or 'none'}",
+            f"AutoFDO {'yes' if usable.autofdo else 'no'}",
+            f"Propeller {' '.join(usable.propeller) or 'no'}",
         ]
-        lines = f"links with {each.linker}; {'; '.join(abilities)}\n-march: {' '.join(each.march)}"
+        march = " ".join(sorted(usable.compiler.words()))
+        lines = f"links with {usable.linker.program}; {'; '.join(abilities)}\n-march: {march}"
         console.print(Padding(Text(lines), (0, 0, 0, 4)))

@@ -50,13 +50,13 @@ def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
 
 
 def _without_kernel(study: str, variant: Variant, status: str, reason: str) -> BuildRow:
-    banners = dict(find_toolchain(variant.compiler, variant.linker).banners)
+    toolchain = find_toolchain(variant.compiler, variant.linker)
     return BuildRow(
         study=study,
         variant=variant.name,
         kernel="",
         status=status,
         reason=reason,
-        compiler=banners["compiler"],
-        linker=banners["linker"],
+        compiler=toolchain.compiler.banner,
+        linker=toolchain.linker.banner,
     )

@@ -115,7 +115,7 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
     variables["KAFLAGS"] = " ".join(here)
     if recipe.link_flags:
-        variables["LD"] = " ".join([recipe.toolchain.linker, *recipe.link_flags])
+        variables["LD"] = " ".join([recipe.toolchain.linker.program, *recipe.link_flags])
     for profile in recipe.read_profiles:
         variables |= dict(profile.variables)
     pairs = [f"{name}={value}" for name, value in variables.items()]
@@ -275,9 +275,13 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "key": recipe.key,
         "source": {"name": source.name, "version": source.version, "digest": source.digest},
         "variant": recipe.variant.identity()
-        | {"name": recipe.variant.name, "compiler": toolchain.name, "linker": toolchain.linker},
-        "compiler": dict(toolchain.banners)["compiler"],
-        "linker": dict(toolchain.banners)["linker"],
+        | {
+            "name": recipe.variant.name,
+            "compiler": toolchain.compiler.name,
+            "linker": toolchain.linker.program,
+        },
+        "compiler": toolchain.compiler.banner,
+        "linker": toolchain.linker.banner,
         "contents": dict(toolchain.contents),
         "command": make_command(recipe, folder / "out", "vmlinux", "bzImage"),
         "environment": REPRODUCIBLE,

@@ -17,8 +17,7 @@ from kernsmith import process
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
-from kernsmith.kernel.toolchain import BFD, LLD, Toolchain, find_toolchain
-from kernsmith.kernel.toolchain.content import CLANG
+from kernsmith.kernel.toolchain import BFD, CLANG, LLD, Toolchain, find_toolchain
 from kernsmith.study.steps import find_step_kind, step_kinds
 from kernsmith.study.variant import Variant
 
@@ -67,12 +66,10 @@ def not_checked(source: Source) -> str | None:
 
 
 def _new_enough(candidate: _Candidate) -> str | None:
-    toolchain = candidate.toolchain
-    kind = "llvm" if toolchain.family == CLANG else "gcc"
-    linker = "llvm" if toolchain.linker_family == LLD else "binutils"
+    compiler, linker = candidate.toolchain.compiler, candidate.toolchain.linker
     for name, release, tool in (
-        (toolchain.name, toolchain.release, kind),
-        (toolchain.linker, toolchain.linker_release, linker),
+        (compiler.name, compiler.release, "llvm" if compiler.family == CLANG else "gcc"),
+        (linker.program, linker.release, "llvm" if linker.family == LLD else "binutils"),
     ):
         least = _oldest(candidate.source.path, tool)
         if release < least:
@@ -108,52 +105,53 @@ def _lto(candidate: _Candidate) -> str | None:
     chosen = next((s for s in LTO_SYMBOLS if candidate.options.get(s) == "y"), None)
     if chosen is None:
         return None
-    toolchain = candidate.toolchain
-    if toolchain.family != CLANG:
-        return f"CONFIG_{chosen} needs clang; the kernel has no LTO by {toolchain.name}"
-    if toolchain.linker_family != LLD:
-        return f"CONFIG_{chosen} needs lld: {toolchain.linker} does not read clang's bitcode"
-    if toolchain.linker_release[:1] < toolchain.release[:1]:
+    compiler, linker = candidate.toolchain.compiler, candidate.toolchain.linker
+    if compiler.family != CLANG:
+        return f"CONFIG_{chosen} needs clang; the kernel has no LTO by {compiler.name}"
+    if linker.family != LLD:
+        return f"CONFIG_{chosen} needs lld: {linker.program} does not read clang's bitcode"
+    if linker.release[:1] < compiler.release[:1]:
         return (
-            f"CONFIG_{chosen} needs a linker that is as new as the compiler: {toolchain.linker} "
-            f"may not read the bitcode of {toolchain.name}"
+            f"CONFIG_{chosen} needs a linker that is as new as the compiler: {linker.program} "
+            f"may not read the bitcode of {compiler.name}"
         )
     return None
 
 
 def _steps(candidate: _Candidate) -> str | None:
-    toolchain = candidate.toolchain
+    compiler = candidate.toolchain.compiler
     for kind in step_kinds().values():
         for symbol in kind.symbols:
-            if candidate.options.get(symbol) == "y" and toolchain.family != CLANG:
-                return f"CONFIG_{symbol} needs clang, and the compiler is {toolchain.name}"
+            if candidate.options.get(symbol) == "y" and compiler.family != CLANG:
+                return f"CONFIG_{symbol} needs clang, and the compiler is {compiler.name}"
     for kind in (find_step_kind(step.kind) for step in candidate.variant.steps):
-        if toolchain.family != CLANG:
-            return f"profile={kind.name} needs clang: {toolchain.name} cannot read it"
-        if toolchain.version < kind.oldest_clang:
+        if compiler.family != CLANG:
+            return f"profile={kind.name} needs clang: {compiler.name} cannot read it"
+        if compiler.version < kind.oldest_clang:
             return (
                 f"profile={kind.name} needs clang {kind.oldest_clang} or newer: "
-                f"{toolchain.name} is too old"
+                f"{compiler.name} is too old"
             )
     return None
 
 
 def _flags(candidate: _Candidate) -> str | None:
-    toolchain, flags = candidate.toolchain, candidate.variant.flags
-    said = toolchain.refuses(flags) if flags else ""
+    compiler, flags = candidate.toolchain.compiler, candidate.variant.flags
+    said = compiler.refuses(flags) if flags else ""
     if not said:
         return None
-    one = next((flag for flag in flags if toolchain.refuses((flag,))), " ".join(flags))
-    return f"{toolchain.name} does not take {one}: {said}"
+    one = next((flag for flag in flags if compiler.refuses((flag,))), " ".join(flags))
+    return f"{compiler.name} does not take {one}: {said}"
 
 
 def _layouts(candidate: _Candidate) -> str | None:
     if not candidate.layouts:
         return None
-    if not candidate.toolchain.orders_functions:
-        also = " (linker = bfd)" if candidate.toolchain.linker_family == BFD else ""
+    linker = candidate.toolchain.linker
+    if not linker.orders_functions:
+        also = " (linker = bfd)" if linker.family == BFD else ""
         return (
-            f"{candidate.toolchain.linker}{also} cannot order functions by their names, so there "
+            f"{linker.program}{also} cannot order functions by their names, so there "
             "are no random layouts: take lld, or layouts = 0"
         )
     tree = candidate.source.path

@@ -26,11 +26,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernsmith import paths, process
+from kernsmith import process
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
-from kernsmith.kernel.toolchain import private_compiler, private_root
+from kernsmith.kernel.toolchain.programs import private_compiler, private_compilers, private_root
 
 # Where newer compilers are, the oldest suite first: it asks least of the system.
 SUITES = ("trixie", "forky", "sid")
@@ -93,8 +93,7 @@ def find_private_root(compiler: str) -> PrivateRoot | None:
 
 def private_roots() -> list[PrivateRoot]:
     """All private roots, by the compiler's name."""
-    folders = sorted((paths.cache_root() / "toolchains").glob("*/toolchain.json"))
-    return [root for path in folders if (root := find_private_root(path.parent.name))]
+    return [root for name in private_compilers() if (root := find_private_root(name))]
 
 
 def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:

@@ -104,10 +104,10 @@ class Recipe:
     def key(self) -> str:
         """Content address of the kernel: equal inputs, equal key."""
         toolchain = self.toolchain
-        told: dict[str, Any] = {"compiler": toolchain.name, "flags": self.variant.flags}
+        told: dict[str, Any] = {"compiler": toolchain.compiler.name, "flags": self.variant.flags}
         # What is as it always was adds nothing: the kernels that were built before stay valid.
         if not toolchain.own_linker:
-            told["linker"] = toolchain.linker
+            told["linker"] = toolchain.linker.program
         if not self.function_sections:
             told["function_sections"] = False
         return digest_of(

@@ -9,7 +9,6 @@ import pytest
 
 from kernsmith.errors import UserError
 from kernsmith.kernel.cpu.catalogue import read_catalogue
-from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
 from kernsmith.kernel.cpu.detect import (
     LEVELS,
     ONLY_BY_NAME,
@@ -17,6 +16,7 @@ from kernsmith.kernel.cpu.detect import (
     best_march,
     detect_machine,
 )
+from kernsmith.kernel.toolchain import Compiler, installed_compilers
 
 LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 EVERYTHING_SAVED = 0xE7

@@ -22,10 +22,10 @@ from kernsmith import paths
 from kernsmith.kernel.compile_cache import cache_environment, through_cache, write_compiler
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.cpu.catalogue import FAMILIES, Release, read_catalogue
-from kernsmith.kernel.cpu.compiler import Compiler, installed_compilers
 from kernsmith.kernel.cpu.kconfig import Option
 from kernsmith.kernel.cpu.patch import make_patch
 from kernsmith.kernel.source import resolve_source
+from kernsmith.kernel.toolchain import Compiler, installed_compilers
 
 pytestmark = pytest.mark.kernel
 
@@ -77,7 +77,7 @@ class Tree:
             tools.append(f"LLVM={compiler.name.removeprefix('clang') or '1'}")
         command = ["make", "-C", str(path or self.path), f"O={folder / 'out'}", *tools, *words]
         clean = {name: value for name, value in os.environ.items() if "MAKE" not in name}
-        settings = cache_environment(compiler.banner)
+        settings = cache_environment(compiler.content)
         clean |= {name: value for name, value in settings.items() if value}
         done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
@@ -145,7 +145,7 @@ def test_every_choice_can_be_configured(tree: Tree, tmp_path: Path) -> None:
 
 def _taken(tree: Tree, compiler: Compiler) -> set[str]:
     """The choices whose words a compiler takes."""
-    return {o.symbol for o in tree.options if compiler.takes(f"-march={o.march}")}
+    return {o.symbol for o in tree.options if not compiler.refuses((f"-march={o.march}",))}
 
 
 def _configure_small(

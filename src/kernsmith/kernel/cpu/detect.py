@@ -12,7 +12,7 @@ from struct import pack
 from kernsmith import _native
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.kernel.cpu.catalogue import Catalogue, Cpu, read_catalogue
-from kernsmith.kernel.cpu.compiler import Compiler
+from kernsmith.kernel.toolchain import Compiler
 
 # What a level needs: glibc's sysdeps/x86_64/dl-hwcaps_subdirs.c, which follows the x86-64 psABI.
 LEVELS: tuple[tuple[str, ...], ...] = (

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith import paths, process
+from kernsmith.files import write_text
 
 CLANG = "clang"
 GCC = "gcc"
@@ -59,9 +60,9 @@ def content_digest(file: Path) -> str:
 
     The digest is kept in the cache under the file's path, size, inode and times.
     """
-    facts = file.stat()
-    told = (file, facts.st_size, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns)
-    name = hashlib.sha256("\0".join(map(str, told)).encode()).hexdigest()
+    stat = file.stat()
+    facts = (file, stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns)
+    name = hashlib.sha256("\0".join(map(str, facts)).encode()).hexdigest()
     kept = paths.digests() / name
     try:
         return kept.read_text(encoding="ascii")
@@ -70,9 +71,7 @@ def content_digest(file: Path) -> str:
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     kept.parent.mkdir(parents=True, exist_ok=True)
-    part = kept.with_suffix(f".{os.getpid()}")
-    part.write_text(digest, encoding="ascii")
-    part.replace(kept)
+    write_text(kept, digest, encoding="ascii")
     return digest
 
 
