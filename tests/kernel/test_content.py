@@ -23,7 +23,7 @@ from kernsmith.kernel.source import Source
 from kernsmith.study import Variant
 source = Source("linux", Path("/nowhere"), "7.3", "sha256:0", "x")
 variant = Variant("debian:7.3", "micro", compiler=sys.argv[1], linker=sys.argv[2])
-recipe = make_recipe(variant, source, None)
+recipe = make_recipe(variant, source)
 print(recipe.toolchain.compiler.banner, recipe.toolchain.linker.banner)
 print(recipe.key)
 """

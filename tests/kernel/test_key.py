@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.arch import find_arch
 from kernsmith.kernel.build import make_command
 from kernsmith.kernel.recipe import Recipe, StepProfile
 from kernsmith.kernel.sections import SCRIPT
@@ -22,6 +23,7 @@ CLANG = Toolchain(
         release=(22, 1, 8),
         banner="Debian clang version 22.1.8 (1~deb12u1)",
         content="0a1b",
+        target=find_arch().target,
     ),
     linker=Linker(
         program="ld.lld-22",
@@ -101,7 +103,12 @@ def test_another_linker_or_another_way_to_compile_is_another_kernel(
     (tmp_path / "old" / SCRIPT).parent.mkdir(parents=True)
     (tmp_path / "old" / SCRIPT).write_text("#define TEXT_MAIN .text\n")
     old = replace(recipe.source, path=tmp_path / "old")
-    others = [replace(recipe, toolchain=gnu), replace(recipe, source=old)]
-    assert len({recipe.key, *(other.key for other in others)}) == 3
+    elsewhere = replace(VARIANT, arch="riscv64")
+    others = [
+        replace(recipe, toolchain=gnu),
+        replace(recipe, source=old),
+        replace(recipe, variant=elsewhere),
+    ]
+    assert len({recipe.key, *(other.key for other in others)}) == 4
     assert "-ffunction-sections" in recipe.code_flags
     assert "-ffunction-sections" not in others[1].code_flags

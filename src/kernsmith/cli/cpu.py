@@ -217,7 +217,7 @@ def _asked(program: str) -> Compiler:
     from kernsmith.kernel.toolchain import find_compiler
 
     found = find_compiler(program)
-    if not found.is_native:
+    if not found.compiles:
         raise UserError(f"{program} does not compile for x86-64")
     return found
 

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import process
+from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessTimedOut
 
-QEMU = "qemu-system-x86_64"
+_ARCH = find_arch()
+QEMU = _ARCH.qemu.program
 PROBE = Path(__file__).with_name("probe.S")
 # isa-debug-exit ends QEMU with twice the value that the guest wrote, plus one.
 _EXIT_CODE = 0x10 << 1 | 1
@@ -69,8 +71,7 @@ def boot_probe(accelerator: Sequence[str]) -> Booted:
 
 def boot_kernel(vmlinux: Path, accelerator: Sequence[str]) -> Booted:
     """Boot a kernel without a file system: it is good when it gets as far as missing that."""
-    append = "console=ttyS0 panic=-1 reboot=t"
-    options = ["-m", "256", "-serial", "stdio", "-append", append]
+    options = ["-m", "256", "-serial", "stdio", "-append", _ARCH.boot.words]
     printed, end = _boot(vmlinux, [*accelerator, *options], _KERNEL_SECONDS)
     if any(_BOOTED.search(line) for line in printed):
         return Booted(True, f"boots the kernel {vmlinux.parent.name}")

@@ -50,7 +50,7 @@ def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
 
 
 def _without_kernel(study: str, variant: Variant, status: str, reason: str) -> BuildRow:
-    toolchain = find_toolchain(variant.compiler, variant.linker)
+    toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     return BuildRow(
         study=study,
         variant=variant.name,

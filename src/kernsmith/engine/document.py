@@ -138,7 +138,7 @@ def package_command(kernel: Kernel) -> str:
     """The shell command that makes installable Debian packages of a kernel, from its objects."""
     provenance = kernel.provenance
     variables = [f"{name}={value}" for name, value in provenance["environment"].items()]
-    make = [word for word in provenance["command"] if word not in ("vmlinux", "bzImage")]
+    make = [word for word in provenance["command"] if word not in kernel.arch.images]
     return shlex.join(["env", *variables, *make, f"-j{os.cpu_count() or 1}", "bindeb-pkg"])
 
 

@@ -94,7 +94,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         events.note(f"{repeated.name} is the same kernel as {first.name}: it is left out")
     for variant in variants:
         read_fragment(variant.config)
-        find_toolchain(variant.compiler, variant.linker)
+        find_toolchain(variant.compiler, variant.linker, variant.arch)
     _check_metric(study.design.metric)
     sources: dict[str, Source] = {}
     for word in dict.fromkeys(variant.source for variant in variants):

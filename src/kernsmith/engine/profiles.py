@@ -54,7 +54,7 @@ class Profiles:
         step = variant.steps[-1]
         kind = find_step_kind(step.kind)
         maker = find_profile_maker(kind.name)
-        toolchain = find_toolchain(variant.compiler, variant.linker)
+        toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
         folder = base.folder / "profiles"
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernsmith import paths
+from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.errors import UserError
 
 PROVENANCE_VERSION = 1
@@ -22,8 +23,8 @@ class Kernel:
     """A kernel that is built and complete.
 
     key: content address over source, config, toolchain, flags and profile.
-    folder: holds `vmlinux`, `bzImage`, `System.map`, `config`, `build.log`, `provenance.json`,
-        kbuild's output in `out/`, and relinked images in `layouts/`.
+    folder: holds `vmlinux`, the image for boot loaders, `System.map`, `config`, `build.log`,
+        `provenance.json`, kbuild's output in `out/`, and relinked images in `layouts/`.
     """
 
     key: str
@@ -36,9 +37,14 @@ class Kernel:
         return self.folder / "vmlinux"
 
     @property
+    def arch(self) -> Arch:
+        """The architecture that it is for."""
+        return find_arch(self.provenance["variant"].get("arch", DEFAULT))
+
+    @property
     def bzimage(self) -> Path:
-        """The compressed image that a boot loader takes."""
-        return self.folder / "bzImage"
+        """The image that a boot loader takes."""
+        return self.folder / self.arch.image
 
     @property
     def system_map(self) -> Path:

@@ -118,6 +118,7 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
         variables["LD"] = " ".join([recipe.toolchain.linker.program, *recipe.link_flags])
     for profile in recipe.read_profiles:
         variables |= dict(profile.variables)
+    variables["ARCH"] = recipe.arch.kbuild
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
@@ -195,8 +196,7 @@ def _compile(
         "build.log",
         f"SHELL={shell}",
         f"-j{os.cpu_count() or 1}",
-        "vmlinux",
-        "bzImage",
+        *recipe.arch.images,
         on_line=count,
         alone=alone,
     )
@@ -241,10 +241,12 @@ def _make(
 
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     output = folder / "out"
-    _place(output / "vmlinux", folder / "vmlinux")
+    arch = recipe.arch
+    for name in ("vmlinux", arch.booted):
+        _place(output / name, folder / Path(name).name)
     _place(output / "System.map", folder / "System.map")
     _place(output / ".config", folder / "config")
-    _place(output / "arch/x86/boot/bzImage", folder / "bzImage")
+    _place(output / arch.image_file, folder / arch.image)
     record_link(folder)
     provenance = _provenance(recipe, folder, seconds)
     write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
@@ -283,7 +285,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "compiler": toolchain.compiler.banner,
         "linker": toolchain.linker.banner,
         "contents": dict(toolchain.contents),
-        "command": make_command(recipe, folder / "out", "vmlinux", "bzImage"),
+        "command": make_command(recipe, folder / "out", *recipe.arch.images),
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),
         "profiles": [

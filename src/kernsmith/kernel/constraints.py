@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith import process
+from kernsmith.arch import find_arch
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
@@ -49,7 +50,7 @@ def refusal(
         UserError: a config, compiler or linker that is not there at all.
     """
     options = dict(read_fragment(variant.config).symbols) | dict(variant.options)
-    toolchain = find_toolchain(variant.compiler, variant.linker)
+    toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     candidate = _Candidate(variant, toolchain, source, options, layouts)
     checks = [check for check in _CONSTRAINTS if not (look_only and check is _new_enough)]
     return next((reason for check in checks if (reason := check(candidate))), None)
@@ -71,7 +72,7 @@ def _new_enough(candidate: _Candidate) -> str | None:
         (compiler.name, compiler.release, "llvm" if compiler.family == CLANG else "gcc"),
         (linker.program, linker.release, "llvm" if linker.family == LLD else "binutils"),
     ):
-        least = _oldest(candidate.source.path, tool)
+        least = _oldest(candidate.source.path, tool, candidate.variant.arch)
         if release < least:
             wanted, got = (".".join(map(str, numbers)) for numbers in (least, release))
             return (
@@ -82,13 +83,13 @@ def _new_enough(candidate: _Candidate) -> str | None:
 
 
 @cache
-def _oldest(tree: Path, tool: str) -> tuple[int, ...]:
+def _oldest(tree: Path, tool: str, arch: str) -> tuple[int, ...]:
     """The oldest version of a tool that a source is built with; empty if it does not say."""
     script = tree / _MINIMUM_SCRIPT
     if not script.exists():
         return ()
     told = process.run(
-        ["sh", script, tool], timeout=30, env={"ARCH": "x86", "SRCARCH": "x86"}, check=False
+        ["sh", script, tool], timeout=30, env=find_arch(arch).environment, check=False
     )
     numbers = told.output.strip().split(".")
     known = told.returncode == 0 and all(number.isdigit() for number in numbers)

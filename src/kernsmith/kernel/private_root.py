@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernsmith import process
+from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
@@ -35,14 +36,14 @@ from kernsmith.kernel.toolchain.programs import private_compiler, private_compil
 # Where newer compilers are, the oldest suite first: it asks least of the system.
 SUITES = ("trixie", "forky", "sid")
 ROOT_SECONDS = 3600.0
-_TRIPLET = "x86_64-linux-gnu"
-_LIBRARIES = f"usr/lib/{_TRIPLET}"
+_HOST = find_arch().target
+_LIBRARIES = f"usr/lib/{_HOST.triple}"
 _ARCHIVES = "var/cache/apt/archives"
 _PT_INTERP = 3
 _WRAPPER = """#!/bin/sh
 # {package}: started by the C library of its own suite
 here=${{0%/*}}
-exec "$here/{libraries}/ld-linux-x86-64.so.2" --library-path "$here/{libraries}" \\
+exec "$here/{libraries}/{loader}" --library-path "$here/{libraries}" \\
     --argv0 "$0" "$here/{program}" "$@"
 """
 
@@ -127,7 +128,7 @@ def _extract(compiler: str, suite: str, part: Path, progress: Progress | None) -
     give = f'mkdir -p "$1/{_ARCHIVES}" && cp "{downloads}"/*.deb "$1/{_ARCHIVES}/"'
     there = any(downloads.glob("*.deb"))
     command: list[str | Path] = [
-        "mmdebstrap", "--mode=chrootless", "--variant=extract", "--architectures=amd64",
+        "mmdebstrap", "--mode=chrootless", "--variant=extract", f"--architectures={_HOST.debian}",
         "--components=main", f"--include={compiler}",
         *([f"--keyring={keyring}"] if keyring else []),
         *(f"--aptopt={option}" for option in acquire_options()),
@@ -170,7 +171,7 @@ def _wrap(root: Path, package: str) -> None:
     # The driver looks for `as` where cc1 is, and on PATH only then.
     for cc1 in programs:
         if cc1.name == "cc1":
-            targets[cc1.with_name("as")] = (root / f"usr/bin/{_TRIPLET}-as").resolve()
+            targets[cc1.with_name("as")] = (root / f"usr/bin/{_HOST.triple}-as").resolve()
     for program in programs:
         program.rename(program.with_name(f"{program.name}.elf"))
     for path, program in targets.items():
@@ -178,6 +179,7 @@ def _wrap(root: Path, package: str) -> None:
         aside = program.with_name(f"{program.name}.elf")
         text = _WRAPPER.format(
             package=package,
+            loader=_HOST.loader,
             libraries=os.path.relpath(root / _LIBRARIES, path.parent),
             program=os.path.relpath(aside, path.parent),
         )

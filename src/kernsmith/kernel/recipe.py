@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernsmith import paths
+from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.kernel.config import LTO_SYMBOLS, read_fragment
 from kernsmith.kernel.sections import gathers_functions
@@ -61,6 +62,11 @@ class Recipe:
     profiles: tuple[StepProfile, ...] = ()
 
     @property
+    def arch(self) -> Arch:
+        """The architecture that it is built for."""
+        return find_arch(self.variant.arch)
+
+    @property
     def function_sections(self) -> bool:
         """Whether every function gets a section of its own: what layouts need."""
         return gathers_functions(self.source.path, self.requested)
@@ -110,6 +116,8 @@ class Recipe:
             told["linker"] = toolchain.linker.program
         if not self.function_sections:
             told["function_sections"] = False
+        if self.variant.arch != DEFAULT:
+            told["arch"] = self.variant.arch
         return digest_of(
             {
                 "recipe": RECIPE,
@@ -145,7 +153,7 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
     return Recipe(
         variant=variant,
         source=source,
-        toolchain=find_toolchain(variant.compiler, variant.linker),
+        toolchain=find_toolchain(variant.compiler, variant.linker, variant.arch),
         requested=dict(fragment.symbols) | dict(variant.options),
         complete=fragment.complete,
         objects=fragment.objects,

@@ -18,6 +18,7 @@ from typing import Any
 
 from kernsmith import paths, process
 from kernsmith._native import cpu_model_check
+from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.files import copy_file, locked
 from kernsmith.guest.initramfs import build_initramfs, digest
@@ -28,16 +29,11 @@ from kernsmith.machine.metrics import VERSION, by_virtual_clock, metric
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
 
 NAME = "tcg"
-QEMU = "qemu-system-x86_64"
+_ARCH = find_arch()
+QEMU = _ARCH.qemu.program
 BOOT_SECONDS = 300.0
 MINIMUM_QEMU = 10
 MEMORY_MIB = 512
-
-# Without `noapictimer` most of a boot is spent in a calibration loop that TCG runs slowly.
-APPEND = "console=ttyS0 nokaslr norandmaps panic=-1 reboot=t loglevel=4 noapictimer no_timer_check"
-# TCG executes a byte string instruction one byte at a time; without these two features the kernel
-# copies eight bytes an iteration, as it does on CPUs without fast short `rep movsb`.
-CPU = "max,-erms,-fsrm"
 
 
 @dataclass(frozen=True)
@@ -144,11 +140,11 @@ class Tcg:
         plugin = ",".join(word.replace(",", ",,") for word in words)
         return [
             QEMU, "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
-            "-smp", "1", "-m", str(MEMORY_MIB), "-cpu", CPU, "-seed", "1",
+            "-smp", "1", "-m", str(MEMORY_MIB), "-cpu", _ARCH.qemu.cpu, "-seed", "1",
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
             "-kernel", str(boot.image), "-initrd", str(initramfs),
-            "-append", f"{APPEND} {self._guest_arguments(boot)}",
+            "-append", f"{_ARCH.boot.exact_words} {self._guest_arguments(boot)}",
             "-plugin", plugin,
         ]  # fmt: skip
 

@@ -25,6 +25,8 @@ class Step:
     files: tuple[str, ...] = ()
 
 
+# The architecture of variants that name none.
+ARCH = "x86_64"
 # Config symbols that change the flags of every file.
 _TOLD_TO_ALL = (
     "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
@@ -41,6 +43,7 @@ class Variant:
 
     compiler, linker: as a study names them (`gcc-12`, `lld-19`); an empty compiler is the newest
         clang that is installed, an empty linker the one that belongs to the compiler.
+    arch: the architecture, by its name in `kernsmith.arch`.
     options: kernel config symbols without `CONFIG_` and their values, sorted by symbol.
     flags: what is added to KCFLAGS, in order.
     steps: profile-guided stages; each is trained on the kernel of those before it.
@@ -54,6 +57,7 @@ class Variant:
     config: str
     compiler: str = ""
     linker: str = ""
+    arch: str = ARCH
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -88,13 +92,16 @@ class Variant:
     def code(self) -> tuple[object, ...]:
         """What every file is compiled with: kernels that differ in it have no object in common."""
         told = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
-        return self.compiler, self.flags, told, self.steps
+        return self.arch, self.compiler, self.flags, told, self.steps
 
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""
         fields = asdict(self)
         for name in ("layout", "label", "levels", "given_name"):
             del fields[name]
+        # Variants were there before architectures: theirs adds nothing to what they were called.
+        if self.arch == ARCH:
+            del fields["arch"]
         return fields
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith import process
+from kernsmith.arch import DEFAULT, Target, find_arch
 from kernsmith.errors import KernsmithError, ProgramMissing, UserError
 from kernsmith.kernel.toolchain.content import CLANG, GCC, compiler_content
 from kernsmith.kernel.toolchain.programs import (
@@ -26,15 +27,11 @@ from kernsmith.study.steps import step_kinds
 
 # The oldest clang that is taken without being named: one that reads some step's profile.
 OLDEST_CLANG = min(kind.oldest_clang for kind in step_kinds().values())
-# A compiler's probes see the target and the restrictions that every kernel file is compiled with.
-_KERNEL_FLAGS = ("-m64", "-ffreestanding", "-mno-sse", "-mno-sse2", "-mno-mmx", "-mno-80387")
 # CLANG_FLAGS of scripts/Makefile.clang: without them clang takes what it does not know.
 _CLANG_FLAGS = (
-    "--target=x86_64-linux-gnu", "-Werror=unknown-warning-option",
-    "-Werror=ignored-optimization-argument", "-Werror=option-ignored",
-    "-Werror=unused-command-line-argument",
+    "-Werror=unknown-warning-option", "-Werror=ignored-optimization-argument",
+    "-Werror=option-ignored", "-Werror=unused-command-line-argument",
 )  # fmt: skip
-_MACHINE = "x86_64"
 _NAMES = rf"({CLANG}|{GCC})(-\d+)?"
 _NOWHERE = ("-x", "c", "-fsyntax-only", "/dev/null")
 _SECONDS = 60.0
@@ -44,11 +41,12 @@ _FEATURE = re.compile(r"^#define __([A-Z0-9_]+)__ 1$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Compiler:
-    """An installed compiler.
+    """An installed compiler, as it compiles for an architecture.
 
     name: what a study writes (`gcc-12`). program: what is started, a name on PATH or a path.
     family: `clang` or `gcc`. release: its version, `(12, 2, 0)`.
     banner: first line of `--version`, for people. content: digest of its files, for identity.
+    target: what it is told and asked of that architecture.
     """
 
     name: str
@@ -57,6 +55,7 @@ class Compiler:
     release: tuple[int, ...]
     banner: str
     content: str
+    target: Target
 
     @property
     def version(self) -> int:
@@ -65,22 +64,22 @@ class Compiler:
 
     def refuses(self, flags: Sequence[str]) -> str:
         """Why it does not take these flags, in its own words; empty if it does."""
-        taken, said = _probe(self.program, self.family, tuple(flags))
+        taken, said = self._probe(*flags)
         errors = re.findall(r"error: (.*)$", said, re.MULTILINE) or said.splitlines()[-1:]
         return "" if taken else errors[0] if errors else "it says nothing"
 
     def words(self) -> frozenset[str]:
-        """All that its `-march=` takes for 64 bits, as it lists them itself; not `native`."""
-        _, said = _probe(self.program, self.family, ("-march=?",))
+        """All that its `-march=` takes, as it lists them itself; not `native`."""
+        _, said = self._probe("-march=?")
         listed = re.search(r"valid (?:arguments|target CPU values)[^\n]* are: ([^\n;]+)", said)
         return frozenset(re.split(r"[, ]+", listed[1].strip()) if listed else ()) - {"native"}
 
     def features(self, march: str) -> frozenset[str]:
-        """What it may use with `-march=` beyond x86-64: `AVX2`, `MOVBE` …
+        """What it may use with `-march=` beyond the least: `AVX2`, `MOVBE` …
 
         Raises ProcessFailed when it does not take the word.
         """
-        return _features(self.program, march) - _features(self.program, "x86-64")
+        return _features(self.program, march) - _features(self.program, self.target.march)
 
     def native(self) -> str:
         """What it takes `-march=native` for on this machine.
@@ -98,17 +97,24 @@ class Compiler:
         return found[1]
 
     @property
-    def is_native(self) -> bool:
-        """Whether it compiles for x86-64 unless it is told otherwise."""
-        return self._run("-dumpmachine").startswith(_MACHINE)
+    def compiles(self) -> bool:
+        """Whether it compiles for that architecture unless it is told otherwise."""
+        return self.target.is_of(self._run("-dumpmachine"))
+
+    def _probe(self, *flags: str) -> tuple[bool, str]:
+        clang = (f"--target={self.target.triple}", *_CLANG_FLAGS)
+        target = (*self.target.flags, *(clang if self.family == CLANG else ()))
+        return _probe(self.program, (*target, *flags))
 
     def _run(self, *options: str) -> str:
         return process.run([self.program, *options], timeout=_SECONDS).output
 
 
 @cache
-def find_compiler(name: str) -> Compiler:
+def find_compiler(name: str, arch: str = DEFAULT) -> Compiler:
     """A compiler by its program's name on PATH or in a private root, or by its path.
+
+    arch: the architecture that it shall compile for.
 
     Raises:
         ProgramMissing: not installed.
@@ -120,7 +126,8 @@ def find_compiler(name: str) -> Compiler:
     release = release_in(banner)
     if not family or not release:
         raise UserError(f"{name} is neither clang nor gcc: it calls itself {banner!r}")
-    return Compiler(name, program, family, release, banner, compiler_content(program, family))
+    content = compiler_content(program, family)
+    return Compiler(name, program, family, release, banner, content, find_arch(arch).target)
 
 
 @cache
@@ -157,13 +164,13 @@ def compiler_programs(prefixes: Sequence[Path] = ()) -> dict[str, Path]:
     return {name: names[name] for name in by_program.values()}
 
 
-def installed_compilers() -> tuple[Compiler, ...]:
-    """Every gcc and clang here that compiles for x86-64, sorted by release."""
+def installed_compilers(arch: str = DEFAULT) -> tuple[Compiler, ...]:
+    """Every gcc and clang here that compiles for an architecture, sorted by release."""
     found = []
     for name in compiler_programs():
         try:
-            compiler = find_compiler(name)
-            found += [compiler] if compiler.is_native else []
+            compiler = find_compiler(name, arch)
+            found += [compiler] if compiler.compiles else []
         except KernsmithError:
             continue
     return tuple(sorted(found, key=lambda compiler: (compiler.family, compiler.release)))
@@ -188,10 +195,11 @@ def _features(program: str, march: str) -> frozenset[str]:
 
 
 @cache
-def _probe(program: str, family: str, flags: tuple[str, ...]) -> tuple[bool, str]:
+def _probe(program: str, flags: tuple[str, ...]) -> tuple[bool, str]:
     """Compile nothing with these flags: whether that went well, and what the compiler said."""
-    command = [program, *_KERNEL_FLAGS, *(_CLANG_FLAGS if family == CLANG else ()), *flags]
     done = process.run(
-        [*command, "-x", "c", "-S", "/dev/null", "-o", "/dev/null"], timeout=_SECONDS, check=False
+        [program, *flags, "-x", "c", "-S", "/dev/null", "-o", "/dev/null"],
+        timeout=_SECONDS,
+        check=False,
     )
     return done.returncode == 0, done.output

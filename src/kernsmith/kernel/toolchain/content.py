@@ -25,7 +25,7 @@ GCC = "gcc"
 _SECONDS = 60.0
 # What gcc's driver starts (GCC Internals, "Collect2"; `gcc -print-prog-name=`).
 _GCC_STARTS = ("cc1", "as", "ld", "collect2")
-# `ldd`: `libLLVM.so.22.1 => /lib/x86_64-linux-gnu/libLLVM.so.22.1 (0x00007f…)`
+# `ldd`: `libLLVM.so.22.1 => /usr/lib/libLLVM.so.22.1 (0x00007f…)`
 _LIBRARY = re.compile(r"=> (/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 # The system's own libraries lie in such a folder. They are of many packages, and count only when
 # they are what LLVM, gcc (its prerequisites) and binutils have split off.

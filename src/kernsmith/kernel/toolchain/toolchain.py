@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from kernsmith.arch import DEFAULT
 from kernsmith.errors import ProgramMissing
 from kernsmith.kernel.toolchain.compiler import Compiler, default_compiler, find_compiler
 from kernsmith.kernel.toolchain.content import CLANG, GCC, compiler_content
@@ -115,22 +116,23 @@ class Toolchain:
         raise ProgramMissing(f"{name}{suffix}", f"apt-get install llvm{suffix}")
 
 
-def find_toolchain(compiler: str = "", linker: str = "") -> Toolchain:
+def find_toolchain(compiler: str = "", linker: str = "", arch: str = DEFAULT) -> Toolchain:
     """The toolchain of a compiler and a linker.
 
     compiler: a program on PATH, one of a private root (`kernsmith toolchain add`), or a path;
         empty is `default_compiler()`.
     linker: `lld`, `lld-22`, `bfd`, or a path; empty is the compiler's own lld, else the newest.
         gcc's objects are linked by lld, too: GNU ld cannot order functions.
+    arch: the architecture that it builds for.
 
     Raises:
         ProgramMissing: compiler or linker not installed.
         UserError: neither clang nor gcc, or no linker that is known.
     """
-    return _find(compiler or default_compiler(), linker)
+    return _find(compiler or default_compiler(), linker, arch)
 
 
 @cache
-def _find(compiler: str, linker: str) -> Toolchain:
-    found = find_compiler(compiler)
+def _find(compiler: str, linker: str, arch: str) -> Toolchain:
+    found = find_compiler(compiler, arch)
     return Toolchain(found, find_linker(linker, found), own_linker(found))

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an architecture is: the words that building, booting and judging its kernels takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """How QEMU is started for it.
+
+    program: QEMU itself. machine: its `-machine`, empty for QEMU's own choice.
+    cpu: its `-cpu` without noise: all that TCG can do, but what it does otherwise than processors.
+    """
+
+    program: str
+    machine: str
+    cpu: str
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The first words of QEMU's command line."""
+        return (self.program, *(("-machine", self.machine) if self.machine else ()))
+
+
+@dataclass(frozen=True)
+class BootWords:
+    """Words of the kernel's command line (Documentation/admin-guide/kernel-parameters.txt).
+
+    console: the device of QEMU's first serial port. reset: how the kernel ends QEMU.
+    untimed: switch calibrations off that a virtual clock makes long.
+    """
+
+    console: str
+    reset: str
+    untimed: str
+
+    @property
+    def words(self) -> str:
+        """What every boot needs: output on the serial port, and an end after a panic."""
+        return f"console={self.console} panic=-1 {self.reset}"
+
+    @property
+    def exact_words(self) -> str:
+        """What a boot without noise needs: nothing is placed by chance, nothing is calibrated."""
+        return (
+            f"console={self.console} nokaslr norandmaps panic=-1 {self.reset} loglevel=4 "
+            f"{self.untimed}"
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What compilers are told and asked.
+
+    triple: as Debian and clang's `--target=` write it.
+    flags: those of every kernel file that decide which other flags a compiler takes.
+    march: the least `-march=`. debian: Debian's name of the architecture.
+    loader: the dynamic loader of its C library, a file name.
+    """
+
+    triple: str
+    flags: tuple[str, ...]
+    march: str
+    debian: str
+    loader: str
+
+    def is_of(self, machine: str) -> bool:
+        """Whether a compiler that calls its target so (`-dumpmachine`) compiles for it."""
+        return machine.partition("-")[0] == self.triple.partition("-")[0]
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers that a kernel keeps for user space: vectors, floating point.
+
+    instruction: a line of llvm-objdump's that names one.
+    folders: where a kernel has assembly for them by hand.
+    assembly, c: a file of assembly, of C, that does. called: what such assembly calls or jumps to.
+    """
+
+    instruction: re.Pattern[str]
+    folders: tuple[str, ...]
+    assembly: re.Pattern[str]
+    c: re.Pattern[str]
+    called: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Arch:
+    """An architecture.
+
+    name: as variants and kernels' keys have it.
+    kbuild: kbuild's ARCH. srctree: kbuild's SRCARCH, the folder below `arch/`.
+    booted: the image that QEMU boots: a target of make, and the file below kbuild's output.
+    image: the image that a boot loader takes: a target of make. image_file: its file.
+    """
+
+    name: str
+    kbuild: str
+    srctree: str
+    booted: str
+    image: str
+    image_file: str
+    qemu: Qemu
+    boot: BootWords
+    target: Target
+    registers: Registers
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What scripts of a kernel source see of it."""
+        return {"ARCH": self.kbuild, "SRCARCH": self.srctree}
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """What make builds: the ELF image, which every architecture has, and these two."""
+        return tuple(dict.fromkeys(("vmlinux", self.booted, self.image)))
