@@ -28,7 +28,7 @@ def test_an_architecture_says_what_is_needed(arch: Arch) -> None:
     assert arch.image in arch.image_file
     assert arch.target.is_of(f"{arch.target.triple}")
     assert not arch.target.is_of("no-such-machine")
-    assert all(word for word in (*arch.boot.words.split(), *arch.qemu.command))
+    assert all(word for word in (*arch.boot.words.split(), arch.qemu.program, *arch.qemu.options))
 
 
 def test_the_default_compiles_here() -> None:

@@ -20,9 +20,9 @@ class Qemu:
     cpu: str
 
     @property
-    def command(self) -> tuple[str, ...]:
-        """The first words of QEMU's command line."""
-        return (self.program, *(("-machine", self.machine) if self.machine else ()))
+    def options(self) -> tuple[str, ...]:
+        """QEMU's options for machine and processor."""
+        return (*(("-machine", self.machine) if self.machine else ()), "-cpu", self.cpu)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class Tcg:
         plugin = ",".join(word.replace(",", ",,") for word in words)
         return [
             QEMU, "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
-            "-smp", "1", "-m", str(MEMORY_MIB), "-cpu", _ARCH.qemu.cpu, "-seed", "1",
+            "-smp", "1", "-m", str(MEMORY_MIB), *_ARCH.qemu.options, "-seed", "1",
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
             "-kernel", str(boot.image), "-initrd", str(initramfs),
