@@ -2,6 +2,7 @@
 """What cannot be built is left out before anything is built; without the rest there is no study."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +68,19 @@ def test_when_nothing_remains_to_be_compared_all_reasons_are_told(source: Source
     assert "layouts = 0" in str(caught.value)
     without = prepare(study(("linker", ("default", "bfd")), layouts=0), Silent())
     assert len(without.variants) == 2
+
+
+def test_an_order_file_that_is_not_there_is_told_before_anything_is_built(source: Source) -> None:
+    asked = study(("layout", ("random", "order:nowhere.order+random")))
+    with pytest.raises(UserError, match=r"layout=order:.*: cannot read the order file nowhere"):
+        prepare(asked, Silent())
+
+
+def test_one_layout_needs_a_linker_that_orders_only_when_functions_are_named(
+    source: Source, tmp_path: Path
+) -> None:
+    (tmp_path / "an.order").write_text("vfs_read\n")
+    ordered = f"order:{tmp_path / 'an.order'}"
+    asked = study(("linker", ("default", "bfd")), ("layout", ("default", ordered)))
+    prepared = prepare(asked, Silent())
+    assert [each.variant.name for each in prepared.refused] == [f"linker=bfd layout={ordered}"]

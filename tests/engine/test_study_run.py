@@ -240,3 +240,24 @@ def count(folder: Path, table: str) -> int:
         if not connection.execute(there, {"name": table}).scalar():
             return 0
         return int(connection.execute(text(f"select count(*) from {table}")).scalar() or 0)
+
+
+def test_a_workload_that_one_variant_cannot_run_leaves_that_variant_out(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        '[source]\nuse = "debian:7.3"\nconfig = "micro"\noptions = { AUTOFDO_CLANG = "y" }\n'
+        '[workloads]\nuse = ["unix-socket"]\n'
+        "[variants]\nwith = {}\n"
+        'without = { CONFIG_UNIX = "n" }\n"with, too" = { label = "b" }\n[design]\nlayouts = 1\n'
+    )
+    done = kernsmith(tmp_path, "run", str(study), "--json", expect=1)
+    document = json.loads(done.stdout)
+    assert {run["variant"] for run in document["runs"] if run["status"] == "ok"} == {
+        "with",
+        "with, too",
+    }
+    (reason,) = document["failures"]
+    assert "unix-socket needs CONFIG_UNIX" in reason
+    assert "'micro' of 'without'" in reason

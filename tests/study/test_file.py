@@ -285,3 +285,16 @@ def test_values_without_measure_are_one_sentence(tmp_path: Path, text: str, told
 def test_shipped_studies_are_valid(path: Path) -> None:
     study = read_study(path)
     assert study.factors or study.variants or study.design.layouts > 1
+
+
+def test_order_files_of_layouts_are_beside_the_study(tmp_path: Path) -> None:
+    (tmp_path / "best+1.order").write_text("vfs_read\n")
+    levels = ["random", "order:best+1.order+random", "profile+random"]
+    path = tmp_path / "s.toml"
+    path.write_text(f'[source]\nuse = "debian:7.3"\n[factors]\nlayout = {levels}\n')
+    here = tmp_path.resolve()
+    assert dict(read_study(path).factors)["layout"] == (
+        "random",
+        f"order:{here}/best+1.order+random",
+        "profile+random",
+    )

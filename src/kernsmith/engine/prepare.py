@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.metrics import METRICS
 from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
+from kernsmith.study.layout import PROFILE
 from kernsmith.study.plan import repeated_variants
 
 
@@ -95,6 +97,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     for variant in variants:
         read_fragment(variant.config)
         find_toolchain(variant.compiler, variant.linker, variant.arch)
+        _check_order_file(variant)
     _check_metric(study.design.metric)
     sources: dict[str, Source] = {}
     for word in dict.fromkeys(variant.source for variant in variants):
@@ -116,9 +119,15 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
 def _refused(
     variants: Sequence[Variant], sources: Mapping[str, Source], study: Study, *, look_only: bool
 ) -> tuple[Refused, ...]:
-    layouts = bool(study.design.layouts or study.design.until)
+    draws = bool(study.design.layouts or study.design.until)
     reasons = [
-        refusal(v, sources[v.source], layouts=layouts, look_only=look_only) for v in variants
+        refusal(
+            variant,
+            sources[variant.source],
+            layouts=bool(variant.layout.named or (draws and variant.layout.drawn)),
+            look_only=look_only,
+        )
+        for variant in variants
     ]
     if reasons[0]:
         raise UserError(f"the baseline {variants[0].name!r} cannot be built: {reasons[0]}")
@@ -127,6 +136,12 @@ def _refused(
         told = "".join(f"\n    {each.sentence}" for each in refused)
         raise UserError(f"nothing remains to be compared with the baseline:{told}")
     return refused
+
+
+def _check_order_file(variant: Variant) -> None:
+    named = variant.layout.named
+    if named not in ("", PROFILE) and not os.access(named, os.R_OK):
+        raise UserError(f"{variant.name}: cannot read the order file {named}")
 
 
 def _check_metric(name: str) -> None:

@@ -23,7 +23,8 @@ from pydantic import (
 from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
-from kernsmith.study.source_word import is_there, parse_source, path_beside
+from kernsmith.study.factors.protocol import file_beside
+from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import Design, Pairing, Study
 
 
@@ -198,17 +199,8 @@ def located(study: Study, folder: Path) -> Study:
     Names of shipped configs and CPU models, and Debian versions, stay as they are.
     """
 
-    def absolute(text: str) -> str:
-        path = path_beside(folder, text)
-        return str(path.resolve()) if is_there(path) and path.is_file() else text
-
-    def source(text: str) -> str:
-        return str(parse_source(text).beside(folder))
-
     def level_of(factor: str, level: str) -> str:
-        if factor == "source":
-            return source(level)
-        return absolute(level) if find_factor(factor).names_file else level
+        return find_factor(factor).locate(level, folder)
 
     return replace(
         study,
@@ -220,9 +212,9 @@ def located(study: Study, folder: Path) -> Study:
             (name, tuple((factor, level_of(factor, level)) for factor, level in made))
             for name, made in study.variants
         ),
-        source=source(study.source),
-        config=absolute(study.config),
-        cpu=absolute(study.cpu),
+        source=level_of("source", study.source),
+        config=file_beside(study.config, folder),
+        cpu=file_beside(study.cpu, folder),
         profile=str(path_beside(folder, study.profile)) if study.profile else "",
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernsmith.study.factors.protocol import Factor, not_empty
+from kernsmith.study.factors.protocol import Factor, file_beside, not_empty
 
 FACTOR = Factor(
     name="config",
     description="a shipped config, a fragment over tinyconfig, or a complete .config",
     apply=lambda variant, level: replace(variant, config=level),
     allow=not_empty("config"),
-    names_file=True,
+    locate=file_beside,
 )

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from kernsmith.errors import UserError
-from kernsmith.study.factors.protocol import Factor, LevelError
-from kernsmith.study.layout import read_layout_level
+from kernsmith.study.factors.protocol import Factor, LevelError, file_beside
+from kernsmith.study.layout import PROFILE, read_layout_level
 
 
 def _check(level: str) -> None:
@@ -17,6 +18,11 @@ def _check(level: str) -> None:
         raise LevelError(str(error)) from None
 
 
+def _locate(level: str, folder: Path) -> str:
+    named = read_layout_level(level).named
+    return level if named in ("", PROFILE) else level.replace(named, file_beside(named, folder), 1)
+
+
 FACTOR = Factor(
     name="layout",
     description="random (drawn [design].layouts times; without this factor all are), default, "
@@ -24,4 +30,5 @@ FACTOR = Factor(
     "with +random shuffle what they do not name, with +random+jitter:N move what they do",
     apply=lambda variant, level: replace(variant, layout=read_layout_level(level)),
     allow=_check,
+    locate=_locate,
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.study.source_word import is_there, path_beside
 from kernsmith.study.variant import Variant
 
 # The path of a program as make and its shells can be given it: they quote nothing.
@@ -26,7 +28,8 @@ class Factor:
     allow: raises LevelError for a level that is not allowed.
     rank: factors are applied by rank, then in the order of the study file; one that looks at what
         others did to the variant has a higher rank than they.
-    names_file: levels may be paths; those in a study file are relative to its folder.
+    locate: the level with the path in it, if there is one, made absolute: those in a study file are
+        relative to its folder, which is the second argument.
     """
 
     name: str
@@ -35,7 +38,7 @@ class Factor:
     levels: tuple[str, ...] = ()
     allow: Callable[[str], None] = lambda level: None
     rank: int = 0
-    names_file: bool = False
+    locate: Callable[[str, Path], str] = lambda level, folder: level
 
     def check(self, level: str) -> None:
         """That the factor has this level.
@@ -48,6 +51,12 @@ class Factor:
                 f"factor {self.name!r} has no level {level!r}: allowed are {', '.join(self.levels)}"
             )
         self.allow(level)
+
+
+def file_beside(level: str, folder: Path) -> str:
+    """The absolute path of a level that names a file beside a study, else the level as it is."""
+    path = path_beside(folder, level)
+    return str(path.resolve()) if is_there(path) and path.is_file() else level
 
 
 def not_empty(name: str) -> Callable[[str], None]:

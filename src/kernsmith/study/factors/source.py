@@ -22,5 +22,5 @@ FACTOR = Factor(
     description="a kernel tree: a folder, a tarball, git:FOLDER@REVISION, debian:VERSION",
     apply=lambda variant, level: replace(variant, source=level),
     allow=_check,
-    names_file=True,
+    locate=lambda level, folder: str(parse_source(level).beside(folder)),
 )
