@@ -20,6 +20,7 @@ from pathlib import Path
 
 from kernsmith.document import BisectDocument, CommitView, StepView
 from kernsmith.engine.events import Events
+from kernsmith.engine.growth import grow
 from kernsmith.engine.prepare import prepare
 from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import StudyResult, overall_log_ratios, primary_metric
@@ -174,28 +175,31 @@ class Bisect:
         self, commit: Commit, decide: Callable[[Look, bool], tuple[str, str] | None]
     ) -> Step:
         """Compare a commit with the good one, with more and more layouts until it is decided."""
-        study, most = self._pair(self.good, commit), self.study.design.most_layouts
-        while True:
+        study = self._pair(self.good, commit)
+
+        def compare_in(layouts: int) -> StudyResult | Step:
             try:
-                result = run_study(prepare(study, self.events), self.ledger, self.events)
+                prepared = prepare(study.with_layouts(layouts), self.events)
+                return run_study(prepared, self.ledger, self.events)
             except (DiskFull, ProgramMissing):
                 raise
             except UserError as error:
                 if commit == self.bad:
                     raise
                 return Step(commit.id, commit.subject, SKIP, str(error))
-            name = result.prepared.variants[1].name
-            ratios = overall_log_ratios(result.prepared, result.measured, name)
+
+        def decide_step(found: StudyResult | Step, last: bool) -> Step | None:
+            if isinstance(found, Step):
+                return found
+            name = found.prepared.variants[1].name
+            ratios = overall_log_ratios(found.prepared, found.measured, name)
             if not ratios:
-                reason = result.failures[0] if result.failures else "nothing could be measured"
-                lines = [line.strip() for line in reason.splitlines()]
-                reason = " ".join(lines[:2] if lines[0].endswith(":") else lines[:1])
-                return Step(commit.id, commit.subject, SKIP, reason)
+                return Step(commit.id, commit.subject, SKIP, _reason(found))
             look = look_at(ratios, alpha=study.design.alpha)
-            layouts = study.design.layouts
-            if decided := decide(look, layouts >= most):
-                return _step(commit, decided, look, result)
-            study = study.with_layouts(min(most, max(layouts + 2, layouts * 3 // 2)))
+            decided = decide(look, last)
+            return _step(commit, decided, look, found) if decided else None
+
+        return grow(study.design.layouts, study.design.most_layouts, compare_in, decide_step)
 
     def _pair(self, one: Commit, other: Commit) -> Study:
         folder = self.repository.folder
@@ -293,6 +297,13 @@ class _Kept:
 
 def _named(commit: str, subject: str) -> str:
     return f"{commit[:_HASH_SHOWN]} {subject}".strip()
+
+
+def _reason(result: StudyResult) -> str:
+    """Why nothing could be measured: the first failure, on one line."""
+    reason = result.failures[0] if result.failures else "nothing could be measured"
+    lines = [line.strip() for line in reason.splitlines()]
+    return " ".join(lines[:2] if lines[0].endswith(":") else lines[:1])
 
 
 def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyResult) -> Step:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kernsmith.engine.builds import record_builds
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
+from kernsmith.engine.growth import grow
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.trials import record_training, run_trials, trial_rows
 from kernsmith.engine.verdicts import Measured, StudyResult, judge, look
@@ -40,27 +41,29 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
         forge.build()
     finally:
         record_builds(prepared, forge, ledger)
-    forge.link()
-    measured = measure(prepared, forge, ledger, events)
-    looks = look(prepared, measured)
-    while not all(decision.stop for decision in looks.values()):
-        prepared = _with_more_layouts(prepared)
-        forge.prepared = prepared
+
+    design = prepared.study.design
+
+    def measure_in(layouts: int) -> list[Measured]:
+        if layouts != design.layouts:
+            forge.prepared = _in_layouts(prepared, layouts)
         forge.link()
-        measured = measure(prepared, forge, ledger, events)
-        looks = look(prepared, measured)
+        return measure(forge.prepared, forge, ledger, events)
+
+    def decide(measured: list[Measured], last: bool) -> list[Measured] | None:
+        looks = look(forge.prepared, measured)
         for name, decision in looks.items():
             events.note(f"{name}: {decision_sentence(decision)}")
-    return judge(prepared, forge, measured, time.monotonic() - began)
+        return measured if last or all(each.stop for each in looks.values()) else None
+
+    measured = grow(design.layouts, design.most_layouts, measure_in, decide)
+    return judge(forge.prepared, forge, measured, time.monotonic() - began)
 
 
-def _with_more_layouts(prepared: Prepared) -> Prepared:
-    """Half as many layouts more; those that there are stay what and where they are."""
-    study = prepared.study
-    there = max((trial.layout_number for trial in prepared.trials), default=0)
-    wanted = min(study.design.most_layouts, max(there + 2, there * 3 // 2))
+def _in_layouts(prepared: Prepared, layouts: int) -> Prepared:
+    """With so many random layouts; those that there were stay what and where they are."""
     names = [workload.name for workload in prepared.workloads]
-    trials = plan_trials(study.with_layouts(wanted), prepared.variants, names)
+    trials = plan_trials(prepared.study.with_layouts(layouts), prepared.variants, names)
     return replace(prepared, trials=trials)
 
 
