@@ -31,7 +31,7 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
-from kernsmith.kernel.toolchain.programs import private_compiler, private_compilers, private_root
+from kernsmith.kernel.toolchain.programs import private_compiler, private_root
 
 # Where newer compilers are, the oldest suite first: it asks least of the system.
 SUITES = ("trixie", "forky", "sid")
@@ -90,11 +90,6 @@ def find_private_root(compiler: str) -> PrivateRoot | None:
         return PrivateRoot(**known)
     except (OSError, ValueError, TypeError):
         return None
-
-
-def private_roots() -> list[PrivateRoot]:
-    """All private roots, by the compiler's name."""
-    return [root for name in private_compilers() if (root := find_private_root(name))]
 
 
 def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:

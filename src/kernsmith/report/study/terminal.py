@@ -54,7 +54,7 @@ def _print_paths(variant: VariantView, console: Console) -> None:
     say(console, f"{variant.name}:")
     for title, path in (
         ("vmlinux", variant.vmlinux),
-        ("bzImage", variant.bzimage),
+        ("image", variant.bzimage),
         ("profile", variant.profile),
         ("package", variant.package_command),
     ):
