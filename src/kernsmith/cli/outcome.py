@@ -16,6 +16,7 @@ from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.document import study_document
 from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
+from kernsmith.report.bisect.page import bisect_page
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.report.study.terminal import print_study
@@ -60,9 +61,12 @@ def write_report(result: StudyResult, folder: Path) -> StudyDocument:
 def write_bisect(
     document: BisectDocument, verdict: StudyResult | None, folder: Path
 ) -> BisectDocument:
-    """Write bisect.json and the report of the first bad commit; returns the whole document."""
+    """Write bisect.json, bisect.html and the first bad commit's report; returns the document."""
     if verdict:
         document = replace(document, verdict=write_report(verdict, folder))
+    page = folder / "bisect.html"
+    document = replace(document, report=str(page.absolute()))
+    write_text(page, bisect_page(document))
     write_text(folder / "bisect.json", document_text.as_json(document))
     return document
 

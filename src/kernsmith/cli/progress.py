@@ -28,7 +28,7 @@ class ProgressDisplay:
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

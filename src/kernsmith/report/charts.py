@@ -41,7 +41,7 @@ class Interval:
     estimate, low, high: in the unit of the plot's axis; NaN bounds draw the estimate alone.
     kind: what the colour says: `better`, `worse`, `different`, or `same`.
     overall: drawn as a diamond, for the line that sums up the others.
-    mark: a second figure, drawn as a cross; None for none.
+    mark: a second figure, drawn as a square; None for none.
     """
 
     label: str
@@ -69,7 +69,7 @@ def box_plot(samples: Mapping[str, Sequence[float]], value_title: str) -> AnyCha
         for index, value in enumerate(_thinned(values))
     ]
     order = list(samples)
-    y = alt.Y("group:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
+    y = alt.Y("group:N", sort=order, title=None)
     x_title = alt.Axis(title=value_title)
     scale = alt.Scale(zero=False, nice=True)
     base = alt.Chart(_inline(boxes)).encode(y=y)
@@ -118,7 +118,6 @@ def interval_plot(
             "label:N",
             sort=[item.label for item in intervals],
             title=None,
-            axis=alt.Axis(labelLimit=320),
         ),
         color=alt.Color(
             "kind:N",
@@ -137,19 +136,20 @@ def interval_plot(
         x=alt.X("low:Q", scale=scale, axis=alt.Axis(title=value_title)), x2="high:Q"
     )
     point = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=alt.X("estimate:Q", scale=scale),
+        x=alt.X("estimate:Q", scale=scale, axis=alt.Axis(title=value_title)),
         shape=alt.Shape(
             "shape:N",
             scale=alt.Scale(domain=["single", "overall"], range=["circle", "diamond"]),
             legend=None,
         ),
     )
-    layers = [line, point]
+    bounded = any(isfinite(item.low) or isfinite(item.high) for item in intervals)
+    layers = [line, point] if bounded else [point]
     if any(item.mark is not None for item in intervals):
-        cross = base.mark_point(shape="cross", angle=45, size=60, color=_INK, filled=True).encode(
+        square = base.mark_point(shape="square", size=34, filled=True, opacity=0.75).encode(
             x=alt.X("mark:Q", scale=scale), color=alt.value(_INK)
         )
-        layers.insert(0, cross)
+        layers.insert(0, square)
     zero = (
         alt.Chart(_inline([{"reference": reference}]))
         .mark_rule(color=_INK, strokeDash=[4, 4])
@@ -286,6 +286,7 @@ def _config(ink: str) -> dict[str, Any]:
     return {
         "font": "system-ui, sans-serif",
         "axis": {**faint, **text, "titleFontWeight": "normal", "domainOpacity": 0.4},
+        "axisY": {"labelLimit": 320},
         "legend": text,
         "header": text,
         "title": {"color": ink},

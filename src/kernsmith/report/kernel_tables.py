@@ -10,6 +10,7 @@ from rich.table import Table
 
 from kernsmith.ledger.kernels import KernelRow
 from kernsmith.report.plan_tables import duration
+from kernsmith.report.terminal import add_texts
 
 _TITLES = (
     "variant",
@@ -31,7 +32,7 @@ def print_kernels(rows: Sequence[KernelRow], console: Console) -> None:
     for title in _TITLES:
         table.add_column(title, overflow="fold")
     for row in rows:
-        table.add_row(*_cells(row))
+        add_texts(table, _cells(row))
     console.print(table)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from kernsmith.report.terminal import add_texts
+
 _SHOWN_TRIALS = 30
 
 
@@ -19,7 +21,7 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
         builds.add_column(title, justify="left" if title == "variant" else "right")
     for build in plan["builds"]:
         expected = "in the cache" if build["cached"] else duration(build["seconds"])
-        builds.add_row(build["variant"], str(build["objects"] or "?"), expected)
+        add_texts(builds, [build["variant"], str(build["objects"] or "?"), expected])
     console.print(builds)
     for refused in plan["refused"]:
         console.print(
@@ -28,7 +30,7 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
     for sentence in plan["not_checked"]:
         console.print(f"not checked: {sentence}", soft_wrap=True, markup=False)
     if plan["training"]:
-        console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True)
+        console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True, markup=False)
     open_trials = [trial for trial in plan["trials"] if not trial["done"]]
     there = len(plan["trials"]) - len(open_trials)
     title = f"{len(open_trials)} trials, in the order in which they run"
@@ -36,7 +38,7 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
     for title in ("#", "block", "variant", "layout", "workload", "replicate"):
         trials.add_column(title)
     for trial in open_trials[:_SHOWN_TRIALS]:
-        trials.add_row(*(str(trial[key]) for key in _KEYS))
+        add_texts(trials, [str(trial[key]) for key in _KEYS])
     console.print(trials)
     if len(open_trials) > _SHOWN_TRIALS:
         console.print(f"… and {len(open_trials) - _SHOWN_TRIALS} more (all with --json)")

@@ -86,7 +86,7 @@ def _chart(document: BisectDocument) -> Chart:
     title = f"change of {document.metric} against {document.good.id[:HASH_SHOWN]} (%)"
     return Chart(
         forest_plot(lines, title, reference=document.threshold),
-        "Each tested commit with its always-valid interval; the cross is what one binary of each "
+        "Each tested commit with its always-valid interval; the square is what one binary of each "
         f"said; dashed: bad is what lies above {document.threshold:.2f} %",
     )
 

@@ -38,6 +38,7 @@ def print_bisect(document: BisectDocument, console: Console) -> None:
             for line in lines:
                 say(console, line)
         say(console, f"report   {verdict.report}")
+    say(console, f"bisection {document.report}")
 
 
 def _steps_table(document: BisectDocument) -> Table:

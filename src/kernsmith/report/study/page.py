@@ -9,6 +9,7 @@ from math import nan
 from typing import Any
 
 from kernsmith.document import StudyDocument, VerdictView
+from kernsmith.document.study import MODEL_CYCLES, OVERALL
 from kernsmith.document.text import as_plain
 from kernsmith.report.charts import Interval, box_plot, forest_plot, run_order_plot
 from kernsmith.report.page import (
@@ -28,6 +29,7 @@ from kernsmith.report.page import (
 )
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -52,24 +54,21 @@ _EXACT = " On an exact machine every figure comes out the same, wherever it runs
 
 
 def study_page(document: StudyDocument) -> str:
-    """The HTML of a study document (see `engine.document`)."""
-    sections: list[Section] = []
-    for variant in document.others:
-        sections += _verdict_sections(document, variant)
-    if not document.others:
-        sections.append(Text("This study has one variant: there is nothing to compare it with."))
-    sections += design_sections(document)
-    sections += _layout_sections(document)
+    """The HTML of a study document: the answer, what explains it, then all figures, folded."""
+    sections = _answer_sections(document)
+    sections += _explaining_sections(document)
+    sections += _design_sections(document)
     if document.failures:
         sections += [Heading("What failed"), Bullets(list(document.failures))]
+    sections += [Heading("All figures"), *_figure_sections(document)]
     sections += _assumption_sections(document)
     sections += _provenance_sections(document)
     sections += _repeat_sections(document)
-    name, source = document.study.name, document.source
+    source, machine = document.source, document.machine
     return render_page(
         Page(
-            title=f"kernsmith: {name}",
-            subtitle=f"{source.name} on {document.machine.name}, {document.machine.cpu} model",
+            title=f"kernsmith: {document.study.name}",
+            subtitle=f"{source.name} on {machine.name}, {machine.cpu} model",
             sections=sections,
             figures=as_plain(document),
             footer=(f"kernsmith {document.kernsmith}", f"study {document.study.digest}"),
@@ -78,79 +77,158 @@ def study_page(document: StudyDocument) -> str:
 
 
 _COLOURS: dict[str, Kind] = {"same": "neutral", "better": "better", "worse": "worse"}
+# With more variants than this, the first picture has a line a variant, and no workloads.
+_FEW = 2
 
 
-def _kind(verdict: VerdictView) -> str:
+def _kind(document: StudyDocument, verdict: VerdictView) -> str:
+    """What the colour says: of the corrected decision, by the metric's direction."""
     if not verdict.significant:
         return "same"
-    return "better" if verdict.ratio < 1 else "worse"
+    lower = all(each.better == "lower" for each in document.metrics if each.name == verdict.metric)
+    return "better" if (verdict.ratio < 1) == lower else "worse"
 
 
-def _verdict_sections(document: StudyDocument, variant: str) -> list[Section]:
-    sections: list[Section] = [Heading(f"{variant} against {document.baseline}")]
-    for verdict, line in headline(document, variant):
-        sections.append(Verdict(line, kind=_COLOURS[_kind(verdict)]))
-    sections += [Text(line) for name, line in sequential(document) if name == variant]
-    sections += [Text(f"{line[0].upper()}{line[1:]}") for line in luck_lines(document, variant)]
-    rows = [v for v in document.verdicts if v.variant == variant]
-    for title, chosen in (
-        ("All workloads together", [r for r in rows if r.workload.startswith("overall")]),
-        ("Each workload", [r for r in rows if not r.workload.startswith("overall")]),
-    ):
-        sections += [Heading(title, level=3), _verdict_table(chosen, confidence(document))]
+def _answer_sections(document: StudyDocument) -> list[Section]:
+    """The first screen: a sentence a variant and one forest plot; then what to be careful about."""
+    if not document.others:
+        return [Text("This study has one variant: there is nothing to compare it with.")]
     metric = document.study.metric
-    primary = [r for r in rows if r.metric == metric and r.ci]
-    if primary:
-        primary.sort(key=lambda r: (not r.workload.startswith("overall"), r.workload))
-        chart = forest_plot(
-            [_interval(row) for row in primary], f"{metric}, ratio to baseline", reference=1.0
-        )
-        sections.append(Chart(chart, f"Ratios of {metric}, {confidence(document)} intervals"))
-    return sections
+    heads = [pair for name in document.others for pair in headline(document, name)]
+    overall = [(each, line) for each, line in heads if each.workload == OVERALL]
+    sections: list[Section] = [
+        Verdict(line, _COLOURS[_kind(document, each)]) for each, line in overall[:_FEW]
+    ]
+    rest = [line for _, line in heads if line not in {line for _, line in overall[:_FEW]}]
+    if len(overall) > _FEW:
+        sections.append(_forest(document, [each for each, _ in overall], by_variant=True))
+    for name in document.others:
+        own = [each for each in document.verdicts_of(name, metric) if each.ci]
+        if len(overall) <= _FEW and own:
+            own.sort(key=lambda each: (not each.mix, each.workload))
+            sections.append(_forest(document, own))
+    if document.failures:
+        count = len(document.failures)
+        sections.append(Verdict(f"{count} failed, see below under “What failed”.", "warning"))
+    if metric == MODEL_CYCLES:
+        sections += caution_sections()
+    lines = [line for _, line in sequential(document)]
+    for name in document.others:
+        lines += [f"{name}: {line}" for line in luck_lines(document, name)]
+    return [*sections, Bullets([*rest, *lines])]
 
 
-def _interval(verdict: VerdictView) -> Interval:
+def _forest(
+    document: StudyDocument, verdicts: Sequence[VerdictView], *, by_variant: bool = False
+) -> Chart:
+    metric = document.study.metric
+    lines = [
+        _interval(document, each, each.variant if by_variant else workload_name(each))
+        for each in verdicts
+    ]
+    what = "each variant" if by_variant else f"{verdicts[0].variant} on each workload"
+    return Chart(
+        forest_plot(lines, f"{metric}, ratio to {document.baseline}", reference=1.0),
+        f"{metric} of {what}, {confidence(document)} intervals over layouts; squares: what one "
+        "binary of each said; grey: no difference after correction"
+        + ("" if by_variant else "; single workloads are exploratory"),
+    )
+
+
+def _interval(document: StudyDocument, verdict: VerdictView, label: str) -> Interval:
     low, high = verdict.ci or (None, None)
     return Interval(
-        workload_name(verdict),
+        label,
         verdict.ratio,
         nan if low is None else low,
         nan if high is None else high,
-        kind=_kind(verdict),
+        kind=_kind(document, verdict),
         overall=verdict.mix,
+        mark=verdict.default_ratio,
     )
+
+
+def _explaining_sections(document: StudyDocument) -> list[Section]:
+    """Pictures: which other headline metrics moved, and what layout alone does."""
+    sections: list[Section] = []
+    for name in document.others[:_FEW]:
+        rows = [
+            each
+            for each in document.verdicts
+            if each.variant == name and each.workload == OVERALL and each.ci
+            if each.metric in document.headlines
+        ]
+        if len(rows) > 1:
+            lines = [_interval(document, each, each.metric) for each in rows]
+            chart = forest_plot(lines, f"ratio to {document.baseline}", reference=1.0)
+            caption = f"{name}: all headline metrics over the whole mix (the primary family)"
+            sections += [Chart(chart, caption)]
+    if sections:
+        sections.insert(0, Heading("What moved"))
+    return sections + _layout_sections(document)
+
+
+def _design_sections(document: StudyDocument) -> list[Section]:
+    """The whole design in sentences, its tables folded."""
+    sections = design_sections(document)
+    tables = [each for each in sections if isinstance(each, Table)]
+    words = [each for each in sections if not isinstance(each, Table)]
+    return [*words, Details("Tables of the whole design", tables)] if sections else []
+
+
+def _figure_sections(document: StudyDocument) -> list[Section]:
+    """Every verdict, in folded tables; times of a virtual clock apart from what was measured."""
+    virtual = {each.name for each in document.metrics if each.meaning == "virtual"}
+    sections: list[Section] = []
+    for name in document.others:
+        rows = [each for each in document.verdicts if each.variant == name]
+        parts = {
+            "primary family: headline metrics over all workloads": [
+                row for row in rows if row.family == "primary"
+            ],
+            "exploratory: single workloads, other metrics and mixes": [
+                row for row in rows if row.family != "primary" and row.metric not in virtual
+            ],
+            "times of the guest's virtual clock, which are no seconds": [
+                row for row in rows if row.metric in virtual
+            ],
+        }
+        for title, chosen in parts.items():
+            if chosen:
+                table = _verdict_table(chosen, confidence(document))
+                sections.append(Details(f"{name}: {title} ({len(chosen)} rows)", [table]))
+    return sections
 
 
 def _verdict_table(rows: Sequence[VerdictView], sure: str) -> Table:
     columns = [
         Column("workload"),
         Column("metric"),
+        Column("verdict"),
         Column("ratio", number=".4f"),
         Column("from", number=".4f"),
         Column("to", number=".4f"),
         Column("p", number=".2g"),
+        Column("p, corrected", number=".2g"),
         Column("layout's share", number=".1%"),
         Column("one binary said", number=".4f"),
         Column("layouts", number="d"),
-        Column("verdict"),
-        Column("profile"),
     ]
-    trained = {True: "trained", False: "held out", None: ""}
     return Table(
         columns,
         [
             [
-                row.workload,
+                workload_name(row),
                 row.metric,
+                judgement(row),
                 row.ratio,
                 row.ci[0] if row.ci else None,
                 row.ci[1] if row.ci else None,
                 row.p,
+                row.p_corrected,
                 row.layout_share,
                 row.default_ratio,
                 row.n,
-                judgement(row),
-                trained[row.trained],
             ]
             for row in rows
         ],
@@ -206,7 +284,7 @@ def _provenance_sections(document: StudyDocument) -> list[Section]:
         ]
         table = Table([Column("what"), Column("value")], rows, caption=variant.name)
         command = Code(" ".join(made["command"]), caption="Command line of the build")
-        sections += [Heading(variant.name, level=3), table, command]
+        sections.append(Details(variant.name, [table, command]))
     return sections
 
 

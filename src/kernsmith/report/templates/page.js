@@ -49,12 +49,20 @@ for (const block of document.querySelectorAll(".table-block")) {
   });
 }
 
+// A chart that is wider than the page is drawn anew, as wide as the page; facets cannot be.
+function fitted(spec, room) {
+  if (spec.facet || room >= 700) return spec;
+  const labels = Math.round(room / 3);
+  const config = { ...spec.config, axisY: { ...spec.config.axisY, labelLimit: labels } };
+  return { ...spec, config, width: room - labels - 40 };
+}
+
 async function drawCharts() {
   for (const script of document.querySelectorAll("script.spec")) {
     const target = script.parentElement.querySelector(".chart");
     const still = target.innerHTML;
     try {
-      await window.vegaEmbed(target, JSON.parse(script.textContent), {
+      await window.vegaEmbed(target, fitted(JSON.parse(script.textContent), target.clientWidth), {
         renderer: "svg",
         actions: false,
         tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
