@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's console lines, among everything else that a kernel prints."""
 
+from math import isfinite
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +36,33 @@ def test_what_can_go_wrong() -> None:
     assert "'fork'" in read_console(other).verdict("pipe")[1]
 
 
-@given(st.text())
+@pytest.mark.parametrize("figure", ["x=1e", "x=--1", "x=nan", "x=1e999", "x=", "x=1.2.3", "=1"])
+def test_a_figure_that_is_no_number_is_a_failed_run(figure: str) -> None:
+    said = read_console(GOOD.replace("sys_seconds=0.048", figure))
+    assert said.metrics == {"seconds": 0.0512}
+    assert said.verdict("pipe") == ("failed", f"the guest's figure {figure!r} is no number")
+
+
+@given(st.integers(0, len(GOOD)))
+def test_a_console_that_is_cut_is_ok_only_when_nothing_is_missing(length: int) -> None:
+    said = read_console(GOOD[:length])
+    assert (said.verdict("pipe") == ("ok", "")) == (said.ended is not None)
+
+
+FIGURES = st.text("0123456789+-.eEnaif_ x=\x00", max_size=40)
+LINES = st.builds(
+    "{}{}".format,
+    st.sampled_from(
+        ["kernsmith: metric x=", "kernsmith: metric ", "kernsmith: end pipe status=", "panic: "]
+    ),
+    FIGURES | st.text() | st.integers().map(str) | st.just("9" * 5000),
+)
+
+
+@given(st.text() | st.lists(LINES).map("\n".join))
 def test_any_text_is_a_verdict(text: str) -> None:
-    assert read_console(text).verdict("pipe")[0] in {"ok", "failed", "panic"}
+    said = read_console(text)
+    status, reason = said.verdict("pipe")
+    assert status in {"ok", "failed", "panic"}
+    assert reason.isprintable()
+    assert all(isfinite(value) for value in said.metrics.values())
