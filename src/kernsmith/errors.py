@@ -80,6 +80,14 @@ class ProcessFailed(KernsmithError):
         return lines
 
 
+class Interrupted(KeyboardInterrupt):
+    """The command was stopped while another thread of it waited for an external program."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The command was asked to end by SIGTERM: what Ctrl-C does, with another exit code."""
+
+
 class ProcessTimedOut(ProcessFailed):
     """An external program took longer than its time limit and was killed with its children."""
 

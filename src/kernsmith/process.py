@@ -2,8 +2,9 @@
 """The one place where external programs are started.
 
 A program runs in a session of its own, so that a time-out, Ctrl-C or an exception in the caller
-ends it *and* what it has started. When kernsmith itself is killed (SIGKILL too), the kernel sends
-the program SIGTERM: no build or emulator goes on without its owner.
+ends it *and* what it has started; programs of several threads are ended by `kernsmith.threads`.
+When kernsmith itself is killed (SIGKILL too), the kernel sends the program SIGTERM: no build or
+emulator goes on without its owner.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +25,7 @@ from pathlib import Path
 from shlex import join
 from typing import IO, cast
 
-from kernsmith.errors import DiskFull, ProcessFailed, ProcessTimedOut, ProgramMissing
+from kernsmith.errors import DiskFull, Interrupted, ProcessFailed, ProcessTimedOut, ProgramMissing
 
 TAIL_LINES = 20
 _CHUNK = 1 << 16
@@ -66,6 +68,58 @@ class Completed:
     def tail(self) -> str:
         """The last lines of the output."""
         return "\n".join(self.output.splitlines()[-TAIL_LINES:])
+
+
+class Stop:
+    """Ends, from any thread, the programs of the threads that obey it; they start no further ones.
+
+    `run` then raises Interrupted in those threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self.called = False
+
+    def call(self) -> None:
+        """Ask all programs to end at once; those that do not are killed by who waits for them."""
+        with self._lock:
+            self.called = True
+            for process in self._running:
+                if process.returncode is None:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(process.pid, signal.SIGTERM)
+
+    def check(self) -> None:
+        """Raises Interrupted when the programs were asked to end."""
+        if self.called:
+            raise Interrupted
+
+    @contextlib.contextmanager
+    def watching(self, process: "subprocess.Popen[bytes]") -> Iterator[None]:
+        """Let the program be ended as long as the block runs."""
+        with self._lock:
+            self._running.add(process)
+        try:
+            self.check()
+            yield
+            self.check()
+        finally:
+            with self._lock:
+                self._running.remove(process)
+
+
+_OF_THREAD = threading.local()
+
+
+def obey(stop: Stop) -> None:
+    """From now on, `stop` ends the programs of the calling thread."""
+    _OF_THREAD.stop = stop
+
+
+def _stop() -> Stop:
+    """What ends the programs of this thread; of the main thread, nothing but an exception does."""
+    return getattr(_OF_THREAD, "stop", None) or Stop()
 
 
 @cache
@@ -152,10 +206,12 @@ def run(
     merge: False leaves standard error out of ``output`` and ``on_line`` (it goes to the log, and
         into the message of a failure).
 
-    Raises ProgramMissing, ProcessFailed, ProcessTimedOut, and DiskFull when the log cannot be
-    written or the program failed for want of space.
+    Raises ProgramMissing, ProcessFailed, ProcessTimedOut, Interrupted (see `Stop`), and DiskFull
+    when the log cannot be written or the program failed for want of space.
     """
     words = tuple(str(word) for word in command)
+    stop = _stop()
+    stop.check()
     if shutil.which(words[0], path=_environment(env).get("PATH")) is None:
         raise ProgramMissing(words[0], remedy(words[0]))
     began = time.monotonic()
@@ -165,7 +221,9 @@ def run(
             output = _Sink(file, on_line, capture)
             errors = output if merge else _Sink(file, None, False)
             process = stack.enter_context(_started(words, cwd, env, input, merge))
-            _drain(process, output, errors, None if timeout is None else began + timeout)
+            with stop.watching(process):
+                deadline = None if timeout is None else began + timeout
+                _drain(process, output, errors, deadline, stop)
             if file is not None:
                 file.flush()
         except TimeoutError:
@@ -240,7 +298,11 @@ def _started(
 
 
 def _drain(
-    process: "subprocess.Popen[bytes]", output: _Sink, errors: _Sink, deadline: float | None
+    process: "subprocess.Popen[bytes]",
+    output: _Sink,
+    errors: _Sink,
+    deadline: float | None,
+    stop: Stop,
 ) -> None:
     """Read both streams to their end and wait for the program. TimeoutError at the deadline."""
     with selectors.DefaultSelector() as selector:
@@ -249,6 +311,7 @@ def _drain(
             selector.register(process.stderr, selectors.EVENT_READ, errors)
         while selector.get_map():
             ready = selector.select(_wait(deadline))
+            stop.check()
             if not ready and process.poll() is not None:
                 break  # a child that stays in the background keeps the stream open
             for key, _ in ready:
@@ -260,10 +323,10 @@ def _drain(
     output.finish()
     if errors is not output:
         errors.finish()
-    try:
-        process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
+    while process.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_wait(deadline))
+        stop.check()
 
 
 def _wait(deadline: float | None) -> float:

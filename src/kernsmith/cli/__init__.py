@@ -6,14 +6,17 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 import traceback
+from types import FrameType
+from typing import NoReturn
 
 from cyclopts import App
 from rich.console import Console
 
 from kernsmith import __version__
-from kernsmith.errors import DiskFull, KernsmithError, UserError
+from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
     "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
@@ -27,7 +30,16 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in words
     if debug:
         words.remove("--debug")
-    sys.exit(_guarded(words, debug))
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = _guarded(words, debug)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    sys.exit(code)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 def _app(words: list[str]) -> App:
@@ -57,9 +69,9 @@ def _guarded(words: list[str], debug: bool) -> int:
             f"kernsmith: {told}"
         )
         return told.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)
-        return 130
+        return 128 + (signal.SIGTERM if isinstance(stopped, Terminated) else signal.SIGINT)
     return code if isinstance(code, int) else 0
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, field
 from os import cpu_count
 from pathlib import Path
@@ -35,6 +35,7 @@ from kernsmith.layout import (
 )
 from kernsmith.study import Layout, Trial, Variant
 from kernsmith.study.layout import PROFILE
+from kernsmith.threads import threads
 
 _END_PADDING = "kernsmith_padding_end"
 _PADDED_TO = 64 << 10
@@ -91,15 +92,11 @@ class Images:
         for kernel in {kernel.key: kernel for _, kernel in missing}.values():
             orders.prepare(kernel, [key[1] for key, each in missing if each.key == kernel.key])
         self.events.stage(f"link {len(missing)} layouts")
-        with ThreadPoolExecutor(cpu_count()) as pool:
+        with threads(cpu_count() or 1) as pool:
             jobs = {pool.submit(orders.link, kernel, key[1]): key for key, kernel in missing}
-            try:
-                for done, job in enumerate(as_completed(jobs), 1):
-                    self._linked(jobs[job], job)
-                    self.events.progress("layouts", done, len(missing))
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+            for done, job in enumerate(as_completed(jobs), 1):
+                self._linked(jobs[job], job)
+                self.events.progress("layouts", done, len(missing))
 
     @staticmethod
     def _key(trial: Trial) -> Key:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
@@ -20,6 +19,7 @@ from kernsmith.layout import Costs, Evaluator, layout_name, read_link_map
 from kernsmith.machine import Boot
 from kernsmith.machine.tcg import Tcg
 from kernsmith.study import digest_of
+from kernsmith.threads import threads
 
 # Sorting functions that lld has itself.
 LINKERS = ("hfsort", "cdsort")
@@ -131,18 +131,14 @@ def _in_parallel(
     boots: Sequence[Boot], machine: Tcg, events: Events
 ) -> list[tuple[Boot, Mapping[str, tuple[float, str]], Path | None]]:
     found = []
-    with ThreadPoolExecutor(cpu_count()) as pool:
-        try:
-            outcomes = pool.map(machine.run, boots)
-            for done, (boot, outcome) in enumerate(zip(boots, outcomes, strict=True), 1):
-                if not outcome.ok or (boot.trace and outcome.trace is None):
-                    raise TraceFailed(
-                        f"{boot.workload.name} failed ({outcome.status}): "
-                        f"{outcome.reason or 'no trace came out'}; console: {outcome.console}"
-                    )
-                events.progress("workloads", done, len(boots))
-                found.append((boot, outcome.metrics, outcome.trace))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    with threads(cpu_count() or 1) as pool:
+        outcomes = pool.map(machine.run, boots)
+        for done, (boot, outcome) in enumerate(zip(boots, outcomes, strict=True), 1):
+            if not outcome.ok or (boot.trace and outcome.trace is None):
+                raise TraceFailed(
+                    f"{boot.workload.name} failed ({outcome.status}): "
+                    f"{outcome.reason or 'no trace came out'}; console: {outcome.console}"
+                )
+            events.progress("workloads", done, len(boots))
+            found.append((boot, outcome.metrics, outcome.trace))
     return found

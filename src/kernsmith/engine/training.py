@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from os import cpu_count
 from pathlib import Path
@@ -18,6 +17,7 @@ from kernsmith.machine import Boot, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
+from kernsmith.threads import threads
 
 Seen = Callable[[Kernel, Workload, Outcome, str], None]
 
@@ -52,17 +52,13 @@ def train(
             missing.append(workload)
     if missing:
         events.stage(f"train on {len(missing)} workloads")
-    with ThreadPoolExecutor(cpu_count() if machine.exact else 1) as pool:
+    with threads(cpu_count() or 1 if machine.exact else 1) as pool:
         jobs = [pool.submit(_boot, kernel, w, machine, folder) for w in missing]
-        try:
-            for done, (workload, job) in enumerate(zip(missing, jobs, strict=True), 1):
-                outcome, started = job.result()
-                seen(kernel, workload, outcome, started)
-                parts[workload.name] = _keep(kernel, workload, outcome, folder)
-                events.progress("train", done, len(missing))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        for done, (workload, job) in enumerate(zip(missing, jobs, strict=True), 1):
+            outcome, started = job.result()
+            seen(kernel, workload, outcome, started)
+            parts[workload.name] = _keep(kernel, workload, outcome, folder)
+            events.progress("train", done, len(missing))
     return merge_counts([parts[workload.name] for workload in workloads])
 
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs of several threads end together, and at once: by Ctrl-C, SIGTERM or an exception."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernsmith import process
+from kernsmith.errors import Interrupted
+from kernsmith.threads import threads
+
+STUBBORN = "trap '' TERM; echo $$ > {}; while :; do sleep 1; done"
+TWO_PROGRAMS = """
+import sys, time
+from kernsmith import process
+from kernsmith.cli import _terminate
+from kernsmith.threads import threads
+import signal
+signal.signal(signal.SIGTERM, _terminate)
+with threads(2) as pool:
+    for command in sys.argv[1:]:
+        pool.submit(process.run, ["sh", "-c", command], timeout=300)
+    while True:
+        time.sleep(0.1)
+"""
+
+
+def written(path: Path) -> int:
+    """The process id in a file, as soon as it is there."""
+    end = time.monotonic() + 20
+    while not path.exists() or not path.read_text().strip():
+        assert time.monotonic() < end, f"{path.name} was not written"
+        time.sleep(0.02)
+    return int(path.read_text())
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_what_other_threads_wait_for(tmp_path: Path, sign: int) -> None:
+    """One program ends when it is asked to, the other has to be killed."""
+    gentle, stubborn = tmp_path / "gentle", tmp_path / "stubborn"
+    commands = [f"echo $$ > {gentle}; exec sleep 300", STUBBORN.format(stubborn)]
+    command = subprocess.Popen(
+        [sys.executable, "-c", TWO_PROGRAMS, *commands], stderr=subprocess.DEVNULL
+    )
+    programs = [written(gentle), written(stubborn)]
+    os.kill(command.pid, sign)
+    command.wait(timeout=5)
+    assert not any(map(lives, programs))
+
+
+def test_after_an_exception_nothing_is_started_any_more(tmp_path: Path) -> None:
+    began = time.monotonic()
+    started = tmp_path / "started"
+    with pytest.raises(ValueError, match="enough"), threads(1) as pool:
+        job = pool.submit(process.run, ["sh", "-c", f"echo 1 > {started}; sleep 300"], timeout=300)
+        later = pool.submit(process.run, ["touch", tmp_path / "later"], timeout=300)
+        written(started)
+        raise ValueError("enough")
+    assert time.monotonic() - began < 20
+    assert isinstance(job.exception(), Interrupted)
+    assert later.cancelled()
+    assert not (tmp_path / "later").exists()
+
+
+def test_threads_of_another_pool_are_left_alone(tmp_path: Path) -> None:
+    with threads(1) as pool:
+        job = pool.submit(process.run, ["sh", "-c", "sleep 1; echo done"], timeout=60)
+        with pytest.raises(ValueError, match="enough"), threads(1):
+            raise ValueError("enough")
+        assert job.result().output == "done\n"
