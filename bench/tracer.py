@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernsmith import paths, process
-from kernsmith.guest.initramfs import build_initramfs
-from kernsmith.guest.workloads import Workload, guest_program, load_catalogue
+from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.build import build_kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import resolve_source
@@ -30,14 +29,12 @@ MODES = ("plain", "model", "profile", "trace")
 
 def seconds(machine: Tcg, image: Path, work: Workload, folder: Path, mode: str) -> float:
     """Wall time of one boot, in seconds. mode: one of `MODES`."""
-    initramfs = folder / "initramfs.cpio"
-    initramfs.write_bytes(build_initramfs(guest_program()))
     files = {"out": folder / "counters"}
     if mode == "profile":
         files["profile"] = folder / "counts"
     if mode == "trace":
         files["trace"] = folder / "trace"
-    command = machine.command(Boot(image, work, folder), initramfs, files)
+    command = machine.command(Boot(image, work, folder), machine.guest.path, files)
     if mode == "plain":
         command = command[: command.index("-plugin")]
     return process.run(command, log=folder / "console", timeout=600).seconds

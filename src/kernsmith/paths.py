@@ -44,6 +44,12 @@ def digests() -> Path:
     return cache_root() / "digests"
 
 
+def pinned() -> Path:
+    """What runs depend on (CPU models, the guest, the tracer), each file in a folder that its
+    content names."""
+    return cache_root() / "pinned"
+
+
 def ledger() -> Path:
     """The default ledger: an SQLite database of all trials and runs."""
     return cache_root() / "ledger.sqlite"

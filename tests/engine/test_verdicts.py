@@ -21,7 +21,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow, now
-from kernsmith.machine.tcg import Tcg
+from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Design, Layout, Study, Trial, plan_trials, plan_variants
 
 WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
@@ -32,7 +32,7 @@ def judged(study: Study, figure: Figure, train: tuple[str, ...] = ()) -> StudyRe
     names = [workload.name for workload in WORKLOADS]
     variants = plan_variants(study, train or names)
     trials = plan_trials(study, variants, names)
-    machine = Tcg(cpu=Path("skylake.toml"))
+    machine = open_machine("skylake")
     source = Source("linux", Path(), "7.3", "sha256:0", "test")
     prepared = Prepared(study, {"x": source}, WORKLOADS, (), machine, machine, variants, trials)
     measured = [Measured(trial, str(trial.position), run(trial, figure(trial))) for trial in trials]

@@ -6,20 +6,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import cpu_count
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
-from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
 from kernsmith.machine import Boot, Machine, Outcome
 from kernsmith.machine.protocol import PANIC
-from kernsmith.study import Layout, Trial, digest_of
+from kernsmith.study import Layout, Trial, Variant, digest_of
+from kernsmith.threads import threads
 
 # How often a trial that another process holds is looked at again.
 _POLL_SECONDS = 0.5
@@ -27,7 +28,19 @@ _POLL_SECONDS = 0.5
 Rows = Mapping[Trial, TrialRow]
 
 
-def trial_rows(prepared: Prepared, forge: Forge) -> dict[Trial, TrialRow]:
+class Bootable(Protocol):
+    """Where the kernels of a study's trials are found; None for those that could not be made."""
+
+    def kernel(self, variant: Variant) -> Kernel | None:
+        """The kernel of a variant."""
+        ...
+
+    def image(self, variant: Variant, layout: Layout) -> Path | None:
+        """What boots: the kernel in a layout."""
+        ...
+
+
+def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
     """The ledger's row for each trial whose image could be made, in plan order."""
     conditions = dict(prepared.machine.fingerprint())
     rows = {}
@@ -40,7 +53,8 @@ def trial_rows(prepared: Prepared, forge: Forge) -> dict[Trial, TrialRow]:
         rows[trial] = _row(
             kernel,
             prepared.workload(trial.workload),
-            trial,
+            # Replicates on an exact machine are one run: the same trial.
+            replace(trial, replicate=0) if prepared.machine.exact else trial,
             {
                 "machine": conditions,
                 "order": order,
@@ -75,7 +89,8 @@ def _row(
         "cpu": trial.cpu,
         "replicate": trial.replicate,
     }
-    digest = digest_of(fields | {"conditions": conditions})
+    # The name of a CPU model may be the path of a file; what is in it is among the conditions.
+    digest = digest_of(fields | {"cpu": None, "conditions": conditions})
     variant = kernel.provenance["variant"]["name"]
     return TrialRow(digest=digest, variant=variant, conditions=conditions, **fields)
 
@@ -104,7 +119,7 @@ def record_training(
         ledger.record(_run_row(row.digest, attempt, started, outcome))
 
 
-def finished_trials(prepared: Prepared, forge: Forge, ledger: Ledger) -> set[Trial]:
+def finished_trials(prepared: Prepared, forge: Bootable, ledger: Ledger) -> set[Trial]:
     """Trials whose run is in the ledger already."""
     rows = trial_rows(prepared, forge)
     runs = ledger.runs(row.digest for row in rows.values())
@@ -113,7 +128,7 @@ def finished_trials(prepared: Prepared, forge: Forge, ledger: Ledger) -> set[Tri
 
 
 def run_trials(
-    prepared: Prepared, forge: Forge, rows: Rows, ledger: Ledger, events: Events
+    prepared: Prepared, forge: Bootable, rows: Rows, ledger: Ledger, events: Events
 ) -> None:
     """Run what has no run yet, in plan order, several at once where the machine allows it."""
     first: dict[str, Trial] = {}
@@ -127,17 +142,13 @@ def run_trials(
         return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")
     work = _Work(prepared, forge, rows, ledger, events, len(todo))
-    with ThreadPoolExecutor(cpu_count() if prepared.machine.exact else 1) as pool:
-        try:
+    with threads(cpu_count() or 1 if prepared.machine.exact else 1) as pool:
+        todo = work.one_pass(pool, todo)
+        if todo:
+            events.note(f"waiting for {len(todo)} trials that another process is running")
+        while todo:
+            time.sleep(_POLL_SECONDS)
             todo = work.one_pass(pool, todo)
-            if todo:
-                events.note(f"waiting for {len(todo)} trials that another process is running")
-            while todo:
-                time.sleep(_POLL_SECONDS)
-                todo = work.one_pass(pool, todo)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 @dataclass
@@ -145,7 +156,7 @@ class _Work:
     """Trials on their way to the ledger."""
 
     prepared: Prepared
-    forge: Forge
+    forge: Bootable
     rows: Rows
     ledger: Ledger
     events: Events

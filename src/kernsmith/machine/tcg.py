@@ -8,11 +8,9 @@ them and simulates the front end of a CPU model. Needs no KVM, no PMU and no roo
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,12 @@ from kernsmith import paths, process
 from kernsmith._native import cpu_model_check
 from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
-from kernsmith.files import copy_file, locked
-from kernsmith.guest.initramfs import build_initramfs, digest
+from kernsmith.files import locked
+from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program
-from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine.console import read_console
 from kernsmith.machine.metrics import VERSION, by_virtual_clock, metric
+from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
 
 NAME = "tcg"
@@ -38,46 +36,38 @@ MEMORY_MIB = 512
 
 @dataclass(frozen=True)
 class Tcg:
-    """QEMU with one vCPU, `-icount` and the tracer plugin. `cpu` is the path of a CPU model."""
+    """QEMU with one vCPU, `-icount` and the tracer plugin; all of it pinned when it was opened.
 
-    cpu: Path
+    model, tracer, guest: the CPU model, the plugin, and the initramfs.
+    """
+
+    model: Pinned
+    tracer: Pinned
+    guest: Pinned
+    qemu: PinnedProgram
     name: str = NAME
     exact: bool = True
     profiles: bool = True
     boot_seconds: float = BOOT_SECONDS
 
+    @property
+    def cpu(self) -> Path:
+        """The CPU model's file."""
+        return self.model.path
+
     def fingerprint(self) -> Mapping[str, Any]:
-        """CPU model, tracer, guest, QEMU version and command line: metrics depend on all."""
+        """CPU model, tracer, guest, QEMU and command line, by content: metrics depend on all."""
         nowhere = Boot(Path("vmlinux"), Workload("", (), "", 0, 0, ()), Path())
-        command = self.command(nowhere, Path("initramfs"), {})
+        _, *words = self.command(nowhere, Path("initramfs"), {})
         return {
             "metrics": VERSION,
-            "qemu": self._qemu_version,
-            "tracer": self._tracer.stem,
-            "guest": digest(build_initramfs(guest_program())),
+            "qemu": self.qemu.banner,
+            "qemu_sha256": self.qemu.digest,
+            "tracer": self.tracer.digest,
+            "guest": self.guest.digest,
             "cpu": tomllib.loads(self.cpu.read_text(encoding="utf-8")),
-            "command": command[: command.index("-plugin")],
+            "command": [QEMU, *words[: words.index("-plugin")]],
         }
-
-    @cached_property
-    def _tracer(self) -> Path:
-        """A copy of the plugin, named by its content: a study keeps the one it has begun with."""
-        built = tracer_path()
-        kept = paths.cache_root() / "tracers" / f"{file_digest(built)}.so"
-        if not kept.exists():
-            copy_file(built, kept)
-        return kept
-
-    @cached_property
-    def _qemu_version(self) -> str:
-        banner = process.run([QEMU, "--version"], log=None, timeout=30).output.splitlines()[0]
-        found = re.search(r"version (\d+)\.\S+", banner)
-        if found is None or int(found[1]) < MINIMUM_QEMU:
-            raise UserError(
-                f"the machine 'tcg' needs QEMU {MINIMUM_QEMU} or newer; here is {banner!r}: "
-                "get it with make setup"
-            )
-        return banner
 
     def run(self, boot: Boot) -> Outcome:
         """Boot the image with the workload as its only process and wait for the end.
@@ -88,8 +78,7 @@ class Tcg:
             return self._run(boot)
 
     def _run(self, boot: Boot) -> Outcome:
-        initramfs = boot.folder / "initramfs.cpio"
-        initramfs.write_bytes(build_initramfs(guest_program()))
+        self.qemu.check()
         counters = boot.folder / "counters.json"
         counts = boot.folder / "branches.counts" if boot.profile else None
         trace = boot.folder / "blocks.trace" if boot.trace else None
@@ -97,7 +86,7 @@ class Tcg:
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
-        command = self.command(boot, initramfs, files)
+        command = self.command(boot, self.guest.path, files)
         console = boot.folder / "console.log"
         hung, seconds, failure = False, self.boot_seconds, ""
         try:
@@ -108,8 +97,6 @@ class Tcg:
             hung = True
         except ProcessFailed as error:
             failure = str(error).splitlines()[0]
-        finally:
-            initramfs.unlink(missing_ok=True)
         status, reason, metrics = self._judge(boot, console, counters, hung, failure)
         counts, trace = (path if path and path.exists() else None for path in (counts, trace))
         return Outcome(status, reason, metrics, console, seconds, tuple(command), counts, trace)
@@ -136,10 +123,10 @@ class Tcg:
         if boot.trace:
             options["tag"] = boot.trace
         # QEMU takes a comma in a value when it is doubled.
-        words = [str(self._tracer), *(f"{name}={value}" for name, value in options.items())]
+        words = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in words)
         return [
-            QEMU, "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
+            str(self.qemu.path), "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
             "-smp", "1", "-m", str(MEMORY_MIB), *_ARCH.qemu.options, "-seed", "1",
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
@@ -163,7 +150,7 @@ def open_machine(cpu: str) -> Tcg:
     cpu: the name of a shipped model (`skylake`), or the path of a TOML file.
 
     Raises:
-        UserError: no such model, or it is not a valid one.
+        UserError: no such model, or it is not a valid one; tracer, guest or QEMU are missing.
     """
     path = Path(cpu) if cpu.endswith(".toml") else paths.shipped("cpus", f"{cpu}.toml")
     if not path.is_file():
@@ -173,7 +160,13 @@ def open_machine(cpu: str) -> Tcg:
         cpu_model_check(path)
     except ValueError as error:
         raise UserError(str(error)) from None
-    return Tcg(cpu=path.resolve())
+    guest = build_initramfs(guest_program())
+    return Tcg(
+        model=pin_file(path),
+        tracer=pin_file(tracer_path()),
+        guest=pin(guest, "initramfs.cpio"),
+        qemu=pin_program(QEMU, MINIMUM_QEMU),
+    )
 
 
 def tracer_path() -> Path:
