@@ -17,7 +17,7 @@ from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.build import build_kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import resolve_source
-from kernsmith.machine import Boot
+from kernsmith.machine import Job
 from kernsmith.machine.tcg import Tcg, open_machine
 from kernsmith.study import Study, plan_variants
 
@@ -34,7 +34,7 @@ def seconds(machine: Tcg, image: Path, work: Workload, folder: Path, mode: str) 
         files["profile"] = folder / "counts"
     if mode == "trace":
         files["trace"] = folder / "trace"
-    command = machine.command(Boot(image, work, folder), machine.guest.path, files)
+    command = machine.command(image, Job(work, folder), machine.guest.path, files)
     if mode == "plain":
         command = command[: command.index("-plugin")]
     return process.run(command, log=folder / "console", timeout=600).seconds

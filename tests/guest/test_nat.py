@@ -9,7 +9,7 @@ import pytest
 from kernsmith.guest import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.config import read_fragment
-from kernsmith.machine import Boot, Outcome
+from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.paths import shipped
 from kernsmith.study.file import read_study
@@ -47,7 +47,7 @@ def test_the_studies_of_the_router_have_what_nat_needs(name: str) -> None:
 
 def boot(kernel: Kernel, name: str, folder: Path) -> Outcome:
     short = replace(workload(name), rounds=20, warmup=2)
-    return open_machine("cortex-a9").run(Boot(kernel.vmlinux, short, folder))
+    return run_once(open_machine("cortex-a9"), kernel.vmlinux, Job(short, folder))
 
 
 @pytest.mark.kernel

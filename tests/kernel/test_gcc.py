@@ -14,7 +14,7 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import layout_name, random_order
-from kernsmith.machine import Boot, Outcome
+from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Variant
 
@@ -36,7 +36,7 @@ def functions(kernel: Kernel) -> list[str]:
 
 def run(image: Path, folder: Path) -> Outcome:
     some = load_catalogue().select(["null-syscall"])[0]
-    return open_machine("skylake").run(Boot(image, some, folder))
+    return run_once(open_machine("skylake"), image, Job(some, folder))
 
 
 def test_gcc_compiles_and_lld_links(kernel: Kernel) -> None:

@@ -22,7 +22,7 @@ from kernsmith.layout import (
     read_link_map,
     rooms_of,
 )
-from kernsmith.machine import Boot, Outcome
+from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
 
 pytestmark = pytest.mark.kernel
@@ -34,7 +34,7 @@ def linked(kernel: Kernel, order: list[str], kind: str = "random") -> Path:
 
 def run(image: Path, folder: Path) -> Outcome:
     some = load_catalogue().select(["pipe"])[0]
-    return open_machine("skylake").run(Boot(image, some, folder))
+    return run_once(open_machine("skylake"), image, Job(some, folder))
 
 
 @pytest.fixture(scope="module")

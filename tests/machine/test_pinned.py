@@ -11,7 +11,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest import build_initramfs, guest_program
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.machine import Boot, Outcome
+from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine import tcg as tcg_module
 from kernsmith.machine.tcg import QEMU, open_machine
 from kernsmith.paths import shipped
@@ -38,10 +38,10 @@ def test_a_cpu_model_that_is_edited_is_not_what_boots(tmp_path: Path) -> None:
     before = machine.fingerprint()
     edit(model)
     assert machine.fingerprint() == before
-    boot = Boot(Path("vmlinux"), PIPE, tmp_path)
+    job = Job(PIPE, tmp_path)
     booted = next(
         word.removeprefix("cpu=")
-        for word in machine.command(boot, machine.guest.path, {})[-1].split(",")
+        for word in machine.command(Path("vmlinux"), job, machine.guest.path, {})[-1].split(",")
         if word.startswith("cpu=")
     )
     assert Path(booted).read_bytes() == shipped("cpus", "skylake.toml").read_bytes()
@@ -70,7 +70,7 @@ def test_figures_and_digest_belong_together_when_a_model_is_edited(
         machine = open_machine(str(model))
         if edited:
             edit(model)
-        return machine.run(Boot(micro_kernel.vmlinux, PIPE, tmp_path / folder))
+        return run_once(machine, micro_kernel.vmlinux, Job(PIPE, tmp_path / folder))
 
     first = run(own_model(tmp_path), "first", edited=False)
     assert first.ok
@@ -90,7 +90,7 @@ def test_another_qemu_in_the_place_of_the_first_is_refused(
     machine.qemu.check()
     wrapper.write_text(wrapper.read_text() + "# a new version\n")
     with pytest.raises(UserError, match="is not the program any more"):
-        machine.run(Boot(Path("vmlinux"), PIPE, tmp_path / "boot"))
+        run_once(machine, Path("vmlinux"), Job(PIPE, tmp_path / "boot"))
 
 
 def test_no_fingerprint_holds_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

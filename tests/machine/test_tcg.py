@@ -10,7 +10,7 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.machine import Boot, Outcome, find_machine
+from kernsmith.machine import Job, Outcome, find_machine, run_once
 from kernsmith.machine import tcg as tcg_module
 from kernsmith.machine.metrics import METRICS
 from kernsmith.machine.tcg import Tcg, open_machine
@@ -24,7 +24,9 @@ def workload(name: str) -> Workload:
 
 
 def boot(kernel: Kernel, folder: Path, name: str = "pipe", *, profile: bool = False) -> Outcome:
-    return open_machine("skylake").run(Boot(kernel.vmlinux, workload(name), folder, profile))
+    return run_once(
+        open_machine("skylake"), kernel.vmlinux, Job(workload(name), folder, profile=profile)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_another_cpu_model_executes_the_same_instructions(
     micro_kernel: Kernel, first: Outcome, tmp_path: Path
 ) -> None:
     machine = open_machine("cortex-a9")
-    other = machine.run(Boot(micro_kernel.vmlinux, workload("pipe"), tmp_path))
+    other = run_once(machine, micro_kernel.vmlinux, Job(workload("pipe"), tmp_path))
     for name in ("kernel_instructions", "user_instructions", "taken_branches"):
         assert other.metrics[name] == first.metrics[name]
     assert other.metrics["l1i_misses"] != first.metrics["l1i_misses"]
@@ -98,7 +100,7 @@ def test_a_kernel_panic_is_a_failed_run_with_its_console(
 
 def boot_with(machine: Tcg, kernel: Kernel, folder: Path) -> Outcome:
     some = Workload("pipe", ("lab",), "", 1, 1, ())
-    return machine.run(Boot(kernel.vmlinux, some, folder))
+    return run_once(machine, kernel.vmlinux, Job(some, folder))
 
 
 def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:
     image = tmp_path / "vmlinux"
     image.write_bytes(b"\x7fELF nonsense")
     some = Workload("pipe", ("lab",), "", 1, 1, ())
-    outcome = open_machine("skylake").run(Boot(image, some, tmp_path / "boot"))
+    outcome = run_once(open_machine("skylake"), image, Job(some, tmp_path / "boot"))
     assert outcome.status == "failed"
     assert outcome.reason
 

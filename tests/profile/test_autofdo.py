@@ -10,7 +10,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.machine import Boot
+from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
 from kernsmith.profile import BranchCounts, write_counts
@@ -25,7 +25,9 @@ CLANG = find_toolchain()
 def counts(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> BranchCounts:
     pipe = load_catalogue().select(["pipe"])[0]
     folder = tmp_path_factory.mktemp("boot")
-    outcome = open_machine("skylake").run(Boot(micro_kernel.vmlinux, pipe, folder, profile=True))
+    outcome = run_once(
+        open_machine("skylake"), micro_kernel.vmlinux, Job(pipe, folder, profile=True)
+    )
     assert outcome.counts is not None, outcome.reason
     raw = read_body(outcome.counts.read_text().splitlines(), origin=outcome.counts)
     return replace(raw, build_id=micro_kernel.build_id, workloads=("pipe",))

@@ -39,12 +39,16 @@ class SourceView:
 
 @dataclass(frozen=True)
 class MachineView:
-    """exact: repeated runs are equal. conditions: all that metrics depend on."""
+    """exact: repeated runs are equal. conditions: all that metrics depend on.
+
+    assumptions: what its figures presume, in sentences.
+    """
 
     name: str
     cpu: str
     exact: bool
     conditions: Mapping[str, Any]
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.machine.metrics import METRICS, metric
+from kernsmith.machine.metrics import metric
 from kernsmith.report.sentences import decision_sentence, verdict_sentence
 from kernsmith.stats.blocks import BlockRow
 from kernsmith.stats.design import FactorAnalysis
@@ -59,8 +59,9 @@ def study_document(result: StudyResult) -> StudyDocument:
             cpu=study.cpu,
             exact=prepared.machine.exact,
             conditions=dict(prepared.machine.fingerprint()),
+            assumptions=prepared.machine.assumptions,
         ),
-        metrics=tuple(MetricView(**asdict(each)) for each in METRICS),
+        metrics=tuple(MetricView(**asdict(each)) for each in prepared.machine.metrics),
         workloads=tuple(
             WorkloadView(w.name, w.description, w.rounds, w.name in trained)
             for w in prepared.workloads

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from os import cpu_count
 from pathlib import Path
 
 from kernsmith.engine.events import Events
+from kernsmith.engine.sessions import LazySession, Visit, in_sessions
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
@@ -16,10 +16,9 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import link_map, linkers_own_order, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, layout_name, read_link_map
-from kernsmith.machine import Boot
+from kernsmith.machine import Job, Outcome
 from kernsmith.machine.tcg import Tcg
 from kernsmith.study import digest_of
-from kernsmith.threads import threads
 
 # Sorting functions that lld has itself.
 LINKERS = ("hfsort", "cdsort")
@@ -65,15 +64,17 @@ class Lab:
         image = self.image(order)
         events.stage("boot the relinked kernel")
         folder = image.parent / "lab"
-        boots = [
-            Boot(image, work, folder / work.name)
+        jobs = [
+            Job(work, folder / work.name)
             for work in self.workloads
             if not only or work.name in only
         ]
-        outcomes = _in_parallel(boots, self.machine, events)
+        outcomes = _run_all(image, jobs, self.machine, events)
         return {
-            boot.workload.name: {name: value for name, (value, _) in metrics.items()}
-            for boot, metrics, _ in outcomes
+            job.workload.name: {
+                name: value for name, (value, _) in outcomes[job.workload.name].metrics.items()
+            }
+            for job in jobs
         }
 
 
@@ -117,28 +118,32 @@ def _traces(
         missing = [w for w in workloads if not paths[w.name].exists()]
         if missing:
             events.stage(f"trace {len(missing)} workloads")
-        boots = [
-            Boot(kernel.vmlinux, w, folder / f"{w.name}.boot", trace=_tag(kernel, w))
-            for w in missing
-        ]
-        for boot, _, trace in _in_parallel(boots, machine, events):
-            assert trace is not None
-            trace.replace(paths[boot.workload.name])
+        jobs = [Job(w, folder / f"{w.name}.boot", trace=_tag(kernel, w)) for w in missing]
+        for name, outcome in _run_all(kernel.vmlinux, jobs, machine, events).items():
+            assert outcome.trace is not None
+            outcome.trace.replace(paths[name])
     return paths
 
 
-def _in_parallel(
-    boots: Sequence[Boot], machine: Tcg, events: Events
-) -> list[tuple[Boot, Mapping[str, tuple[float, str]], Path | None]]:
-    found = []
-    with threads(cpu_count() or 1) as pool:
-        outcomes = pool.map(machine.run, boots)
-        for done, (boot, outcome) in enumerate(zip(boots, outcomes, strict=True), 1):
-            if not outcome.ok or (boot.trace and outcome.trace is None):
-                raise TraceFailed(
-                    f"{boot.workload.name} failed ({outcome.status}): "
-                    f"{outcome.reason or 'no trace came out'}; console: {outcome.console}"
-                )
-            events.progress("workloads", done, len(boots))
-            found.append((boot, outcome.metrics, outcome.trace))
-    return found
+def _run_all(image: Path, jobs: Sequence[Job], machine: Tcg, events: Events) -> dict[str, Outcome]:
+    """The outcomes of all jobs, by workload.
+
+    Raises:
+        TraceFailed: one did not end well, or gave no trace that it was to give.
+    """
+    outcomes: dict[str, Outcome] = {}
+
+    def run(session: LazySession, job: Job) -> Outcome:
+        return session.run(job)
+
+    def keep(job: Job, outcome: Outcome) -> None:
+        if not outcome.ok or (job.trace and outcome.trace is None):
+            raise TraceFailed(
+                f"{job.workload.name} failed ({outcome.status}): "
+                f"{outcome.reason or 'no trace came out'}; console: {outcome.console}"
+            )
+        outcomes[job.workload.name] = outcome
+        events.progress("workloads", len(outcomes), len(jobs))
+
+    in_sessions(machine, [Visit(image, image.parent / "lab", tuple(jobs))], run, keep)
+    return outcomes

@@ -16,7 +16,6 @@ from kernsmith.kernel.constraints import not_checked, refusal
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.machine import Machine, find_machine
-from kernsmith.machine.metrics import METRICS
 from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
 from kernsmith.study.layout import PROFILE
 from kernsmith.study.plan import repeated_variants
@@ -88,7 +87,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     catalogue = load_catalogue()
     workloads = catalogue.select(study.workloads)
     train = catalogue.select(study.train) if study.train else workloads
-    machine = find_machine(study.machine, study.cpu)
+    machine = find_machine(study.machine, study.cpu, dict(study.settings))
     trainer = machine if machine.profiles else find_machine("tcg", study.cpu)
     names = [workload.name for workload in train]
     variants = plan_variants(study, names)
@@ -98,7 +97,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         read_fragment(variant.config)
         find_toolchain(variant.compiler, variant.linker, variant.arch)
         _check_order_file(variant)
-    _check_metric(study.design.metric)
+    _check_metric(study.design.metric, machine)
     sources: dict[str, Source] = {}
     for word in dict.fromkeys(variant.source for variant in variants):
         events.stage(f"source {word}")
@@ -144,7 +143,9 @@ def _check_order_file(variant: Variant) -> None:
         raise UserError(f"{variant.name}: cannot read the order file {named}")
 
 
-def _check_metric(name: str) -> None:
-    known = [metric.name for metric in METRICS]
+def _check_metric(name: str, machine: Machine) -> None:
+    known = [metric.name for metric in machine.metrics]
     if name and name not in known:
-        raise UserError(f"there is no metric {name!r}: allowed are {', '.join(known)}")
+        raise UserError(
+            f"the machine {machine.name} has no metric {name!r}: allowed are {', '.join(known)}"
+        )

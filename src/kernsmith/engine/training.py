@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from os import cpu_count
+from itertools import count
 from pathlib import Path
 
 from kernsmith.engine.events import Events
+from kernsmith.engine.sessions import LazySession, Visit, in_sessions
 from kernsmith.errors import KernsmithError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import now
-from kernsmith.machine import Boot, Machine, Outcome
+from kernsmith.machine import Job, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
-from kernsmith.threads import threads
 
 Seen = Callable[[Kernel, Workload, Outcome, str], None]
 
@@ -52,26 +52,24 @@ def train(
             missing.append(workload)
     if missing:
         events.stage(f"train on {len(missing)} workloads")
-    with threads(cpu_count() or 1 if machine.exact else 1) as pool:
-        jobs = [pool.submit(_boot, kernel, w, machine, folder) for w in missing]
-        for done, (workload, job) in enumerate(zip(missing, jobs, strict=True), 1):
-            outcome, started = job.result()
-            seen(kernel, workload, outcome, started)
-            parts[workload.name] = _keep(kernel, workload, outcome, folder)
-            events.progress("train", done, len(missing))
+    done = count(1)
+
+    def run(session: LazySession, workload: Workload) -> tuple[Outcome, str]:
+        started = now()
+        job = Job(workload, folder / f"{workload.name}.boot", profile=True)
+        return session.run(job), started
+
+    def keep(workload: Workload, result: tuple[Outcome, str]) -> None:
+        seen(kernel, workload, *result)
+        parts[workload.name] = _keep(kernel, workload, result[0], folder)
+        events.progress("train", next(done), len(missing))
+
+    in_sessions(machine, [Visit(kernel.vmlinux, folder, tuple(missing))], run, keep)
     return merge_counts([parts[workload.name] for workload in workloads])
 
 
 def _counts_path(folder: Path, workload: Workload) -> Path:
     return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}.counts"
-
-
-def _boot(
-    kernel: Kernel, workload: Workload, machine: Machine, folder: Path
-) -> tuple[Outcome, str]:
-    started = now()
-    scratch = folder / f"{workload.name}.boot"
-    return machine.run(Boot(kernel.vmlinux, workload, scratch, profile=True)), started
 
 
 def _keep(kernel: Kernel, workload: Workload, outcome: Outcome, folder: Path) -> BranchCounts:

@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from os import cpu_count
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.sessions import LazySession, Visit, in_sessions
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.ledger import Ledger, RunRow, TrialRow, now
-from kernsmith.machine import Boot, Machine, Outcome
+from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow, now
+from kernsmith.machine import Boot, Job, Machine, Outcome
 from kernsmith.machine.protocol import PANIC
 from kernsmith.study import Layout, Trial, Variant, digest_of
-from kernsmith.threads import threads
 
 # How often a trial that another process holds is looked at again.
 _POLL_SECONDS = 0.5
@@ -116,7 +115,8 @@ def record_training(
     ledger.add_trial(row)
     attempt = ledger.claim(row.digest)
     if attempt is not None and _settled(ledger, row.digest, prepared.trainer) is None:
-        ledger.record(_run_row(row.digest, attempt, started, outcome))
+        boot = ledger.record_boot(_boot_row(uuid4().hex, row, outcome.boot))
+        ledger.record(_run_row(row.digest, attempt, started, outcome, boot))
 
 
 def finished_trials(prepared: Prepared, forge: Bootable, ledger: Ledger) -> set[Trial]:
@@ -142,18 +142,21 @@ def run_trials(
         return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")
     work = _Work(prepared, forge, rows, ledger, events, len(todo))
-    with threads(cpu_count() or 1 if prepared.machine.exact else 1) as pool:
-        todo = work.one_pass(pool, todo)
-        if todo:
-            events.note(f"waiting for {len(todo)} trials that another process is running")
-        while todo:
-            time.sleep(_POLL_SECONDS)
-            todo = work.one_pass(pool, todo)
+    todo = work.one_pass(todo)
+    if todo:
+        events.note(f"waiting for {len(todo)} trials that another process is running")
+    while todo:
+        time.sleep(_POLL_SECONDS)
+        todo = work.one_pass(todo)
 
 
 @dataclass
 class _Work:
-    """Trials on their way to the ledger."""
+    """Trials on their way to the ledger.
+
+    boots: the ledger's numbers of the boots that runs referred to, by session and number in it;
+        False beside those whose end the ledger does not know yet.
+    """
 
     prepared: Prepared
     forge: Bootable
@@ -162,25 +165,48 @@ class _Work:
     events: Events
     total: int
     done: int = 0
+    boots: dict[tuple[str, int], tuple[int, bool]] = field(default_factory=dict)
 
-    def one_pass(self, pool: ThreadPoolExecutor, todo: Sequence[Trial]) -> list[Trial]:
+    def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
         """Try each trial once; returns those that another living process is running."""
-        jobs = {pool.submit(self._run_one, trial): trial for trial in todo}
-        held = []
-        for job in as_completed(jobs):
-            run = job.result()
+        held: list[Trial] = []
+
+        def take(trial: Trial, run: RunRow | None) -> None:
             if run is None:
-                held.append(jobs[job])
-                continue
-            self.done += 1
-            self.events.progress("trials", self.done, self.total)
-            if not run.ok:
-                trial = jobs[job]
-                what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
-                self.events.note(f"{run.status}: {what}: {run.reason}; console: {run.console}")
+                held.append(trial)
+            else:
+                self._count(trial, run)
+
+        in_sessions(self.prepared.machine, self._visits(todo), self._run_one, take, self._end_boots)
         return sorted(held, key=lambda trial: trial.position)
 
-    def _run_one(self, trial: Trial) -> RunRow | None:
+    def _count(self, trial: Trial, run: RunRow) -> None:
+        self.done += 1
+        self.events.progress("trials", self.done, self.total)
+        if not run.ok:
+            what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
+            self.events.note(f"{run.status}: {what}: {run.reason}; console: {run.console}")
+
+    def _visits(self, todo: Sequence[Trial]) -> list[Visit[Trial]]:
+        """In plan order; trials of one block that boot the same image share a session."""
+        visits: dict[tuple[int, Path | int], list[Trial]] = {}
+        images = {}
+        for trial in todo:
+            image = self.forge.image(trial.variant, trial.layout)
+            assert image is not None
+            alone = self.prepared.machine.apart
+            key = (trial.block, trial.position if alone else image)
+            visits.setdefault(key, []).append(trial)
+            images[key] = image
+        folder = self._folder / "sessions"
+        return [Visit(images[key], folder, tuple(some)) for key, some in visits.items()]
+
+    @property
+    def _folder(self) -> Path:
+        """Attempts are counted by each ledger for itself."""
+        return paths.cache_root() / "runs" / digest_of(self.ledger.url)[:8]
+
+    def _run_one(self, session: LazySession, trial: Trial) -> RunRow | None:
         """Run a trial and record it; None when another process has it and is not finished."""
         row, machine = self.rows[trial], self.prepared.machine
         if earlier := _settled(self.ledger, row.digest, machine):
@@ -190,16 +216,45 @@ class _Work:
             return None
         if earlier := _settled(self.ledger, row.digest, machine):
             return earlier
-        image = self.forge.image(trial.variant, trial.layout)
-        assert image is not None
         started = now()
-        # Attempts are counted by each ledger for itself.
-        own = digest_of(self.ledger.url)[:8]
-        folder = paths.cache_root() / "runs" / own / row.digest[:20] / str(attempt)
-        outcome = machine.run(Boot(image, self.prepared.workload(trial.workload), folder))
-        run = _run_row(row.digest, attempt, started, outcome)
+        folder = self._folder / row.digest[:20] / str(attempt)
+        job = Job(self.prepared.workload(trial.workload), folder, trial.replicate)
+        outcome = session.run(job)
+        boot = self._number(session, row, outcome.boot)
+        run = _run_row(row.digest, attempt, started, outcome, boot)
         self.ledger.record(run)
         return run
+
+    def _number(self, session: LazySession, row: TrialRow, boot: Boot) -> int:
+        """The ledger's number of a boot, which its first run records."""
+        key = (session.name, boot.number)
+        if key not in self.boots:
+            number = self.ledger.record_boot(_boot_row(session.name, row, boot))
+            self.boots[key] = (number, boot.wall_seconds is not None)
+        return self.boots[key][0]
+
+    def _end_boots(self, session: LazySession) -> None:
+        for boot in session.boots:
+            number, ended = self.boots.get((session.name, boot.number), (0, True))
+            if not ended and boot.wall_seconds is not None:
+                self.ledger.end_boot(number, boot.status, boot.reason, boot.wall_seconds)
+
+
+def _boot_row(session: str, row: TrialRow, boot: Boot) -> BootRow:
+    order = row.conditions["order"]
+    return BootRow(
+        session=session,
+        machine=row.machine,
+        image=f"{row.kernel}/{order}" if order else row.kernel,
+        kernel=row.kernel,
+        layout=row.layout,
+        command=boot.command,
+        console=str(boot.console),
+        started_at=boot.started_at,
+        wall_seconds=boot.wall_seconds,
+        status=boot.status,
+        reason=boot.reason,
+    )
 
 
 def _settled(ledger: Ledger, digest: str, machine: Machine) -> RunRow | None:
@@ -217,7 +272,7 @@ def _settles(run: RunRow, machine: Machine) -> bool:
     return run.ok or (machine.exact and run.status == PANIC)
 
 
-def _run_row(trial: str, attempt: int, started: str, outcome: Outcome) -> RunRow:
+def _run_row(trial: str, attempt: int, started: str, outcome: Outcome, boot: int) -> RunRow:
     return RunRow(
         trial=trial,
         attempt=attempt,
@@ -227,5 +282,5 @@ def _run_row(trial: str, attempt: int, started: str, outcome: Outcome) -> RunRow
         started_at=started,
         wall_seconds=outcome.wall_seconds,
         metrics=outcome.metrics,
-        provenance={"command": list(outcome.command)},
+        boot=boot,
     )

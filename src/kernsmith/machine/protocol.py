@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a machine is: a place that boots an image, runs a workload, and returns metrics."""
+"""What a machine is: a place that opens sessions on an image, in which workloads run.
+
+A new machine is one module of this package with one name in it, `KIND`: a `Kind`, which says how a
+study names the machine, what its study file may set, and how it is opened to a `Machine`. That
+brings
+
+- its fingerprint: all that its figures depend on, by content, with no path of this computer;
+- its slots (how many sessions at once), and whether runs keep `apart` in them;
+- its metrics, each with its unit, direction and meaning, and sentences for the report about what
+  its figures presume;
+- `open`, which gives a `Session` on an image.
+
+Nothing else in the program knows machines by name, but where profiles and traces come from `tcg`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel
 
 from kernsmith.guest.workloads import Workload
 
@@ -17,30 +33,49 @@ FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class Boot:
-    """One boot: an image, one workload, and a folder for what comes out.
+class Job:
+    """One run in a session: a workload, and a folder for what comes out.
 
     profile: also write the exact branch counts (only where `Machine.profiles`).
     trace: also write the sequence of executed blocks, with this word in it that says of what it
         is; empty writes none (only where `Machine.profiles`).
     """
 
-    image: Path
     workload: Workload
     folder: Path
+    replicate: int = 0
     profile: bool = False
     trace: str = ""
 
 
 @dataclass(frozen=True)
+class Boot:
+    """One boot of a session's image. All runs in it refer to it.
+
+    number: counts the boots of a session, from 0.
+    status, reason: how it ended, as in `Outcome`; wall_seconds: from start to end. An empty
+        status and None while it is up.
+    """
+
+    number: int
+    command: tuple[str, ...]
+    console: Path
+    started_at: str
+    status: str = ""
+    reason: str = ""
+    wall_seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """How a boot ended.
+    """How a run ended.
 
     status: `ok`, `panic` (the kernel died), `hang` (its time limit passed) or `failed` (the
         workload reported an error, or the machine itself did).
     reason: one sentence; empty when ok.
     metrics: the region of interest in figures, each with its unit.
     console: the file with all that the guest printed.
+    boot: the boot that it ran in.
     counts: branch counts, when they were asked for.
     trace: the executed blocks, when they were asked for.
     """
@@ -50,7 +85,7 @@ class Outcome:
     metrics: Mapping[str, tuple[float, str]]
     console: Path
     wall_seconds: float
-    command: tuple[str, ...]
+    boot: Boot
     counts: Path | None = None
     trace: Path | None = None
 
@@ -60,25 +95,79 @@ class Outcome:
         return self.status == OK
 
 
-class Machine(Protocol):
-    """Where kernels boot.
+class Session(Protocol):
+    """A machine with one image. Used by one thread."""
 
+    def run(self, job: Job) -> Outcome:
+        """Run a workload to its end, and return what was measured.
+
+        Boots when that is needed: at the first run, after a boot that died, or, where the machine
+        keeps runs apart, every time. Bad ends are outcomes; only what no other run could do
+        either (a missing program, a full disk) is an exception.
+        """
+        ...
+
+    @property
+    def boots(self) -> Sequence[Boot]:
+        """All boots so far. When the session is closed, each has its end."""
+        ...
+
+
+class Machine(Protocol):
+    """Where kernels boot. Its methods may be called by several threads.
+
+    name: what a study calls it: `tcg`, `ssh:HOST`.
     exact: repeated runs give equal metrics, so one replicate says it all and an earlier run of
         the same trial may be taken over from the ledger.
+    apart: every run of a session has a boot of its own, so that runs of one image need not stand
+        next to each other.
     profiles: it can write exact branch counts and traces.
+    slots: how many sessions may be open at once without changing each other's figures.
+    metrics: what it measures.
+    assumptions: what its figures presume, a sentence each, for reports.
     """
 
-    name: str
-    exact: bool
-    profiles: bool
+    @property
+    def name(self) -> str: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def apart(self) -> bool: ...
+    @property
+    def profiles(self) -> bool: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def metrics(self) -> tuple[Metric, ...]: ...
+    @property
+    def assumptions(self) -> tuple[str, ...]: ...
 
     def fingerprint(self) -> Mapping[str, Any]:
         """JSON-able: everything of this machine that a run's metrics depend on."""
         ...
 
-    def run(self, boot: Boot) -> Outcome:
-        """Boot, run the workload to its end, and return what was measured. Thread-safe."""
+    def open(self, image: Path, folder: Path) -> AbstractContextManager[Session]:
+        """A session on an image; it ends with the block, and so do its boots.
+
+        folder: for what belongs to the session, not to one of its runs; the machine creates it.
+        """
         ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of machines: what its module gives.
+
+    name: of the kind, and of the module. usage: how a study names a machine of it (`ssh:HOST`).
+    table: what `[machine.settings]` of a study file may hold.
+    open: called with what stands behind the colon (`HOST`; empty without), the study's CPU model,
+        and the settings as a value of `table`.
+    """
+
+    name: str
+    usage: str
+    table: type[BaseModel]
+    open: Callable[[str, str, Any], Machine]
 
 
 Better = Literal["lower", "higher"]

@@ -8,11 +8,16 @@ them and simulates the front end of a CPU model. Needs no KVM, no PMU and no roo
 from __future__ import annotations
 
 import json
+import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from kernsmith import paths, process
 from kernsmith._native import cpu_model_check
@@ -22,9 +27,9 @@ from kernsmith.files import locked
 from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import read_console
-from kernsmith.machine.metrics import VERSION, by_virtual_clock, metric
+from kernsmith.machine.metrics import METRICS, VERSION, by_virtual_clock, metric
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
-from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Outcome
+from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Kind, Metric, Outcome
 
 NAME = "tcg"
 _ARCH = find_arch()
@@ -34,21 +39,44 @@ MINIMUM_QEMU = 10
 MEMORY_MIB = 512
 
 
+# What a noise-free model leaves out; docs/model.md says more.
+ASSUMPTIONS = (
+    "model_cycles is a model: instructions and front-end events of a simulated CPU, added up.",
+    "Data neither misses caches nor displaces code in them; wrong paths fetch nothing.",
+    "One processor; time is a count of instructions, so interrupts do not depend on what code "
+    "costs.",
+)
+
+
+class Table(BaseModel):
+    """[machine.settings] of the machine tcg."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    time_limit: float = Field(BOOT_SECONDS, gt=0)
+    slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+
+
 @dataclass(frozen=True)
 class Tcg:
     """QEMU with one vCPU, `-icount` and the tracer plugin; all of it pinned when it was opened.
 
     model, tracer, guest: the CPU model, the plugin, and the initramfs.
+    boot_seconds: the time limit of a boot. slots: sessions at once; they share nothing.
     """
 
     model: Pinned
     tracer: Pinned
     guest: Pinned
     qemu: PinnedProgram
+    boot_seconds: float = BOOT_SECONDS
+    slots: int = 1
     name: str = NAME
     exact: bool = True
+    apart: bool = True
     profiles: bool = True
-    boot_seconds: float = BOOT_SECONDS
+    metrics: tuple[Metric, ...] = tuple(each for each in METRICS if each.meaning != "real")
+    assumptions: tuple[str, ...] = ASSUMPTIONS
 
     @property
     def cpu(self) -> Path:
@@ -57,8 +85,8 @@ class Tcg:
 
     def fingerprint(self) -> Mapping[str, Any]:
         """CPU model, tracer, guest, QEMU and command line, by content: metrics depend on all."""
-        nowhere = Boot(Path("vmlinux"), Workload("", (), "", 0, 0, ()), Path())
-        _, *words = self.command(nowhere, Path("initramfs"), {})
+        nothing = Job(Workload("", (), "", 0, 0, ()), Path())
+        _, *words = self.command(Path("vmlinux"), nothing, Path("initramfs"), {})
         return {
             "metrics": VERSION,
             "qemu": self.qemu.banner,
@@ -69,45 +97,90 @@ class Tcg:
             "command": [QEMU, *words[: words.index("-plugin")]],
         }
 
-    def run(self, boot: Boot) -> Outcome:
+    @contextmanager
+    def open(self, image: Path, folder: Path) -> Iterator[TcgSession]:
+        """A session that boots anew for each run; nothing of it stays in `folder`."""
+        yield TcgSession(self, image)
+
+    def command(
+        self, image: Path, job: Job, initramfs: Path, files: Mapping[str, Path]
+    ) -> list[str]:
+        """QEMU's command line for one boot. files: the tracer's options that name its outputs."""
+        options: dict[str, object] = {"cpu": self.cpu, **files}
+        if job.trace:
+            options["tag"] = job.trace
+        # QEMU takes a comma in a value when it is doubled.
+        words = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
+        plugin = ",".join(word.replace(",", ",,") for word in words)
+        return [
+            str(self.qemu.path), "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
+            "-smp", "1", "-m", str(MEMORY_MIB), *_ARCH.qemu.options, "-seed", "1",
+            "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
+            "-serial", "stdio", "-no-reboot",
+            "-kernel", str(image), "-initrd", str(initramfs),
+            "-append", f"{_ARCH.boot.exact_words} {_guest_arguments(job.workload)}",
+            "-plugin", plugin,
+        ]  # fmt: skip
+
+
+@dataclass
+class TcgSession:
+    """Runs of one image, each in a boot of its own.
+
+    What a workload leaves behind in a kernel that goes on (slabs, free lists, inodes and timers)
+    is met by the next one: its figures would depend on what ran before. The guest runs one
+    workload as its first process and ends.
+    """
+
+    machine: Tcg
+    image: Path
+    boots: list[Boot] = field(default_factory=list)
+
+    def run(self, job: Job) -> Outcome:
         """Boot the image with the workload as its only process and wait for the end.
 
-        Who else boots in the same folder waits.
+        Who else runs in the same folder waits.
         """
-        with locked(boot.folder / "lock"):
-            return self._run(boot)
+        with locked(job.folder / "lock"):
+            return self._run(job)
 
-    def _run(self, boot: Boot) -> Outcome:
-        self.qemu.check()
-        counters = boot.folder / "counters.json"
-        counts = boot.folder / "branches.counts" if boot.profile else None
-        trace = boot.folder / "blocks.trace" if boot.trace else None
+    def _run(self, job: Job) -> Outcome:
+        machine = self.machine
+        machine.qemu.check()
+        counters = job.folder / "counters.json"
+        counts = job.folder / "branches.counts" if job.profile else None
+        trace = job.folder / "blocks.trace" if job.trace else None
         written = {"out": counters, "profile": counts, "trace": trace}
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
-        command = self.command(boot, self.guest.path, files)
-        console = boot.folder / "console.log"
-        hung, seconds, failure = False, self.boot_seconds, ""
+        command = machine.command(self.image, job, machine.guest.path, files)
+        console = job.folder / "console.log"
+        hung, seconds, failure = False, machine.boot_seconds, ""
+        started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             seconds = process.run(
-                command, log=console, timeout=self.boot_seconds, capture=False
+                command, log=console, timeout=machine.boot_seconds, capture=False
             ).seconds
         except ProcessTimedOut:
             hung = True
         except ProcessFailed as error:
             failure = str(error).splitlines()[0]
-        status, reason, metrics = self._judge(boot, console, counters, hung, failure)
+        status, reason, metrics = self._judge(job, console, counters, hung, failure)
+        boot = Boot(
+            len(self.boots), tuple(command), console, started, status, reason, wall_seconds=seconds
+        )
+        self.boots.append(boot)
         counts, trace = (path if path and path.exists() else None for path in (counts, trace))
-        return Outcome(status, reason, metrics, console, seconds, tuple(command), counts, trace)
+        return Outcome(status, reason, metrics, console, seconds, boot, counts, trace)
 
     def _judge(
-        self, boot: Boot, console: Path, counters: Path, hung: bool, failure: str
+        self, job: Job, console: Path, counters: Path, hung: bool, failure: str
     ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
         said = read_console(console.read_text(encoding="utf-8", errors="replace"))
         if hung and not said.panic:
-            return HANG, f"no end after {self.boot_seconds:g} s", {}
-        status, reason = said.verdict(boot.workload.name)
+            return HANG, f"no end after {self.machine.boot_seconds:g} s", {}
+        status, reason = said.verdict(job.workload.name)
         if status != OK:
             return status, reason if said.began or not failure else failure, {}
         try:
@@ -117,34 +190,15 @@ class Tcg:
         figures = counted | by_virtual_clock(said.metrics)
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
-    def command(self, boot: Boot, initramfs: Path, files: Mapping[str, Path]) -> list[str]:
-        """QEMU's command line for one boot. files: the tracer's options that name its outputs."""
-        options: dict[str, object] = {"cpu": self.cpu, **files}
-        if boot.trace:
-            options["tag"] = boot.trace
-        # QEMU takes a comma in a value when it is doubled.
-        words = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
-        plugin = ",".join(word.replace(",", ",,") for word in words)
-        return [
-            str(self.qemu.path), "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
-            "-smp", "1", "-m", str(MEMORY_MIB), *_ARCH.qemu.options, "-seed", "1",
-            "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
-            "-serial", "stdio", "-no-reboot",
-            "-kernel", str(boot.image), "-initrd", str(initramfs),
-            "-append", f"{_ARCH.boot.exact_words} {self._guest_arguments(boot)}",
-            "-plugin", plugin,
-        ]  # fmt: skip
 
-    @staticmethod
-    def _guest_arguments(boot: Boot) -> str:
-        work = boot.workload
-        return (
-            f"kernsmith.workload={work.name} kernsmith.rounds={work.rounds} "
-            f"kernsmith.warmup={work.warmup}"
-        )
+def _guest_arguments(work: Workload) -> str:
+    return (
+        f"kernsmith.workload={work.name} kernsmith.rounds={work.rounds} "
+        f"kernsmith.warmup={work.warmup}"
+    )
 
 
-def open_machine(cpu: str) -> Tcg:
+def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
     """The `tcg` machine with a CPU model.
 
     cpu: the name of a shipped model (`skylake`), or the path of a TOML file.
@@ -161,11 +215,14 @@ def open_machine(cpu: str) -> Tcg:
     except ValueError as error:
         raise UserError(str(error)) from None
     guest = build_initramfs(guest_program())
+    settings = settings or Table.model_validate({})
     return Tcg(
         model=pin_file(path),
         tracer=pin_file(tracer_path()),
         guest=pin(guest, "initramfs.cpio"),
         qemu=pin_program(QEMU, MINIMUM_QEMU),
+        boot_seconds=settings.time_limit,
+        slots=settings.slots,
     )
 
 
@@ -179,3 +236,6 @@ def tracer_path() -> Path:
     if not path.exists():
         raise UserError(f"{path.name} is not built yet: run make setup")
     return path
+
+
+KIND = Kind(NAME, NAME, Table, lambda argument, cpu, settings: open_machine(cpu, settings))

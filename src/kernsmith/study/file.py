@@ -25,7 +25,7 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.source_word import path_beside
-from kernsmith.study.study import Design, Pairing, Study
+from kernsmith.study.study import Design, Pairing, Setting, Study
 
 
 def _as_text(value: object) -> object:
@@ -74,6 +74,8 @@ class MachineTable(_Table):
     """The machine."""
     cpu: str = "skylake"
     """A shipped CPU model, or the path of one (TOML)."""
+    settings: dict[str, Setting] = Field(default_factory=dict)
+    """What this kind of machine takes besides."""
 
 
 class WorkloadsTable(_Table):
@@ -160,6 +162,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         flags=tuple(word for flags in file.source.flags for word in flags.split()),
         machine=file.machine.use,
         cpu=file.machine.cpu,
+        settings=tuple(sorted(file.machine.settings.items())),
         workloads=tuple(file.workloads.use),
         train=tuple(file.workloads.train),
         profile=file.workloads.profile,
@@ -264,6 +267,9 @@ def write_study(study: Study) -> str:
         pairs = ", ".join(f"{symbol} = {quote(value)}" for symbol, value in study.options)
         lines.append(f"options = {{ {pairs} }}")
     lines += ["", "[machine]", f"use = {quote(study.machine)}", f"cpu = {quote(study.cpu)}"]
+    if study.settings:
+        lines += ["", "[machine.settings]"]
+        lines += [f"{key} = {quote(value)}" for key, value in study.settings]
     lines += ["", "[workloads]", f"use = {quote(list(study.workloads))}"]
     if study.train:
         lines.append(f"train = {quote(list(study.train))}")

@@ -16,6 +16,8 @@ Pairing = Literal["seed", "place"]
 that they lie at the same addresses in all of them; those that differ follow.
 """
 
+Setting = bool | int | float | str
+
 Named = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Variants by name, each with the factor levels that make it."""
 
@@ -54,6 +56,7 @@ class Study:
     profile: a profile that the user brings instead of training; empty when kernsmith trains.
     factors: factor names with their levels; the first level of each is the baseline.
     variants: named variants instead of all combinations of factors; the first is the baseline.
+    cpu, settings: of the machine: its CPU model, and what its kind takes besides.
     compiler, linker: of every variant that has no such factor; an empty compiler is the newest
         clang that is installed, an empty linker the one that belongs to the compiler.
     options, flags: config symbols and compiler flags of every variant.
@@ -67,6 +70,7 @@ class Study:
     profile: str = ""
     machine: str = "tcg"
     cpu: str = "skylake"
+    settings: tuple[tuple[str, Setting], ...] = ()
     compiler: str = ""
     linker: str = ""
     options: tuple[tuple[str, str], ...] = ()
@@ -86,4 +90,6 @@ class Study:
         del fields["name"]
         if not self.linker:  # studies without one keep the digest that they have in ledgers
             del fields["linker"]
+        if not self.settings:  # likewise
+            del fields["settings"]
         return digest_of(fields)
