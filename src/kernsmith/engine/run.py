@@ -11,7 +11,7 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.trials import record_training, run_trials, trial_rows
+from kernsmith.engine.trials import Bootable, record_training, run_trials, trial_rows
 from kernsmith.engine.verdicts import Measured, StudyResult, judge, look
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
@@ -67,7 +67,7 @@ def _in_layouts(prepared: Prepared, layouts: int) -> Prepared:
     return replace(prepared, trials=trials)
 
 
-def measure(prepared: Prepared, forge: Forge, ledger: Ledger, events: Events) -> list[Measured]:
+def measure(prepared: Prepared, forge: Bootable, ledger: Ledger, events: Events) -> list[Measured]:
     """Run the trials whose kernels could be made, and return all of them with their runs.
 
     The ledger keeps the plan under what it consists of, not only under the words of the study:

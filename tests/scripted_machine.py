@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A machine whose runs end as a script says: for tests of what starts, shares and repeats them.
+
+It is no kind of machine, so that no study file can name it. Run as a program, it does a whole study
+on a ledger: one of several workers, which can be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kernsmith import process
+from kernsmith.engine import Silent
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.run import measure
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.source import Source
+from kernsmith.ledger import Ledger, now
+from kernsmith.machine import Boot, Job, Outcome
+from kernsmith.machine.protocol import Metric
+from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
+
+WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
+CYCLES = Metric("model_cycles", "cycles", "", "modelled")
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """script: for a workload, how its first, second … run in the whole study ends: `ok`, `panic`,
+    `hang`, `failed`, `pause` (ok, after a while), `slow` (waits for a program, for minutes) or
+    `crash` (this process is killed). What it does not name is ok.
+
+    folder: holds the script, so that several processes share it, and a log with a line a run.
+    """
+
+    folder: Path
+    exact: bool = True
+    apart: bool = True
+    slots: int = 2
+    name: str = "scripted"
+    profiles: bool = False
+    metrics: tuple[Metric, ...] = (CYCLES,)
+    assumptions: tuple[str, ...] = ()
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"scripted": True}
+
+    @contextmanager
+    def open(self, image: Path, folder: Path) -> Iterator[ScriptedSession]:
+        session = ScriptedSession(self, image)
+        yield session
+        session.boots = [
+            replace(boot, status="ok", wall_seconds=boot.wall_seconds or 1.0)
+            for boot in session.boots
+        ]
+
+    def started(self) -> list[str]:
+        """A line for each run: image, workload, replicate."""
+        log = self.folder / "log"
+        return log.read_text().splitlines() if log.exists() else []
+
+
+@dataclass
+class ScriptedSession:
+    machine: Scripted
+    image: Path
+    boots: list[Boot] = field(default_factory=list)
+
+    def run(self, job: Job) -> Outcome:
+        name, machine = job.workload.name, self.machine
+        script = json.loads((machine.folder / "script.json").read_text())
+        before = sum(line.split()[1] == name for line in machine.started())
+        line = f"{self.image.parent.name} {name} {job.replicate}\n".encode()
+        log = os.open(machine.folder / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(log, line)
+        os.close(log)
+        ending = dict(enumerate(script.get(name, ()))).get(before, "ok")
+        if ending == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if ending == "slow":
+            process.run(["sleep", "300"], timeout=600)
+        if ending == "pause":
+            time.sleep(0.05)
+        status = "ok" if ending in ("slow", "pause") else ending
+        if machine.apart or not self.boots:
+            ended = 1.0 if machine.apart else None
+            console = machine.folder / "console"
+            self.boots.append(Boot(len(self.boots), ("boot",), console, now(), "", "", ended))
+        metrics = {"model_cycles": (1e6 + len(name), "cycles")} if status == "ok" else {}
+        reason = "" if status == "ok" else "as the script says"
+        return Outcome(status, reason, metrics, Path("console"), 0.1, self.boots[-1])
+
+
+@dataclass(frozen=True)
+class Made:
+    """Kernels and images that need no building."""
+
+    folder: Path
+
+    def kernel(self, variant: Variant) -> Kernel | None:
+        key = f"kernel-{variant.label}"
+        return Kernel(key, self.folder, {"variant": {"name": variant.name}})
+
+    def image(self, variant: Variant, layout: Layout) -> Path | None:
+        return self.folder / f"{variant.label}-{layout}" / "vmlinux"
+
+
+def prepared(machine: Scripted, design: Design, cpu: str = "skylake") -> Prepared:
+    """A study of two labels on three workloads."""
+    study = Study(
+        source="x",
+        config="lab",
+        factors=(("label", ("a", "b")),),
+        machine=machine.name,
+        cpu=cpu,
+        design=design,
+    )
+    names = [workload.name for workload in WORKLOADS]
+    variants = plan_variants(study, names)
+    trials = plan_trials(study, variants, names)
+    source = Source("linux", Path(), "7.3", "sha256:0", "test")
+    return Prepared(study, {"x": source}, WORKLOADS, (), machine, machine, variants, trials)
+
+
+def runs(machine: Scripted, ledger: str, design: Design) -> list[tuple[str, int, int | None]]:
+    """Do the study: status, attempt and boot of each trial's run, in plan order."""
+    opened = Ledger(ledger)
+    try:
+        plan = prepared(machine, design)
+        measured = measure(plan, Made(machine.folder), opened, Silent())
+        found = [item.run for item in measured if item.run is not None]
+        assert len(found) == len(plan.trials)
+        return [(run.status, run.attempt, run.boot) for run in found]
+    finally:
+        opened.close()
+
+
+if __name__ == "__main__":
+    folder, ledger, layouts = sys.argv[1:]
+    try:
+        done = runs(Scripted(Path(folder)), ledger, Design(layouts=int(layouts)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    print(json.dumps(done))
