@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options with a grammar of their own: per cent (`0.5%`) and ranges of layouts (`8..64`)."""
+"""Options with a grammar of their own: per cent (`0.5%`), ranges of layouts (`8..64`), `7d`."""
 
 from __future__ import annotations
 
@@ -39,3 +39,15 @@ def with_layouts(design: Design, text: str) -> Design:
         f"--layouts takes a number of layouts or a range of it from 2 on, such as 8..64, not "
         f"{text!r}"
     )
+
+
+def read_days(option: str, text: str) -> float:
+    """`7d` or `12h`, in days.
+
+    Raises:
+        UserError: anything else.
+    """
+    found = re.fullmatch(r"(\d{1,5})([dh])", text.strip())
+    if not found:
+        raise UserError(f"{option} takes days or hours, such as 7d or 12h, not {text!r}")
+    return int(found[1]) / (24 if found[2] == "h" else 1)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The store: where kernels, layouts, traces, profiles and consoles are kept, by key.
+
+A key is a path below the store's root with `/` between its words
+(`kernels/5f2a…/layouts/random-1c…`); it is what digests, rows of ledgers and pieces of work hold, and
+means the same on every machine that has a store. A store is a local folder today; whoever has only
+a key asks `Store.path`, and whoever has only a path asks `Store.key`, so that another kind of place
+is a change to this file.
+
+All but the ledger can be made again, and may be removed at any time that nobody uses it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from kernsmith import paths
+from kernsmith.errors import UserError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that the store holds and that can be removed by itself.
+
+    kind: one of `KINDS`. size: bytes on the disk. used: when it was last written, in seconds since
+        1970.
+    """
+
+    kind: str
+    key: str
+    size: int
+    used: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of keyed things. root: absolute."""
+
+    root: Path
+
+    def path(self, key: str) -> Path:
+        """Where the thing with this key is or will be.
+
+        Raises:
+            UserError: a key that leads out of the store.
+        """
+        words = PurePosixPath(key)
+        if words.is_absolute() or ".." in words.parts or not words.parts:
+            raise UserError(f"{key!r} is no key of the store in {self.root}")
+        return self.root / words
+
+    def key(self, path: Path) -> str:
+        """The key of a thing that lies in the store.
+
+        Raises:
+            UserError: it lies elsewhere.
+        """
+        if not path.is_relative_to(self.root):
+            raise UserError(f"{path} is not in the store in {self.root}")
+        return path.relative_to(self.root).as_posix()
+
+    def entries(self, kinds: Iterable[str] = ()) -> Iterator[Entry]:
+        """What the store holds of these kinds, or of all; in the order of `KINDS`, then by key."""
+        wanted = set(kinds) or set(KINDS)
+        for kind, pattern in KINDS.items():
+            for path in sorted(self.root.glob(pattern)) if kind in wanted else ():
+                if not path.name.startswith("."):
+                    size, used = _extent(path, _inner(kind))
+                    yield Entry(kind, self.key(path), size, used)
+
+    def remove(self, entry: Entry) -> bool:
+        """Remove a thing with all that is in it; False when somebody is using it."""
+        path = self.path(entry.key)
+        with _unused(path) as free:
+            if free:
+                _delete(path)
+        return free
+
+
+def local_store() -> Store:
+    """The store of this machine."""
+    return Store(paths.cache_root())
+
+
+KINDS = {
+    "kernels": "kernels/*",
+    "layouts": "kernels/*/layouts/*",
+    "traces": "kernels/*/traces/*",
+    "profiles": "kernels/*/profiles/*",
+    "consoles": "runs/*/*",
+    "sources": "sources/*",
+    "compile-cache": "ccache",
+    "toolchains": "toolchains/*",
+    "answers": "probes",
+}
+"""What can be shown and removed, and where it lies. A kernel's own size is without its layouts,
+traces and profiles, which go with it."""
+
+
+def _inner(kind: str) -> frozenset[str]:
+    return frozenset({"layouts", "traces", "profiles"} if kind == "kernels" else ())
+
+
+def _extent(path: Path, without: frozenset[str]) -> tuple[int, float]:
+    """Bytes on the disk, hard links counted once, and the latest change of what `path` holds."""
+    if not path.is_dir():
+        status = path.stat()
+        return status.st_blocks * 512, status.st_mtime
+    size, used = 0, path.stat().st_mtime
+    seen: set[int] = set()
+    for folder, inner, names in os.walk(path):
+        if Path(folder) == path:
+            inner[:] = [name for name in inner if name not in without]
+        for name in names:
+            status = os.lstat(Path(folder) / name)
+            if status.st_ino not in seen:
+                seen.add(status.st_ino)
+                size += status.st_blocks * 512
+            used = max(used, status.st_mtime)
+    return size, used
+
+
+@contextmanager
+def _unused(path: Path) -> Iterator[bool]:
+    """Whether nobody holds a lock in or for a thing; until the end nobody else gets one."""
+    locks = [path / "lock", path.with_name(f".{path.name}.lock")]
+    held = []
+    try:
+        for lock in locks:
+            if lock.exists():
+                held.append(lock.open("r+"))
+                fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        for file in held:
+            file.close()
+
+
+def _delete(path: Path) -> None:
+    """A folder disappears at once and is emptied afterwards: no one finds half of it."""
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    doomed = path.with_name(f".removed.{path.name}.{os.getpid()}")
+    path.replace(doomed)
+    shutil.rmtree(doomed, onerror=_writable)
+
+
+def _writable(retry: Callable[..., object], path: str, error: object) -> None:
+    """Unpacked sources may hold folders without the right to write."""
+    Path(path).parent.chmod(0o700)
+    Path(path).chmod(0o700)
+    retry(path)
