@@ -2,10 +2,10 @@
 """The store: where kernels, layouts, traces, profiles and consoles are kept, by key.
 
 A key is a path below the store's root with `/` between its words
-(`kernels/5f2a…/layouts/random-1c…`); it is what digests, rows of ledgers and pieces of work hold, and
-means the same on every machine that has a store. A store is a local folder today; whoever has only
-a key asks `Store.path`, and whoever has only a path asks `Store.key`, so that another kind of place
-is a change to this file.
+(`kernels/5f2a…/layouts/random-1c…`). It is what digests, rows of ledgers and pieces of work hold,
+and means the same on every machine that has a store. A store is a local folder today; whoever has
+only a key asks `Store.path`, and whoever has only a path asks `Store.key`, so that another kind of
+place is a change to this file.
 
 All but the ledger can be made again, and may be removed at any time that nobody uses it.
 """
