@@ -56,5 +56,12 @@ def ledger() -> Path:
 
 
 def shipped(*parts: str) -> Path:
-    """A file or folder that comes with kernsmith: ``configs``, ``cpus``, ``studies``, ``build``."""
-    return Path(__file__).resolve().parents[2].joinpath(*parts)
+    """A file or folder that comes with kernsmith: ``configs``, ``cpus``, ``studies``, ``build``.
+
+    By its path in the checkout; an installed package has the same paths under ``_shipped``, where
+    ``scripts/kernsmith_build.py`` puts them.
+    """
+    package = Path(__file__).resolve().parent
+    checkout = package.parents[1]
+    installed = not (checkout / "scripts/kernsmith_build.py").exists()
+    return (package / "_shipped" if installed else checkout).joinpath(*parts)
