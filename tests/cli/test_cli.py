@@ -64,9 +64,10 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "optimize", "compare", "bisect", "run", "plan", "analyze", "report", "kernels", "doctor",
-        "layout sample", "layout evaluate", "layout optimize", "layout apply", "ledger runs",
-        "ledger void", "toolchain list", "toolchain add", "cpu list", "cpu detect", "cpu patch",
+        "optimize", "compare", "bisect", "run", "plan", "analyze", "report", "kernels", "package",
+        "doctor", "layout sample", "layout evaluate", "layout optimize", "layout apply",
+        "ledger runs", "ledger void", "toolchain list", "toolchain add", "cpu list", "cpu detect",
+        "cpu patch",
     ],
 )  # fmt: skip
 def test_every_command_has_help(command: str) -> None:

@@ -8,7 +8,13 @@ import pytest
 
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
-from kernsmith.kernel.link import LinkFailed, layout_image, link_map, relink
+from kernsmith.kernel.link import (
+    LinkFailed,
+    layout_image,
+    link_map,
+    linkers_own_order,
+    relink,
+)
 from kernsmith.kernel.symbols import (
     movable_end,
     movable_functions,
@@ -113,6 +119,16 @@ def test_linking_one_order_twice_gives_one_image(
     first = file_digest(relink(micro_kernel, name, order))
     shutil.rmtree(layout_image(micro_kernel, name).parent)
     assert file_digest(relink(micro_kernel, name, order)) == first
+
+
+def test_the_linkers_own_order_of_a_kernel_that_was_never_relinked(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    fresh = Kernel(micro_kernel.key, tmp_path, micro_kernel.provenance)
+    for name in ("out", "link.env", "System.map"):
+        (tmp_path / name).symlink_to(micro_kernel.folder / name)
+    sections = linkers_own_order(fresh, "vfs_read vfs_write 100\n", "hfsort").read_text()
+    assert sections.index(".text.vfs_read") < sections.index(".text.vfs_write")
 
 
 def test_a_link_that_fails_shows_command_and_log(

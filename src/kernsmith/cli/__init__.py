@@ -20,7 +20,7 @@ from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
     "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
-    "ledger", "prune", "toolchain", "cpu", "doctor",
+    "ledger", "package", "prune", "toolchain", "cpu", "doctor",
 )  # fmt: skip
 
 

@@ -256,6 +256,7 @@ def apply(
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.package import package_command
     from kernsmith.kernel.reordered import reordered
 
     with ProgressDisplay() as display:
@@ -263,10 +264,17 @@ def apply(
         display.stage("link")
         made = reordered(named_kernel(kernel), symbols)
     if json:
-        document = {"kernel": made.key, "vmlinux": str(made.vmlinux), "folder": str(made.folder)}
+        document = {
+            "kernel": made.key,
+            "folder": str(made.folder),
+            "vmlinux": str(made.vmlinux),
+            "bzimage": str(made.bzimage),
+            "package_command": package_command(made),
+        }
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        print(f"kernel:  {made.key}\nvmlinux: {made.vmlinux}")
+        print(f"kernel:  {made.key}\nvmlinux: {made.vmlinux}\nbzImage: {made.bzimage}")
+        print(f"package: {package_command(made)}")
     return 0
 
 

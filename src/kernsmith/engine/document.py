@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from dataclasses import asdict, replace
 from math import exp, isfinite
 
@@ -28,7 +26,7 @@ from kernsmith.document.study import INSTRUCTIONS, Bounds
 from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
-from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.package import package_command
 from kernsmith.machine.metrics import metric
 from kernsmith.report.sentences import decision_sentence, verdict_sentence
 from kernsmith.stats.blocks import BlockRow
@@ -133,14 +131,6 @@ def _source(prepared: Prepared, variant: Variant) -> SourceView:
         digest=source.digest,
         origin=source.origin,
     )
-
-
-def package_command(kernel: Kernel) -> str:
-    """The shell command that makes installable Debian packages of a kernel, from its objects."""
-    provenance = kernel.provenance
-    variables = [f"{name}={value}" for name, value in provenance["environment"].items()]
-    make = [word for word in provenance["command"] if word not in kernel.arch.images]
-    return shlex.join(["env", *variables, *make, f"-j{os.cpu_count() or 1}", "bindeb-pkg"])
 
 
 def _verdict(verdict: Verdict) -> VerdictView:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernsmith import __version__, paths, process
+from kernsmith.arch import Arch
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
@@ -240,17 +241,20 @@ def _make(
 
 
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
-    output = folder / "out"
-    arch = recipe.arch
+    place_images(folder / "out", folder, recipe.arch)
+    record_link(folder)
+    provenance = _provenance(recipe, folder, seconds)
+    write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
+    return Kernel(recipe.key, folder, provenance)
+
+
+def place_images(output: Path, folder: Path, arch: Arch) -> None:
+    """Put what a kernel is booted and known by from kbuild's output into the kernel's folder."""
     for name in ("vmlinux", arch.booted):
         _place(output / name, folder / Path(name).name)
     _place(output / "System.map", folder / "System.map")
     _place(output / ".config", folder / "config")
     _place(output / arch.image_file, folder / arch.image)
-    record_link(folder)
-    provenance = _provenance(recipe, folder, seconds)
-    write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
-    return Kernel(recipe.key, folder, provenance)
 
 
 def read_build_id(readelf: str, image: Path) -> str:

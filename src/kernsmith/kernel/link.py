@@ -10,8 +10,9 @@ its own that refers to kbuild's output by symbolic links.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,6 +32,16 @@ esac
 exec /bin/sh "$@"
 """
 
+# What scripts/gen-btf.sh makes of the first link: BTF to link, and numbers to patch in.
+_BTF = (".tmp_vmlinux1.btf.o", ".tmp_vmlinux1.BTF_ids")
+_BTF_SHELL = """#!/bin/sh
+# What link-vmlinux.sh starts its scripts with: gives the BTF that the kernel has already.
+case "$1" in
+*/gen-btf.sh) exec cp {made} . ;;
+esac
+exec /bin/sh "$@"
+"""
+
 _LAYOUTS = "layouts"
 _PADDING_TEXT = """\
 .section .text.{name}, "ax", @progbits
@@ -46,7 +57,8 @@ _KEPT = (
     "CC", "CONFIG_SHELL", "HOSTCC", "KBUILD_AFLAGS", "KBUILD_AFLAGS_KERNEL", "KBUILD_CPPFLAGS",
     "KBUILD_LDFLAGS", "KBUILD_LDS", "KBUILD_VMLINUX_LIBS", "LD", "LDFLAGS_vmlinux", "LINUXINCLUDE",
     "NM", "NOSTDINC_FLAGS", "OBJCOPY", "SRCARCH", "objtree", "srctree", "srcroot", "obj", "PATH",
-    "AWK", "READELF", "STRIP", "PYTHON3", "PERL",
+    "AWK", "READELF", "STRIP", "PYTHON3", "PERL", "PAHOLE", "PAHOLE_FLAGS",
+    "RESOLVE_BTFIDS", "RESOLVE_BTFIDS_FLAGS",
 )  # fmt: skip
 
 
@@ -80,6 +92,9 @@ def relink(
     Functions that `order` does not name keep their places behind those that it names, group by
     group as the kernel's linker script has them. The image has no line tables. A layout that was
     linked before is returned at once.
+
+    With `CONFIG_DEBUG_INFO_BTF=y` it has the kernel's own BTF: types and numbers of functions do
+    not depend on addresses.
 
     order: symbols of functions, first to last.
     paddings: names in `order` that are no functions but so many bytes of padding.
@@ -168,18 +183,25 @@ def linkers_own_order(kernel: Kernel, calls: str, algorithm: str) -> Path:
     return path
 
 
+def whole_order(kernel: Kernel, order: Sequence[str]) -> list[str]:
+    """An order with the kernel's own behind it, if it was linked in one; each name once."""
+    return list(dict.fromkeys([*order, *kernel.order]))
+
+
 def _mirror(output: Path, work: Path) -> None:
     """Symbolic links to all that kbuild made, but for what the link itself writes."""
-    written = ("vmlinux", "System.map", ".tmp_vmlinux", ".vmlinux.unstripped")
+    written = ("vmlinux", "System.map", ".tmp_vmlinux", ".vmlinux.unstripped", ".btf.")
     for entry in output.iterdir():
-        if not entry.name.startswith(written) or entry.name in ("vmlinux.a", "vmlinux.o"):
+        if entry.name in ("vmlinux.a", "vmlinux.o") or not (
+            entry.name.startswith(written) or entry.name == ".vmlinux.d"
+        ):
             (work / entry.name).symlink_to(entry)
 
 
 def _ordered(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
-    """Flags that apply an order; behind it, the kernel's own, if it was linked in one."""
-    whole = [*order, *kernel.order]
-    (work / "order").write_text("".join(f"{name}\n" for name in dict.fromkeys(whole)))
+    """Flags that apply an order, which is kept beside the image."""
+    whole = whole_order(kernel, order)
+    (work / "order").write_text("".join(f"{name}\n" for name in whole))
     return [f"--symbol-ordering-file={work / 'order'}"] if whole else []
 
 
@@ -196,7 +218,8 @@ def _link(
     noted["MAKE"] = "true"
     log = work.with_name(f"{work.name.removeprefix('.')}.log")
     objects = [str(_pad(work, noted["CC"], paddings, log))] if paddings else []
-    ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), "--strip-debug", *flags, *objects])
+    strip = _without_debug(kernel, work, script.with_name("gen-btf.sh").exists(), noted)
+    ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), *strip, *flags, *objects])
     command: list[str | Path] = [
         "sh", script, noted["LD"], noted.get("KBUILD_LDFLAGS", ""),
         f"{ldflags} --no-warn-symbol-ordering", "vmlinux",
@@ -205,6 +228,27 @@ def _link(
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work, env=noted)
     except ProcessFailed as error:
         raise LinkFailed(f"the layout does not link: {error}") from error
+
+
+def _without_debug(
+    kernel: Kernel, work: Path, has_script: bool, noted: dict[str, str]
+) -> list[str]:
+    """Flags that leave debug information out, where nothing is made of it.
+
+    BTF is made of it. Where a script of its own makes that (`has_script`), the kernel's is given
+    in its place, which differs in no byte; in older trees pahole runs anew, for as long as it did
+    when the kernel was built.
+    """
+    if "CONFIG_DEBUG_INFO_BTF=y\n" not in (kernel.output / ".config").read_text(encoding="utf-8"):
+        return ["--strip-debug"]
+    made = [kernel.output / name for name in _BTF]
+    if not has_script or not all(path.exists() for path in made):
+        return []
+    shell = work / "btf-shell"
+    shell.write_text(_BTF_SHELL.format(made=shlex.join(map(str, made))))
+    shell.chmod(0o755)
+    noted["CONFIG_SHELL"] = str(shell)
+    return ["--strip-debug"]
 
 
 def _pad(work: Path, compiler: str, paddings: Mapping[str, int], log: Path) -> Path:

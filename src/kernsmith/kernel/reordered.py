@@ -1,46 +1,68 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel whose functions were put in another order: an artifact of its own."""
+"""A kernel whose functions were put in another order: an artifact like any other.
+
+kbuild links it by its own rules, in a copy of its output in which `scripts/link-vmlinux.sh` is a
+script that adds the order and calls the tree's. So all that the build of the first kernel did
+behind the link is done again: BTF, sorted tables, relocations, boot image. In memory it is what
+`relink` makes of the same order, which is what was measured; `relink` leaves out line tables.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernsmith.errors import ProcessFailed
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel.artifact import Kernel, file_digest, load_kernel
-from kernsmith.kernel.build import read_build_id
-from kernsmith.kernel.link import relink
+from kernsmith.kernel.build import place_images, read_build_id
+from kernsmith.kernel.kbuild import command_in, copy_output, make_again
+from kernsmith.kernel.link import LinkFailed, whole_order
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.variant import digest_of
 
-_LINKED = ("vmlinux", "System.map", "order")
-_SHARED = ("config", "link.env", "out")
+# Counts up when kernels that were made before are not what this module makes.
+_FORMAT = 2
+_SCRIPT = "scripts/link-vmlinux.sh"
+_ORDER = "scripts/link-vmlinux.order"
+_LINK_IN_ORDER = f"""#!/bin/sh
+# kbuild finds this before the kernel tree's script of that name; called with LD, its flags, the
+# flags for vmlinux, and the output.
+[ $# = 4 ] || exec sh "$srctree/{_SCRIPT}" "$@"
+flags="--symbol-ordering-file={_ORDER} --no-warn-symbol-ordering"
+exec sh "$srctree/{_SCRIPT}" "$1" "$2" "$3 $flags" "$4"
+"""
 
 
 def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
     """The kernel linked in an order, in a folder beside it, named by its own content address.
 
-    It is bootable by its `vmlinux`; kbuild's output is the original's.
+    It has all that a built kernel has: `vmlinux` with the debug information that its config asks
+    for, boot image, `System.map`, and kbuild's output to make packages and other layouts from.
 
     Raises:
-        LinkFailed: the linker ended with an error.
+        LinkFailed: make ended with an error.
     """
-    key = digest_of({"kernel": kernel.key, "order": list(order)})
+    key = digest_of({"kernel": kernel.key, "order": list(order), "format": _FORMAT})
     folder = kernel.folder.with_name(key[:20])
     if found := load_kernel(folder):
         return found
-    image = relink(kernel, f"applied-{key[:12]}", list(order))
     with locked(folder / "lock"):
         if found := load_kernel(folder):
             return found
-        for name in _LINKED:
-            copy_file(image.with_name(name), folder / name)
-        for name in _SHARED:
-            _refer(folder / name, kernel.folder / name)
+        names = whole_order(kernel, order)
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        output = copy_output(kernel, folder)
+        _link(kernel, folder, names)
+        place_images(output, folder, kernel.arch)
+        write_text(folder / "order", "".join(f"{name}\n" for name in names))
+        copy_file(kernel.folder / "link.env", folder / "link.env")
         readelf = find_toolchain(kernel.provenance["variant"]["compiler"]).tool("llvm-readelf")
         provenance = kernel.provenance | {
             "key": key,
+            "command": command_in(kernel, folder),
             "reordered": {"kernel": kernel.key, "functions": len(order)},
             "vmlinux_sha256": file_digest(folder / "vmlinux"),
             "build_id": read_build_id(readelf, folder / "vmlinux"),
@@ -51,6 +73,17 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
     return Kernel(key, folder, provenance)
 
 
-def _refer(link: Path, target: Path) -> None:
-    link.unlink(missing_ok=True)
-    link.symlink_to(target)
+def _link(kernel: Kernel, folder: Path, order: Sequence[str]) -> None:
+    """Have kbuild link `vmlinux` anew, and make what it makes of it."""
+    output = folder / "out"
+    write_text(output / _ORDER, "".join(f"{name}\n" for name in order))
+    script = output / _SCRIPT
+    script.unlink(missing_ok=True)
+    write_text(script, _LINK_IN_ORDER)
+    script.chmod(0o755)
+    for image in ("vmlinux", "vmlinux.unstripped"):
+        (output / image).unlink(missing_ok=True)
+    try:
+        make_again(kernel, folder, *kernel.arch.images, log=folder / "build.log")
+    except ProcessFailed as error:
+        raise LinkFailed(f"the layout does not link: {error}") from error

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""kbuild run again for a kernel that is built, over a copy of its output.
+
+What kbuild has made for a kernel stays as it was: relinks, traces and other processes read it. A
+copy costs little: objects and archives are hard links, because what writes these (compilers,
+assemblers, linkers, `ar`) removes the old file or renames a new one over it. Everything else is
+copied, because kbuild writes it in place: its notes of command lines (`.*.cmd`, by `printf … >`),
+generated headers, and images, of which GNU objcopy rewrites one that has several names in place.
+
+Command lines hold the folder's path. In a copy it is the copy's, in these notes and in what make is
+told alike: kbuild finds nothing changed, and what is compiled anew is what it would have been.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.build import BUILD_SECONDS, build_environment
+from kernsmith.kernel.compile_cache import write_compiler
+from kernsmith.kernel.toolchain import find_toolchain
+
+_REPLACED_AS_A_WHOLE = (".o", ".a")
+
+
+def copy_output(kernel: Kernel, folder: Path) -> Path:
+    """Copy kbuild's output into `folder`, which has none; returns the copy, to build in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    old, new = os.fsencode(_folder_of(kernel)), os.fsencode(folder)
+
+    def copied(source: str, target: str) -> None:
+        if source.endswith(".cmd"):
+            Path(target).write_bytes(Path(source).read_bytes().replace(old, new))
+            shutil.copystat(source, target)
+        elif not (source.endswith(_REPLACED_AS_A_WHOLE) and _linked(source, target)):
+            shutil.copy2(source, target)
+
+    output = folder / "out"
+    shutil.copytree(kernel.output, output, symlinks=True, copy_function=copied)
+    write_compiler(folder, (kernel.output / "source").resolve())
+    return output
+
+
+def command_in(kernel: Kernel, folder: Path) -> list[str]:
+    """The kernel's own make command line, for the copy of its output in a folder."""
+    old = str(_folder_of(kernel))
+    return [str(word).replace(old, str(folder)) for word in kernel.provenance["command"]]
+
+
+def make_again(
+    kernel: Kernel,
+    folder: Path,
+    *targets: str,
+    log: Path,
+    on_line: Callable[[str], None] | None = None,
+) -> None:
+    """Make targets in the copy of a kernel's output in a folder, as the kernel was made.
+
+    Raises:
+        ProcessFailed: make ended with an error.
+    """
+    compilers = find_toolchain(kernel.provenance["variant"]["compiler"]).compilers
+    words = command_in(kernel, folder)
+    while "=" not in words[-1]:
+        words.pop()  # what was made when the kernel was built
+    process.run(
+        [*words, f"-j{os.cpu_count() or 1}", *targets],
+        log=log,
+        timeout=BUILD_SECONDS,
+        env=build_environment(compilers) | kernel.provenance["environment"],
+        on_line=on_line,
+        capture=False,
+    )
+
+
+def _folder_of(kernel: Kernel) -> Path:
+    """The folder that the kernel was built in, as its command line has it."""
+    (output,) = (word[2:] for word in kernel.provenance["command"] if word.startswith("O="))
+    return Path(output).parent
+
+
+def _linked(source: str, target: str) -> bool:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another file system, or too many links
+        return False
+    return True

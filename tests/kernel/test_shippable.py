@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A layout is shipped as it was measured: image, BTF, debug information, Debian package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernels import kept_kernel
+from kernsmith import process
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.link import relink
+from kernsmith.kernel.package import make_packages, package_command
+from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.reordered import reordered
+from kernsmith.kernel.source import Source
+from kernsmith.kernel.symbols import movable_functions, read_system_map
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.layout import random_order
+from kernsmith.machine import Boot
+from kernsmith.machine.tcg import open_machine
+from kernsmith.study import Variant
+
+pytestmark = pytest.mark.kernel
+
+TINY_WITH_BTF = Path(__file__).with_name("btf.config")
+
+
+@pytest.fixture(scope="module")
+def btf_kernel(source: Source) -> Kernel:
+    """The least kernel with debug information, BTF and a module."""
+    return kept_kernel(make_recipe(Variant("debian:7.3", str(TINY_WITH_BTF)), source, None))
+
+
+def an_order(kernel: Kernel) -> list[str]:
+    return random_order(movable_functions(read_system_map(kernel.system_map)), "shipped")
+
+
+def sections(kernel: Kernel, image: Path) -> set[str]:
+    readelf = find_toolchain(kernel.provenance["variant"]["compiler"]).tool("llvm-readelf")
+    shown = process.run([readelf, "--sections", "--wide", image], timeout=60).output
+    return {word for line in shown.splitlines() for word in line.split() if word.startswith(".")}
+
+
+def memory(image: Path, folder: Path) -> bytes:
+    """What the image is in memory.
+
+    Left out are the build id, which is also of what is stripped, and what kbuild takes out behind
+    the link.
+    """
+    flat = folder / "memory"
+    without = [f"--remove-section={name}" for name in (".notes", ".modinfo")]
+    process.run(["objcopy", "--strip-all", *without, "-O", "binary", image, flat], timeout=300)
+    return flat.read_bytes()
+
+
+def unpacked(image: Path, source: Path, folder: Path) -> Path:
+    """The ELF file inside a bzImage."""
+    made = process.run(
+        ["sh", "-c", f"'{source}/scripts/extract-vmlinux' '{image}' > '{folder}/elf'"], timeout=300
+    )
+    assert made.returncode == 0
+    return folder / "elf"
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in files}
+
+
+def test_a_layout_is_shipped_as_it_was_measured(micro_kernel: Kernel, tmp_path: Path) -> None:
+    order, before = an_order(micro_kernel), stamps(micro_kernel.output)
+    shipped = reordered(micro_kernel, order)
+    measured = relink(micro_kernel, "shipped", order)
+    assert memory(shipped.vmlinux, tmp_path) == memory(measured, tmp_path)
+    assert memory(shipped.vmlinux, tmp_path) != memory(micro_kernel.vmlinux, tmp_path)
+    source = micro_kernel.output / "source"
+    inside = unpacked(shipped.bzimage, source, tmp_path)
+    assert memory(inside, tmp_path) == memory(measured, tmp_path)
+    assert shipped.system_map.read_bytes() == measured.with_name("System.map").read_bytes()
+    assert stamps(micro_kernel.output) == before
+    assert ".debug_line" in sections(micro_kernel, shipped.vmlinux)
+
+
+def test_what_is_packaged_is_what_was_measured(micro_kernel: Kernel, tmp_path: Path) -> None:
+    shipped = reordered(micro_kernel, an_order(micro_kernel))
+    before, built = stamps(shipped.output), stamps(micro_kernel.output)
+    packages = make_packages(shipped, tmp_path / "packages")
+    (image,) = (path for path in packages if path.name.startswith("linux-image-"))
+    process.run(["dpkg-deb", "--extract", image, tmp_path / "root"], timeout=300)
+    (vmlinuz,) = (tmp_path / "root/boot").glob("vmlinuz-*")
+    assert file_digest(vmlinuz) == file_digest(shipped.bzimage)
+    inside = unpacked(vmlinuz, micro_kernel.output / "source", tmp_path)
+    assert memory(inside, tmp_path) == memory(shipped.vmlinux, tmp_path)
+    assert (stamps(shipped.output), stamps(micro_kernel.output)) == (before, built)
+    assert package_command(shipped) == f"kernsmith package {shipped.folder}"
+    assert not list(shipped.folder.glob(".package-*"))
+
+
+def test_random_layouts_of_a_kernel_with_btf_link_and_boot(
+    btf_kernel: Kernel, tmp_path: Path
+) -> None:
+    image = relink(btf_kernel, "with-btf", an_order(btf_kernel))
+    assert ".BTF" in sections(btf_kernel, image)
+    assert ".debug_info" not in sections(btf_kernel, image)
+    workload = load_catalogue().select(["null-syscall"])[0]
+    outcome = open_machine("skylake").run(Boot(image, workload, tmp_path))
+    assert outcome.ok, outcome.reason
+
+
+def test_a_shipped_layout_has_btf_and_debug_information(btf_kernel: Kernel, tmp_path: Path) -> None:
+    """pahole made the shipped BTF anew: it is the one that measured layouts were given."""
+    order = an_order(btf_kernel)
+    shipped, measured = reordered(btf_kernel, order), relink(btf_kernel, "with-btf", order)
+    assert {".BTF", ".BTF_ids", ".debug_info", ".debug_line"} <= sections(
+        btf_kernel, shipped.vmlinux
+    )
+    assert memory(shipped.vmlinux, tmp_path) == memory(measured, tmp_path)
+
+
+def test_modules_of_a_package_are_made_for_its_kernel(btf_kernel: Kernel, tmp_path: Path) -> None:
+    packages = make_packages(btf_kernel, tmp_path / "packages")
+    image = next(p for p in packages if p.name.startswith("linux-image-") and "-dbg_" not in p.name)
+    process.run(["dpkg-deb", "--extract", image, tmp_path / "root"], timeout=300)
+    (vmlinuz,) = (tmp_path / "root/boot").glob("vmlinuz-*")
+    assert file_digest(vmlinuz) == file_digest(btf_kernel.bzimage)
+    modules = list((tmp_path / "root").rglob("serpent*.ko*"))
+    assert len(modules) == 1
