@@ -26,9 +26,8 @@ HOLDER = """
 import sys, time
 from kernsmith.ledger import Ledger
 ledger = Ledger(sys.argv[1], lease_seconds=float(sys.argv[2]))
-with ledger.hold(sys.argv[3]) as attempt:
-    print(attempt, flush=True)
-    time.sleep(600)
+print(ledger.claim(sys.argv[3]), flush=True)
+time.sleep(600)
 """
 
 
@@ -119,6 +118,14 @@ def test_who_leaves_without_a_run_gives_the_trial_back(ledger: Ledger) -> None:
         ledger.record(run_of(2))
     assert heartbeats(ledger) == [(1, 1, True)], "a run says by itself that the lease is over"
     assert ledger.runs([TRIAL])[TRIAL].attempt == 2
+
+
+def test_a_ledger_that_is_closed_gives_back_what_it_claimed(ledger: Ledger) -> None:
+    other = Ledger(ledger.url)
+    assert other.claim(TRIAL) == 1
+    assert ledger.claim(TRIAL) is None
+    other.close()
+    assert ledger.claim(TRIAL) == 2
 
 
 def test_what_another_one_holds_is_not_held(ledger: Ledger) -> None:

@@ -32,15 +32,15 @@ def test_processes_that_start_one_study_at_once(postgresql: str) -> None:
     ]
     plan = [(row, "v", 0, position) for position, row in enumerate(rows)]
 
-    def start(_: int) -> int:
-        ledger = Ledger(postgresql)
+    def start(ledger: Ledger) -> int:
         ledger.record_study("s" * 64, "demo", "[source]", plan)
-        claimed = sum(ledger.claim(row.digest) is not None for row in rows)
-        ledger.close()
-        return claimed
+        return sum(ledger.claim(row.digest) is not None for row in rows)
 
     with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(start, range(4))) == len(rows)
+        ledgers = list(pool.map(Ledger, [postgresql] * 4))
+        assert sum(pool.map(start, ledgers)) == len(rows)
+    for ledger in ledgers:
+        ledger.close()
 
 
 def test_studies_that_share_trials_in_another_order(postgresql: str) -> None:

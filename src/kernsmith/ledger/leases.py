@@ -12,12 +12,10 @@ second run of a trial that another one has taken over: both are recorded, the la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from sqlalchemy import Connection, func, insert, select
 
@@ -31,17 +29,24 @@ LEASE_SECONDS = 120.0
 _BEATS = 6
 
 
-@dataclass(frozen=True)
 class Leases:
-    """The leases of one process. seconds: after so long without a heartbeat one has lapsed."""
+    """The leases of one process; a thread adds their heartbeats until there is a run, or the end.
 
-    database: Database
-    seconds: float = LEASE_SECONDS
+    seconds: after so long without a heartbeat a lease has lapsed.
+    """
+
+    def __init__(self, database: Database, seconds: float = LEASE_SECONDS) -> None:
+        self._database = database
+        self._seconds = seconds
+        self._lock = Lock()
+        self._beats: dict[tuple[str, int], int] = {}
+        self._over = Event()
+        self._thread: Thread | None = None
 
     def claim(self, trial: str) -> int | None:
-        """Take a trial without heartbeats: the number of the attempt, or None if it is taken."""
+        """Take a trial: the number of the attempt, or None if it is taken."""
         try:
-            with self.database.writing() as connection:
+            with self._database.writing() as connection:
                 attempt = self._next_attempt(connection, trial)
                 if attempt is not None:
                     row = {"trial": trial, "attempt": attempt, "owner": str(Owner.current())}
@@ -49,31 +54,69 @@ class Leases:
                     connection.execute(insert(CLAIMS).values(row))
         except Clash:  # another process was faster
             return None
+        if attempt is not None:
+            self._keep(trial, attempt)
         return attempt
 
     @contextmanager
     def hold(self, trial: str) -> Iterator[int | None]:
-        """Take a trial and keep it while the block runs; without a run it is free afterwards."""
+        """Take a trial while the block runs; without a run it is free afterwards."""
         attempt = self.claim(trial)
-        if attempt is None:
-            yield None
-            return
-        numbers = count(1)
-
-        def beat(*, last: bool = False) -> None:
-            with self.database.writing() as connection:
-                if last and _has_run(connection, trial, attempt):
-                    return
-                row = {"trial": trial, "attempt": attempt, "number": next(numbers), "last": last}
-                row["at"] = _clock(connection).isoformat(timespec="milliseconds")
-                connection.execute(insert(HEARTBEATS).values(row))
-
         try:
-            with _beating(beat, self.seconds / _BEATS):
-                yield attempt
+            yield attempt
         finally:
+            if attempt is not None:
+                self.give_back(trial, attempt)
+
+    def ended(self, trial: str, attempt: int) -> None:
+        """A run is recorded: it says by itself that the lease is over."""
+        with self._lock:
+            self._beats.pop((trial, attempt), None)
+
+    def give_back(self, trial: str, attempt: int) -> None:
+        """End a lease without a run; nothing happens if it has ended."""
+        with self._lock:
+            number = self._beats.pop((trial, attempt), None)
+        if number is not None:
             with suppress(KernsmithError):  # what cannot be given back lapses
-                beat(last=True)
+                self._write({(trial, attempt): number + 1}, last=True)
+
+    def close(self) -> None:
+        """Give back all that is held."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        for trial, attempt in list(self._beats):
+            self.give_back(trial, attempt)
+
+    def _keep(self, trial: str, attempt: int) -> None:
+        with self._lock:
+            self._beats[trial, attempt] = 0
+            if self._thread is None:
+                self._over = Event()
+                self._thread = Thread(target=self._go_on, name="heartbeat", daemon=True)
+                self._thread.start()
+
+    def _go_on(self) -> None:
+        over = self._over
+        while not over.wait(self._seconds / _BEATS):
+            with self._lock:
+                for lease in self._beats:
+                    self._beats[lease] += 1
+                due = dict(self._beats)
+            if due:
+                with suppress(KernsmithError):  # the next one may reach the database again
+                    self._write(due, last=False)
+
+    def _write(self, beats: Mapping[tuple[str, int], int], *, last: bool) -> None:
+        with self._database.writing() as connection:
+            common = {"at": _clock(connection).isoformat(timespec="milliseconds"), "last": last}
+            rows = [
+                common | {"trial": trial, "attempt": attempt, "number": number}
+                for (trial, attempt), number in beats.items()
+            ]
+            connection.execute(insert(HEARTBEATS), rows)
 
     def _next_attempt(self, connection: Connection, trial: str) -> int | None:
         """The number that a new claim would have; None while the last one stands."""
@@ -99,7 +142,7 @@ class Leases:
         lives = Owner.parse(claim.owner).lives()
         if lives is None:  # it cannot be seen from here
             seen = datetime.fromisoformat(claim.taken_at if beat is None else beat.at)
-            lives = _clock(connection) - seen < timedelta(seconds=self.seconds)
+            lives = _clock(connection) - seen < timedelta(seconds=self._seconds)
         return None if lives else following
 
 
@@ -115,21 +158,3 @@ def _clock(connection: Connection) -> datetime:
         assert isinstance(told, datetime)
         return told.astimezone(UTC)
     return datetime.now(UTC)
-
-
-@contextmanager
-def _beating(beat: Callable[[], None], seconds: float) -> Iterator[None]:
-    over = Event()
-
-    def go_on() -> None:
-        while not over.wait(seconds):
-            with suppress(KernsmithError):  # the next one may reach the database again
-                beat()
-
-    thread = Thread(target=go_on, name="heartbeat", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

@@ -60,7 +60,8 @@ class Ledger:
         self._leases = Leases(self._database, lease_seconds)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Give back the trials that are held without a run, and the connections."""
+        self._leases.close()
         self._database.close()
 
     def record_study(
@@ -134,13 +135,14 @@ class Ledger:
     def claim(self, trial: str) -> int | None:
         """Take a trial for this process: the number of the attempt, or None if it is taken.
 
-        Exactly one living process holds a trial: a claim whose process is gone is taken over. What
-        takes long is run under `hold`, for processes on other hosts see only heartbeats.
+        Exactly one living process holds a trial: a claim whose process is gone is taken over. It is
+        held, with heartbeats for processes on other hosts, until a run of this attempt is recorded
+        or the ledger is closed.
         """
         return self._leases.claim(trial)
 
     def hold(self, trial: str) -> AbstractContextManager[int | None]:
-        """Hold a trial while a block runs, with heartbeats: the attempt, or None if it is taken.
+        """Claim a trial for the time of a block: the attempt, or None if it is taken.
 
         Example::
 
@@ -167,6 +169,7 @@ class Ledger:
             ]
             if rows:
                 connection.execute(insert(METRICS), rows)
+        self._leases.ended(run.trial, run.attempt)
 
     def record_boot(self, boot: BootRow) -> int:
         """Add a boot, with its end if it has ended: the number that its runs refer to."""
