@@ -273,7 +273,7 @@ def apply(
         }
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        print(f"kernel:  {made.key}\nvmlinux: {made.vmlinux}\nbzImage: {made.bzimage}")
+        print(f"kernel:  {made.key}\nvmlinux: {made.vmlinux}\nimage:   {made.bzimage}")
         print(f"package: {package_command(made)}")
     return 0
 
