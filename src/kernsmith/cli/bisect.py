@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+
+if TYPE_CHECKING:
+    from kernsmith.document import BisectDocument
+    from kernsmith.kernel.history import Commit, Repository
 
 
 def bisect(
@@ -91,13 +95,10 @@ def bisect(
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from dataclasses import replace
 
-    from kernsmith.cli.outcome import result_console, write_bisect
-    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.cli.outcome import result_console
     from kernsmith.document.text import as_json
-    from kernsmith.engine.bisect import Bisect, bisect_document, bisect_key
     from kernsmith.kernel.history import Repository
     from kernsmith.kernel.toolchain import default_compiler
-    from kernsmith.ledger import Ledger
     from kernsmith.report.bisect.terminal import print_bisect
     from kernsmith.study.file import located
 
@@ -117,7 +118,28 @@ def bisect(
         compiler=compiler or default_compiler(),
         design=replace(design, until=read_percent("--until", until)),
     )
-    study = located(study, Path.cwd())
+    document = _run(repository, commits, located(study, Path.cwd()), limit, output, ledger)
+    if json:
+        sys.stdout.write(as_json(document))
+    else:
+        print_bisect(document, result_console())
+    return 0 if len(document.first_bad) == 1 else 1
+
+
+def _run(
+    repository: Repository,
+    commits: tuple[Commit, Commit],
+    study: Study,
+    limit: float | None,
+    output: Path | None,
+    ledger: str | None,
+) -> BisectDocument:
+    """Bisect, and write the result's files."""
+    from kernsmith.cli.outcome import write_bisect
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.bisect import Bisect, bisect_document, bisect_key
+    from kernsmith.ledger import Ledger
+
     key = bisect_key(*commits, study, limit)
     folder = (output or Path("kernsmith-results") / f"bisect-{key}").absolute()
     opened = Ledger(ledger)
@@ -128,9 +150,4 @@ def bisect(
             ).run()
     finally:
         opened.close()
-    document = write_bisect(bisect_document(found), found.verdict, folder)
-    if json:
-        sys.stdout.write(as_json(document))
-    else:
-        print_bisect(document, result_console())
-    return 0 if len(found.first_bad) == 1 else 1
+    return write_bisect(bisect_document(found), found.verdict, folder)
