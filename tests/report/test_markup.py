@@ -34,10 +34,10 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     plan = {
         "builds": [{"variant": NAME, "objects": None, "seconds": 1.0, "cached": False}],
         "refused": [{"variant": NAME, "reason": NAME}], "training": [NAME], "trials": [trial],
-        "links": 0, "seconds": seconds, "history": False,
+        "not_checked": [NAME], "links": 0, "seconds": seconds, "history": False,
     }  # fmt: skip
     print_plan(plan, result_console())
-    assert capsys.readouterr().out.count(NAME) == 5
+    assert capsys.readouterr().out.count(NAME) == 6
 
 
 def test_progress_on_a_terminal() -> None:

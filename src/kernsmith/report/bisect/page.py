@@ -6,6 +6,7 @@ from __future__ import annotations
 from math import nan
 
 from kernsmith.document import BisectDocument, StepView
+from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.document.text import as_plain
 from kernsmith.report.bisect.words import HASH_SHOWN, change_words, verdict_sentence
 from kernsmith.report.charts import Interval, forest_plot
@@ -24,7 +25,8 @@ from kernsmith.report.page import (
     render_page,
 )
 from kernsmith.report.study.luck import luck_lines
-from kernsmith.report.study.words import MODEL_WORDS, headline
+from kernsmith.report.study.silicon import caution_sections
+from kernsmith.report.study.words import headline
 
 _DECISION_COLOURS = {"bad": "worse", "good": "same", "skip": "same"}
 
@@ -39,7 +41,8 @@ def bisect_page(document: BisectDocument) -> str:
     if document.log:
         details.append(Code(document.log, "git bisect log"))
     sections.append(Details("Every step", details))
-    sections.append(Text(MODEL_WORDS))
+    if document.metric == MODEL_CYCLES:
+        sections += caution_sections()
     good, bad = document.good, document.bad
     return render_page(
         Page(

@@ -25,6 +25,7 @@ from kernsmith.report.page import (
     Verdict,
     render_page,
 )
+from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import MODEL_WORDS
 
 _CHANGE = f"change of {MODEL_CYCLES} against the default layout (%)"
@@ -41,7 +42,7 @@ def layout_page(document: LayoutDocument) -> str:
         Page(
             title=f"kernsmith: {title}",
             subtitle=f"kernel {lab.kernel[:12]}, {lab.cpu} model, {', '.join(lab.workloads)}",
-            sections=[*sections, Text(MODEL_WORDS)],
+            sections=[*sections, *caution_sections(), Text(MODEL_WORDS)],
             figures=as_plain(document),
             footer=(lab.vmlinux, f"{lab.blocks} executed blocks, one window of {lab.every}"),
         )

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernsmith.document import StudyDocument
-from kernsmith.document.study import OVERALL
+from kernsmith.document.study import MODEL_CYCLES, OVERALL
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -31,6 +32,8 @@ def study_markdown(document: StudyDocument) -> str:
     if document.failures:
         failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]
+    if document.study.metric == MODEL_CYCLES:
+        sections += caution_sections()
     if modelled(document):
         sections.append(Text(MODEL_WORDS))
     return as_markdown(sections)

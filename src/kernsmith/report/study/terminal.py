@@ -7,10 +7,12 @@ from rich.console import Console
 from rich.table import Table
 
 from kernsmith.document import StudyDocument, VariantView, VerdictView
+from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.report.plain import as_text
 from kernsmith.report.plan_tables import duration
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.silicon import CAUTION
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -38,6 +40,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
         say(console, line)
     if modelled(document):
         say(console, MODEL_WORDS)
+    if document.study.metric == MODEL_CYCLES:
+        say(console, f"caution: {CAUTION}")
     for failure in document.failures:
         say(console, f"failed: {failure}")
     if document.seconds is not None:
