@@ -43,7 +43,7 @@ def look(noise: np.ndarray, layouts: int) -> tuple[bool, bool, float]:
     def figure(trial: Trial) -> float:
         workload = ("pipe", "fork", "mmap").index(trial.workload)
         return float(
-            1e6 * noise[int(trial.variant.profile is not None), workload, trial.layout_number]
+            1e6 * noise[int(trial.variant.steps is not None), workload, trial.layout_number]
         )
 
     study = replace(OPTIMIZE, design=replace(UNTIL, layouts=layouts))
@@ -60,7 +60,7 @@ def look(noise: np.ndarray, layouts: int) -> tuple[bool, bool, float]:
 
 def test_headline_and_look_are_the_same_figures() -> None:
     def figure(trial: Trial) -> float:
-        change = 0.9 + 0.001 * trial.layout_number if trial.variant.profile else 1.0
+        change = 0.9 + 0.001 * trial.layout_number if trial.variant.steps else 1.0
         return 1e6 * change
 
     study = replace(OPTIMIZE, design=replace(UNTIL, layouts=12))
