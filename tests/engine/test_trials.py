@@ -11,10 +11,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine
 
 from kernsmith.engine.trials import trial_rows
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger
+from kernsmith.ledger.voids import Selection
 from kernsmith.machine import find_machine, machine_kinds
 from kernsmith.study import Design
 from scripted_machine import Made, Scripted, prepared, runs
@@ -172,6 +174,35 @@ def test_ctrl_c_ends_the_study_at_once_and_it_goes_on(folder: Path) -> None:
     again = Counter(machine.started()) - before
     # Nothing that had ended is repeated: two slots had a trial in hand.
     assert sum((again & before).values()) <= 2
+
+
+def test_a_voided_run_is_run_anew(folder: Path) -> None:
+    machine, design = Scripted(folder), Design(layouts=0)
+    runs(machine, ledger(folder), design)
+    opened = Ledger(ledger(folder))
+    opened.void(Selection(workload="fork"), "the guest was edited meanwhile")
+    opened.close()
+    again = runs(machine, ledger(folder), design)
+    assert Counter(attempt for _, attempt, _ in again) == {1: TRIALS - 2, 2: 2}
+    assert len(machine.started()) == TRIALS + 2
+
+
+def test_who_is_interrupted_gives_its_trials_back(folder: Path) -> None:
+    """So that other hosts, which cannot see that it is gone, need not wait for its leases."""
+    script(folder, fork=["slow"], mmap=["slow"])
+    stopped = worker(folder)
+    wait_for(Scripted(folder), "fork")
+    os.kill(stopped.pid, signal.SIGINT)
+    assert stopped.wait(timeout=5) == 130
+    with create_engine(ledger(folder)).connect() as connection:
+        claimed, given = (
+            set(connection.exec_driver_sql(query).scalars())
+            for query in (
+                "select trial from claims except select trial from runs",
+                "select trial from heartbeats where last",
+            )
+        )
+    assert claimed == given != set()
 
 
 def test_no_digest_of_a_trial_holds_where_a_cpu_model_lies(folder: Path) -> None:
