@@ -42,9 +42,7 @@ def look(noise: np.ndarray, layouts: int) -> tuple[bool, bool, float]:
 
     def figure(trial: Trial) -> float:
         workload = ("pipe", "fork", "mmap").index(trial.workload)
-        return float(
-            1e6 * noise[int(trial.variant.steps is not None), workload, trial.layout_number]
-        )
+        return float(1e6 * noise[int(bool(trial.variant.steps)), workload, trial.layout_number])
 
     study = replace(OPTIMIZE, design=replace(UNTIL, layouts=layouts))
     document = document_of(study, figure)
