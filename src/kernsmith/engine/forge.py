@@ -11,6 +11,7 @@ from kernsmith.engine.kernels import Failures, Kernels
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.training import Seen
+from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.profile import call_lines
 from kernsmith.study import Layout, Variant
@@ -23,15 +24,24 @@ class Forge:
     failures: variants and layouts that could not be made, with the reason.
     """
 
-    def __init__(self, prepared: Prepared, events: Events, seen: Seen = lambda *run: None) -> None:
-        """seen: called with (kernel, workload, outcome, start time) of each training run."""
+    def __init__(
+        self,
+        prepared: Prepared,
+        events: Events,
+        seen: Seen = lambda *run: None,
+        workers: Workers | None = None,
+    ) -> None:
+        """seen: called with (kernel, workload, outcome, start time) of each training run.
+        workers: who builds and links; by default this machine.
+        """
+        workers = workers or LocalWorkers()
         self.prepared = prepared
         self.failures: Failures = {}
         self._seen = seen
         self._profiles = Profiles(prepared, events)
-        self.kernels = Kernels(prepared, events, self._profiles, self.failures)
+        self.kernels = Kernels(prepared, events, self._profiles, self.failures, workers)
         by_place = prepared.study.design.pairing == "place"
-        self._images = Images(self.kernels, events, self.failures, self._calls, by_place)
+        self._images = Images(self.kernels, events, self.failures, self._calls, by_place, workers)
 
     def kernel(self, variant: Variant) -> Kernel | None:
         """The kernel of a variant, if it could be built."""

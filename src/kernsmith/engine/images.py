@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, field
-from os import cpu_count
 from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
 from kernsmith.engine.kernels import Failures, Kernels
+from kernsmith.engine.making import Link, link
+from kernsmith.engine.workers import Done, Work, Workers
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import (
     LinkFailed,
@@ -19,7 +19,6 @@ from kernsmith.kernel.link import (
     link_map,
     link_map_path,
     linkers_own_order,
-    relink,
 )
 from kernsmith.kernel.symbols import Symbol, movable_end, movable_functions, read_system_map
 from kernsmith.layout import (
@@ -33,9 +32,9 @@ from kernsmith.layout import (
     read_order,
     rooms_of,
 )
+from kernsmith.store import local_store
 from kernsmith.study import Layout, Trial, Variant
 from kernsmith.study.layout import PROFILE
-from kernsmith.threads import threads
 
 _END_PADDING = "kernsmith_padding_end"
 _PADDED_TO = 64 << 10
@@ -58,6 +57,7 @@ class Images:
     failures: Failures
     calls: Callable[[Kernel], str]
     by_place: bool
+    workers: Workers
     made: dict[Key, Path] = field(default_factory=dict)
     _known: _Orders | None = field(default=None, repr=False)
 
@@ -92,11 +92,10 @@ class Images:
         for kernel in {kernel.key: kernel for _, kernel in missing}.values():
             orders.prepare(kernel, [key[1] for key, each in missing if each.key == kernel.key])
         self.events.stage(f"link {len(missing)} layouts")
-        with threads(cpu_count() or 1) as pool:
-            jobs = {pool.submit(orders.link, kernel, key[1]): key for key, kernel in missing}
-            for done, job in enumerate(as_completed(jobs), 1):
-                self._linked(jobs[job], job)
-                self.events.progress("layouts", done, len(missing))
+        works = [Work(link, (orders.asked(kernel, key[1]),)) for key, kernel in missing]
+        for done, linked in enumerate(self.workers.each(works), 1):
+            self._linked(missing[linked.place][0], linked)
+            self.events.progress("layouts", done, len(missing))
 
     @staticmethod
     def _key(trial: Trial) -> Key:
@@ -109,9 +108,9 @@ class Images:
             self._known = _Orders(beside, self.calls)
         return self._known
 
-    def _linked(self, key: Key, job: Future[Path]) -> None:
+    def _linked(self, key: Key, linked: Done[str]) -> None:
         try:
-            self.made[key] = job.result()
+            self.made[key] = local_store().path(linked.result())
         except LinkFailed as error:
             self.failures[key[0], str(key[1])] = str(error)
             self.events.note(f"the layout {key[1]} is left out: {error}")
@@ -146,11 +145,9 @@ class _Orders:
             return None
         return layout_image(kernel, self._name(kernel, layout))
 
-    def link(self, kernel: Kernel, layout: Layout) -> Path:
-        if layout == Layout():
-            return kernel.vmlinux
-        order = self._order(kernel, layout)
-        return relink(kernel, self._name(kernel, layout), list(order.names), order.paddings)
+    def asked(self, kernel: Kernel, layout: Layout) -> Link:
+        """What is to be linked."""
+        return Link(kernel.key, self._name(kernel, layout), self._order(kernel, layout))
 
     def _name(self, kernel: Kernel, layout: Layout) -> str:
         order = self._order(kernel, layout)

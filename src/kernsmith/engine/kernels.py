@@ -3,31 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from kernsmith.engine.build_plan import PlannedKernel, identity, plan_kernels
 from kernsmith.engine.events import Events
+from kernsmith.engine.making import Build, WorkloadRefused, build
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.training import Seen, TrainingFailed
-from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.engine.workers import Work, Workers
+from kernsmith.errors import KernsmithError, ProcessFailed
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BuildFailed, build_kernel, find_kernel
-from kernsmith.kernel.config import ConfigRefused, parse_config
+from kernsmith.kernel.artifact import Kernel, stored_kernel
+from kernsmith.kernel.build import BuildFailed, find_kernel
+from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
 from kernsmith.study import Variant
 
 Failures = dict[tuple[str, str], str]
 """Why something could not be made, by a kernel's identity and a layout of it; the layout is empty
 for the kernel itself."""
-
-
-class WorkloadRefused(UserError):
-    """A workload that a kernel cannot run: its config lacks what the workload needs."""
 
 
 class TrainerMissing(KernsmithError):
@@ -45,6 +41,7 @@ class Kernels:
     events: Events
     trained: Profiles
     failures: Failures
+    workers: Workers
     built: dict[str, Kernel] = field(default_factory=dict)
     profiles: dict[str, tuple[StepProfile, ...]] = field(default_factory=dict)
 
@@ -107,19 +104,14 @@ class Kernels:
     def _build(self, planned: PlannedKernel, seen: Seen) -> None:
         variant = planned.variant
         profiles = self._made_profiles(variant, seen) if variant.steps else ()
-        recipe = self._recipe(variant, profiles)
-        kernel = find_kernel(recipe)
-        if kernel is not None:
-            config = kernel.folder / "config"
-            self._check_needs(variant, parse_config(config.read_text(encoding="utf-8")))
-        else:
+        asked = Build(self._recipe(variant, profiles), self._workloads(), planned.alone)
+        if find_kernel(asked.recipe) is None:
             self.events.stage(f"kernel {variant.name}")
-            kernel = build_kernel(
-                recipe,
-                on_progress=lambda done, of: self.events.progress("objects", done, of),
-                check=partial(self._check_needs, variant),
-                alone=planned.alone,
-            )
+        key = self.workers.one(
+            Work(build, (asked,)), lambda done, of: self.events.progress("objects", done, of)
+        )
+        kernel = stored_kernel(key)
+        assert kernel is not None
         self.built[planned.key] = kernel
         self.profiles[planned.key] = profiles
 
@@ -132,16 +124,8 @@ class Kernels:
     def _recipe(self, variant: Variant, profiles: tuple[StepProfile, ...]) -> Recipe:
         return make_recipe(variant, self.prepared.source_of(variant), profiles)
 
-    def _check_needs(self, variant: Variant, symbols: Mapping[str, str]) -> None:
-        for workload in self._workloads():
-            if missing := workload.missing(symbols):
-                raise WorkloadRefused(
-                    f"the workload {workload.name} needs {', '.join(missing)}, which the config "
-                    f"{variant.config!r} of {variant.name!r} does not set"
-                )
-
-    def _workloads(self) -> list[Workload]:
+    def _workloads(self) -> tuple[Workload, ...]:
         """What runs on every kernel: also what is trained on, if something is trained."""
         steps = (step for variant in self.prepared.variants for step in variant.steps)
         train = self.prepared.train if any(not step.files for step in steps) else ()
-        return list(dict.fromkeys((*self.prepared.workloads, *train)))
+        return tuple(dict.fromkeys((*self.prepared.workloads, *train)))

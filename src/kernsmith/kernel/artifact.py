@@ -15,6 +15,8 @@ from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.errors import UserError
 
 PROVENANCE_VERSION = 1
+FOLDER_LETTERS = 20
+"""So much of its key is the name of a kernel's folder."""
 _KEY = re.compile("[0-9a-f]{1,64}")
 
 
@@ -84,6 +86,11 @@ def load_kernel(folder: Path) -> Kernel | None:
     return Kernel(key=provenance["key"], folder=folder, provenance=provenance)
 
 
+def stored_kernel(key: str) -> Kernel | None:
+    """The kernel with this key, or None when the store does not hold it."""
+    return load_kernel(paths.kernels() / key[:FOLDER_LETTERS])
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as file:
@@ -101,7 +108,7 @@ def named_kernel(word: str) -> Kernel:
         if path.exists() and (kernel := load_kernel(folder.absolute())):
             return kernel
     store = paths.kernels()
-    folders = sorted(store.glob(f"{word[:20]}*")) if _KEY.fullmatch(word) else []
+    folders = sorted(store.glob(f"{word[:FOLDER_LETTERS]}*")) if _KEY.fullmatch(word) else []
     found = [kernel for folder in folders if (kernel := load_kernel(folder))]
     fitting = [kernel for kernel in found if kernel.key.startswith(word)]
     if len(fitting) == 1:

@@ -17,7 +17,13 @@ from kernsmith import __version__, paths, process
 from kernsmith.arch import Arch
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.files import locked, write_text
-from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel, file_digest, load_kernel
+from kernsmith.kernel.artifact import (
+    FOLDER_LETTERS,
+    PROVENANCE_VERSION,
+    Kernel,
+    file_digest,
+    load_kernel,
+)
 from kernsmith.kernel.compile_cache import (
     cache_environment,
     compiled_and_found,
@@ -104,7 +110,7 @@ def find_kernel(recipe: Recipe) -> Kernel | None:
 
 
 def _folder(recipe: Recipe, store: Path | None) -> Path:
-    return (store or paths.kernels()) / recipe.key[:20]
+    return (store or paths.kernels()) / recipe.key[:FOLDER_LETTERS]
 
 
 def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kernsmith.errors import ProcessFailed
 from kernsmith.files import copy_file, locked, write_text
-from kernsmith.kernel.artifact import Kernel, file_digest, load_kernel
+from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_kernel
 from kernsmith.kernel.build import place_images, read_build_id
 from kernsmith.kernel.kbuild import command_in, copy_output, make_again
 from kernsmith.kernel.link import LinkFailed, whole_order
@@ -46,7 +46,7 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
         LinkFailed: make ended with an error.
     """
     key = digest_of({"kernel": kernel.key, "order": list(order), "format": _FORMAT})
-    folder = kernel.folder.with_name(key[:20])
+    folder = kernel.folder.with_name(key[:FOLDER_LETTERS])
     if found := load_kernel(folder):
         return found
     with locked(folder / "lock"):

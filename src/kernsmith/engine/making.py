@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The pieces of work that make things: a kernel from its recipe, an image from a kernel's key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernsmith.engine.workers import Report
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel, stored_kernel
+from kernsmith.kernel.build import build_kernel, find_kernel
+from kernsmith.kernel.config import parse_config
+from kernsmith.kernel.link import relink
+from kernsmith.kernel.recipe import Recipe
+from kernsmith.layout import PlacedOrder
+from kernsmith.store import local_store
+
+
+class WorkloadRefused(UserError):
+    """A workload that a kernel cannot run: its config lacks what the workload needs."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A kernel to be made.
+
+    workloads: what is to run on it. alone: whether no other kernel that is compiled with the same
+        flags will be wanted.
+    """
+
+    recipe: Recipe
+    workloads: tuple[Workload, ...]
+    alone: bool
+
+
+@dataclass(frozen=True)
+class Link:
+    """An image to be made. kernel: its key. name: of the layout, a word for a file's name."""
+
+    kernel: str
+    name: str
+    order: PlacedOrder
+
+
+def build(report: Report, asked: Build) -> str:
+    """Make a kernel that is not in the store yet, and return its key.
+
+    Raises:
+        WorkloadRefused: told before anything is compiled.
+        UserError, BuildFailed: see `build_kernel`.
+    """
+
+    def check(symbols: Mapping[str, str]) -> None:
+        for workload in asked.workloads:
+            if missing := workload.missing(symbols):
+                variant = asked.recipe.variant
+                raise WorkloadRefused(
+                    f"the workload {workload.name} needs {', '.join(missing)}, which the config "
+                    f"{variant.config!r} of {variant.name!r} does not set"
+                )
+
+    kernel = find_kernel(asked.recipe)
+    if kernel is not None:
+        check(parse_config((kernel.folder / "config").read_text(encoding="utf-8")))
+        return kernel.key
+    return build_kernel(asked.recipe, on_progress=report, check=check, alone=asked.alone).key
+
+
+def link(report: Report, asked: Link) -> str:
+    """Link a kernel in a layout, and return the key of the image.
+
+    Raises:
+        LinkFailed: the linker or a table tool ended with an error.
+    """
+    order = asked.order
+    image = relink(_kernel(asked.kernel), asked.name, list(order.names), order.paddings)
+    return local_store().key(image)
+
+
+def _kernel(key: str) -> Kernel:
+    kernel = stored_kernel(key)
+    if kernel is None:
+        raise UserError(f"the kernel {key} is not in the store: run the same again")
+    return kernel
