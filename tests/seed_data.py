@@ -10,9 +10,18 @@ _FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def march_file() -> Path:
     """The raw timings behind seed 000's tables; a test without them is skipped and says so."""
-    path = _FOLDER / "march-make-bench.csv"
+    return _data("march-make-bench.csv", "the raw data of seed 000")
+
+
+def silicon_file() -> Path:
+    """The prototype's runs of one program on a real processor and in the model; likewise."""
+    return _data("silicon-prototype.csv", "the model against a processor")
+
+
+def _data(name: str, what: str) -> Path:
+    path = _FOLDER / name
     if not path.exists():
-        pytest.skip("../shared/data/march-make-bench.csv (the raw data of seed 000) is not here")
+        pytest.skip(f"../shared/data/{name} ({what}) is not here")
     return path
 
 

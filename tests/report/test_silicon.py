@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of the model against a processor is what docs/data/silicon-prototype.csv holds."""
+"""What is said of the model against a processor is what the prototype measured."""
 
 import csv
 from math import exp, log
-from pathlib import Path
 
 import pytest
 from scipy.stats import spearmanr
 
 from kernsmith.report.study.silicon import ROWS
+from seed_data import silicon_file
 
-DATA = Path(__file__).parents[2] / "docs" / "data" / "silicon-prototype.csv"
 BUILDS = {
     "-Os against -O2": "Os",
     "-O3 against -O2": "O3",
@@ -20,7 +19,7 @@ BUILDS = {
 
 
 def runs(build: str, session: str) -> list[dict[str, str]]:
-    with DATA.open() as file:
+    with silicon_file().open() as file:
         return [
             row
             for row in csv.DictReader(file)

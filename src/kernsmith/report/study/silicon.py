@@ -13,8 +13,8 @@ CAUTION = (
 
 _SOURCE = (
     "A prototype measurement on one Emerald Rapids processor: SQLite and Lua as one user program, "
-    "cycles of its time stamp counter (docs/data/silicon-prototype.csv), geometric means over "
-    "random layouts; model_cycles of the same binaries with that processor's published geometry."
+    "cycles of its time stamp counter, geometric means over random layouts; model_cycles of the "
+    "same binaries with that processor's published geometry."
 )
 
 ROWS = (
