@@ -10,10 +10,24 @@ from kernsmith.cli.report import report
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
 
+STUDY = """
+[source]
+use = "debian:7.3"
+
+[variants]
+"<base>" = {}
+afdo = { profile = "autofdo" }
+"""
+
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path}/ledger.sqlite"
+    return record(tmp_path, STUDY)
+
+
+def record(folder: Path, text: str, variants: tuple[str, str] = ("<base>", "afdo")) -> str:
+    """A ledger with a study of this text; `variants` in the order in which they ran."""
+    url = f"sqlite:///{folder}/ledger.sqlite"
     ledger, random = Ledger(url), np.random.default_rng(1)
     plan = [
         (
@@ -27,10 +41,10 @@ def url(tmp_path: Path) -> str:
             4 * layout + 2 * v + w,
         )
         for layout in range(1, 9)
-        for v, variant in enumerate(("<base>", "afdo"))
+        for v, variant in enumerate(variants)
         for w, workload in enumerate(("pipe", "fork"))
     ]  # fmt: skip
-    ledger.record_study("a" * 64, "lab", "[study]\nname = 'lab'", plan)
+    ledger.record_study("a" * 64, "lab", text, plan)
     for trial, variant, *_ in plan:
         attempt = ledger.claim(trial.digest)
         assert attempt is not None
@@ -52,6 +66,33 @@ def test_a_page(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "Where the variance within variants comes from" in text
     assert "Always-valid intervals of the overall ratio" in text
     assert text.index("model_cycles (cycles)") < text.index("stlb_misses (misses)")
+
+
+def test_the_baseline_is_the_first_of_the_study_whichever_ran_first(tmp_path: Path) -> None:
+    url, page = record(tmp_path, STUDY, variants=("afdo", "<base>")), tmp_path / "report.html"
+    report("lab", ledger=url, output=page)
+    assert "afdo: faster by " in page.read_text()
+    report("lab", ledger=url, output=page, baseline="afdo")
+    assert "&lt;base&gt;: slower by " in page.read_text()
+
+
+def test_a_baseline_that_cannot_be_known_is_asked_for(tmp_path: Path) -> None:
+    """A study that was recorded in words of before, and one whose baseline never ran to its end."""
+    earlier, other = tmp_path / "earlier", tmp_path / "other"
+    earlier.mkdir()
+    other.mkdir()
+    page = tmp_path / "report.html"
+    url = record(earlier, STUDY.replace("use =", "tree ="))
+    with pytest.raises(
+        UserError, match=r"study lab: its text: .*; name its baseline by --baseline"
+    ):
+        report("lab", ledger=url, output=page)
+    assert report("lab", ledger=url, output=page, baseline="<base>") == 0
+    url = record(other, STUDY.replace("<base>", "absent"))
+    with pytest.raises(
+        UserError, match=r"its baseline 'absent' has no finished run; .* <base>, afdo"
+    ):
+        report("lab", ledger=url, output=page)
 
 
 @pytest.mark.parametrize(

@@ -128,18 +128,47 @@ def _question(
     from kernsmith.machine.metrics import METRICS
     from kernsmith.stats.question import Question
 
-    variants = list(dict.fromkeys(row.variant for row in table.rows))
-    first = variants[0] if baseline is None else baseline
-    if first not in variants:
-        raise ValueError(f"no variant is called {baseline!r}; there are {', '.join(variants)}")
     return Question(
-        variants=(first, *(name for name in variants if name != first)),
+        variants=_variants(table, baseline),
         workloads=tuple(dict.fromkeys(row.workload for row in table.rows)),
         metrics=metrics,
         primary=frozenset(each.name for each in METRICS if each.headline) | {metrics[0]},
         alpha=alpha,
         looked_at=tomllib.loads(table.text).get("design", {}).get("until", 0) != 0,
     )
+
+
+def _variants(table: StudyTable, baseline: str | None) -> tuple[str, ...]:
+    """Those with finished runs, the baseline first.
+
+    Which variant a study has first, only its text knows: its trials are shuffled.
+
+    Raises:
+        ValueError: no run of the baseline has finished, or the text is of another version and no
+            baseline is named.
+    """
+    measured = list(dict.fromkeys(row.variant for row in table.rows))
+    if baseline is None:
+        baseline = _first_variant(table)
+        if baseline not in measured:
+            raise ValueError(
+                f"its baseline {baseline!r} has no finished run; name another by --baseline: "
+                f"{', '.join(measured)}"
+            )
+    if baseline not in measured:
+        raise ValueError(f"no variant is called {baseline!r}; there are {', '.join(measured)}")
+    return (baseline, *(name for name in measured if name != baseline))
+
+
+def _first_variant(table: StudyTable) -> str:
+    from kernsmith.study import plan_variants
+    from kernsmith.study.file import study_from_tables
+
+    try:
+        study = study_from_tables(tomllib.loads(table.text), origin="its text", name=table.name)
+        return plan_variants(study, study.train)[0].name
+    except UserError as error:
+        raise ValueError(f"{error}; name its baseline by --baseline") from None
 
 
 def _in_table_order(names: tuple[str, ...]) -> tuple[str, ...]:
