@@ -2,6 +2,7 @@
 """No compiler uses vector or floating-point registers of its own accord, whatever the processor."""
 
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,10 +11,18 @@ import pytest
 from kernels import kept_kernel
 from kernsmith import paths, process
 from kernsmith.kernel.artifact import Kernel, load_kernel
+from kernsmith.kernel.build import BuildFailed, build_kernel
 from kernsmith.kernel.config import render_config
 from kernsmith.kernel.cpu.catalogue import read_catalogue
 from kernsmith.kernel.recipe import make_recipe
-from kernsmith.kernel.simd import beyond_places, kernel_places, simd_functions
+from kernsmith.kernel.simd import (
+    VECTORS,
+    allowing_flags,
+    beyond_places,
+    kernel_places,
+    simd_functions,
+    unasked,
+)
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Compiler, find_toolchain, installed_compilers
 from kernsmith.study import Variant
@@ -24,20 +33,6 @@ GUARD = (
     "-ffreestanding", "-fno-builtin",
 )  # fmt: skip
 GUARD_IF_KNOWN = "-mno-fp-ret-in-387"
-# What every compiler makes vectors of, if it may.
-CODE = """\
-struct big { long field[8]; };
-void copy(struct big *to, const struct big *from) { *to = *from; }
-void clear(struct big *to) { *to = (struct big){ 0 }; }
-unsigned add(const unsigned *from, int count)
-{
-	unsigned sum = 0;
-
-	for (int i = 0; i < count; i++)
-		sum += from[i] * 3;
-	return sum;
-}
-"""
 COMPILERS = installed_compilers()
 each_compiler = pytest.mark.parametrize("compiler", COMPILERS, ids=lambda each: each.name)
 
@@ -63,7 +58,7 @@ def _guard(compiler: Compiler) -> tuple[str, ...]:
 def _compile(compiler: Compiler, folder: Path, march: str, *flags: str) -> Path:
     built = folder / f"{march}.o"
     command = [compiler.program, "-O3", f"-march={march}", *flags, "-c", "-x", "c", "-o", built]
-    process.run([*command, "-"], timeout=60, input=CODE)
+    process.run([*command, "-"], timeout=60, input=VECTORS)
     return built
 
 
@@ -94,6 +89,62 @@ def test_the_guard_leaves_nothing_of_level_4(compiler: Compiler, tmp_path: Path)
         _compile(compiler, tmp_path, f"x86-64-v{level}", *_guard(compiler)) for level in (3, 4)
     ]
     assert objects[0].read_bytes() == objects[1].read_bytes()
+
+
+@each_compiler
+def test_the_flags_that_take_the_guard_back_are_named(compiler: Compiler, objdump: str) -> None:
+    flags = ("-O3", "-mavx2", "-march=x86-64-v4", "-fno-inline")
+    assert allowing_flags(compiler.program, flags, objdump) == ("-mavx2",)
+    assert allowing_flags(compiler.program, flags[:1] + flags[2:], objdump) == ()
+
+
+@pytest.mark.kernel
+def test_without_a_flag_that_is_the_reason_functions_are_only_named(
+    micro_kernel: Kernel, micro_variant: Variant, source: Source, tmp_path: Path
+) -> None:
+    """The reason may be the source: here one that has no assembly at all."""
+    recipe = make_recipe(micro_variant.with_flags("-O3"), source)
+    assert not unasked(recipe, micro_kernel.vmlinux, micro_kernel.output).functions
+    other = replace(recipe, source=replace(source, path=tmp_path))
+    found = unasked(other, micro_kernel.vmlinux, micro_kernel.output)
+    assert {"sha256_transform_avx", "fpu__init_check_bugs"} <= set(found.functions)
+    assert found.flags == ()
+
+
+@pytest.fixture(scope="module")
+def with_floats(tmp_path_factory: pytest.TempPathFactory) -> Variant:
+    """The least kernel, with a file of C that kbuild compiles for floating-point registers."""
+    config = tmp_path_factory.mktemp("config") / "floats.config"
+    wanted = ("64BIT", "PRINTK", "DEBUG_KERNEL", "RUNTIME_TESTING_MENU", "DEBUG_FS", "TEST_FPU")
+    config.write_text(render_config(dict.fromkeys(wanted, "y")))
+    return Variant(source="debian:7.3", config=str(config))
+
+
+@pytest.mark.kernel
+def test_a_build_in_which_a_flag_makes_vectors_is_refused(
+    with_floats: Variant, source: Source, tmp_path: Path
+) -> None:
+    recipe = make_recipe(with_floats.with_flags("-O2", "-msse2"), source)
+    with pytest.raises(BuildFailed) as caught:
+        build_kernel(recipe, store=tmp_path)
+    assert "-msse2 lets the compiler use them in " in str(caught.value)
+    assert str(caught.value).endswith("build it without -msse2")
+    assert load_kernel(tmp_path / recipe.key[:20]) is None
+    built = tmp_path / recipe.key[:20]
+    functions = unasked(recipe, built / "vmlinux", built / "out").functions
+    assert len(functions) > 100
+    # kbuild's own rules allow it this one.
+    assert "test_fpu" in simd_functions(built / "vmlinux", recipe.toolchain.tool("llvm-objdump"))
+    assert "test_fpu" not in functions
+
+
+@pytest.mark.kernel
+def test_files_that_kbuild_compiles_for_these_registers_are_none_of_it(
+    with_floats: Variant, source: Source, objdump: str
+) -> None:
+    kernel = kept_kernel(make_recipe(with_floats, source))
+    assert "test_fpu" in simd_functions(kernel.vmlinux, objdump)
+    assert kernel.provenance["simd"] == {"beyond": []}
 
 
 @pytest.mark.kernel

@@ -77,8 +77,9 @@ class Registers:
     """Registers that a kernel keeps for user space: vectors, floating point.
 
     instruction: a line of llvm-objdump's that names one.
-    folders: where a kernel has assembly for them by hand.
+    folders: where a kernel has assembly for them by hand (or files that have).
     assembly, c: a file of assembly, of C, that does. called: what such assembly calls or jumps to.
+    flag: a flag by which kbuild lets compilers use them in one file (CC_FLAGS_FPU).
     """
 
     instruction: re.Pattern[str]
@@ -86,6 +87,7 @@ class Registers:
     assembly: re.Pattern[str]
     c: re.Pattern[str]
     called: re.Pattern[str]
+    flag: re.Pattern[str]
 
 
 @dataclass(frozen=True)

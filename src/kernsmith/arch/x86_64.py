@@ -35,9 +35,17 @@ ARCH = Arch(
     ),
     registers=Registers(
         instruction=re.compile(r"^\s+[a-z][^#]*%(?:[xyzt]?mm\d|st\b|k[0-7]\b)"),
-        folders=("arch/x86", "lib", "crypto", "net/netfilter"),
+        folders=(
+            "arch/x86",
+            "lib",
+            "crypto",
+            "net/netfilter",
+            "drivers/gpu/drm/i915",
+            "drivers/gpu/drm/drm_cache.c",
+        ),
         assembly=re.compile(r"%[xyz]mm|\b[xyz]mm\d"),
         c=re.compile(r'"[^"\n]*(?:%%[xyz]mm|%%mm\d|\bfdivl\b)'),
         called=re.compile(r"\b(?:call|j[a-z]{1,3})\s+\*?\w+"),
+        flag=re.compile(r"-m(?:sse|avx|mmx|3dnow|80387|hard-float)[\w.]*"),
     ),
 )

@@ -112,8 +112,19 @@ class Kernels:
         )
         kernel = stored_kernel(key)
         assert kernel is not None
+        self._warn(variant, kernel)
         self.built[planned.key] = kernel
         self.profiles[planned.key] = profiles
+
+    def _warn(self, variant: Variant, kernel: Kernel) -> None:
+        """Say what the check of a kernel's registers has found (`kernsmith.kernel.simd`)."""
+        if beyond := kernel.provenance.get("simd", {}).get("beyond"):
+            self.events.note(
+                f"{variant.name} uses vector or floating-point registers in functions for which "
+                f"its source has no assembly, and no flag is the reason: {', '.join(beyond)}; "
+                "programs that run on it may get wrong results if these are not between "
+                "kernel_fpu_begin() and kernel_fpu_end()"
+            )
 
     def _made_profiles(self, variant: Variant, seen: Seen) -> tuple[StepProfile, ...]:
         base = self.kernel(variant.trainer)

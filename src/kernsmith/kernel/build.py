@@ -33,6 +33,7 @@ from kernsmith.kernel.compile_cache import (
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.recipe import Recipe
+from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 
 BUILD_SECONDS = 4 * 3600.0
@@ -40,6 +41,7 @@ _COMPILED = re.compile(r"^  (CC|AS)\s")
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
 _MISTAKES_SHOWN = 12
+_FUNCTIONS_SHOWN = 5
 _CACHE_LOG = "ccache.log"
 
 # What makes two builds of one variant equal: nothing of this machine and this moment enters.
@@ -87,7 +89,8 @@ def build_kernel(
 
     Raises:
         UserError: config symbols that do not exist or were dropped.
-        BuildFailed: kbuild ended with an error.
+        BuildFailed: kbuild ended with an error, or one of the variant's flags let the compiler use
+            registers that a kernel keeps for user space.
     """
     folder = _folder(recipe, store)
     if kernel := load_kernel(folder):
@@ -249,9 +252,26 @@ def _make(
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     place_images(folder / "out", folder, recipe.arch)
     record_link(folder)
-    provenance = _provenance(recipe, folder, seconds)
+    provenance = _provenance(recipe, folder, seconds) | {
+        "simd": {"beyond": list(_check_registers(recipe, folder))}
+    }
     write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
     return Kernel(recipe.key, folder, provenance)
+
+
+def _check_registers(recipe: Recipe, folder: Path) -> tuple[str, ...]:
+    """The functions that use registers of user space unasked, where no flag is the reason."""
+    found = unasked(recipe, folder / "vmlinux", folder / "out")
+    if found.flags:
+        more = ", …" if len(found.functions) > _FUNCTIONS_SHOWN else ""
+        flags = " ".join(found.flags)
+        raise BuildFailed(
+            f"the kernel {recipe.variant.name!r} would corrupt the vector or floating-point "
+            f"registers of programs: {flags} lets the compiler use them in "
+            f"{len(found.functions)} functions ({', '.join(found.functions[:_FUNCTIONS_SHOWN])}"
+            f"{more}); build it without {flags}"
+        )
+    return found.functions
 
 
 def place_images(output: Path, folder: Path, arch: Arch) -> None:

@@ -8,23 +8,101 @@ kernel_fpu_begin() and kernel_fpu_end(). Which registers these are, and how asse
 architecture says (`Arch.registers`). Instructions that only save, restore and reset the whole state
 (XSAVE, FXRSTOR, FNINIT …) name no such register and are not looked at: compilers have no reason to
 use them.
+
+Every kernel is looked at once it is linked. Compilers use such registers when a flag takes the
+kernel's ban back; kbuild does so itself for the few files that are compiled with CC_FLAGS_FPU.
 """
 
 from __future__ import annotations
 
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.arch import Arch, Registers, find_arch
+from kernsmith.kernel.recipe import Recipe
 
 _SECONDS = 600.0
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ )?<(.+)>:$")
 _WORD = re.compile(r"\b[A-Za-z_]\w{3,}\b")
 # A definition in C stands at the start of a line.
 _DEFINED = re.compile(r"^[A-Za-z_][^;={}#()]*?\b(\w+)\s*\(", re.MULTILINE)
+# What every compiler makes vectors of, if it may.
+VECTORS = """\
+struct big { long field[8]; };
+void copy(struct big *to, const struct big *from) { *to = *from; }
+void clear(struct big *to) { *to = (struct big){ 0 }; }
+unsigned add(const unsigned *from, int count)
+{
+	unsigned sum = 0;
+
+	for (int i = 0; i < count; i++)
+		sum += from[i] * 3;
+	return sum;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Unasked:
+    """What uses such registers although neither the source nor kbuild's rules say so.
+
+    functions: sorted. flags: those of the variant that let the compiler do it, if any do.
+    """
+
+    functions: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def unasked(recipe: Recipe, vmlinux: Path, output: Path) -> Unasked:
+    """Look for such functions in a kernel that was linked.
+
+    Without a flag that explains them they may be the source's own: link-time optimisation inlines
+    assembly into functions of other files.
+
+    output: kbuild's.
+
+    Raises ProgramMissing, and ProcessFailed when LLVM's tools do not read the kernel.
+    """
+    arch, objdump = recipe.arch, recipe.toolchain.tool("llvm-objdump")
+    functions = beyond_places(
+        simd_functions(vmlinux, objdump, arch), kernel_places(recipe.source.path, arch)
+    )
+    if functions:
+        allowed = _allowed_objects(output, recipe.variant.flags, arch.registers)
+        places = _defined_in(allowed, recipe.toolchain.tool("llvm-nm"))
+        functions = beyond_places(functions, places)
+    if not functions:
+        return Unasked((), ())
+    program = recipe.toolchain.compiler.program
+    return Unasked(
+        tuple(sorted(functions)), allowing_flags(program, recipe.variant.flags, objdump, arch)
+    )
+
+
+def allowing_flags(
+    compiler: str, flags: Sequence[str], objdump: str = "llvm-objdump", arch: Arch | None = None
+) -> tuple[str, ...]:
+    """Which of the flags take back that a kernel's code uses no vectors: by compiling some.
+
+    All of them, when they do so only together; none, when not even all of them do.
+    """
+    target = (arch or find_arch()).target.flags
+
+    def makes_vectors(*tried: str) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            built = Path(folder) / "vectors.o"
+            options = ["-O2", *target, *tried, "-fno-lto", "-c", "-x", "c", "-o", str(built), "-"]
+            done = process.run([compiler, *options], timeout=_SECONDS, input=VECTORS, check=False)
+            return not done.returncode and bool(simd_functions(built, objdump, arch))
+
+    if not flags or not makes_vectors(*flags):
+        return ()
+    return tuple(flag for flag in flags if makes_vectors(flag)) or tuple(flags)
 
 
 def simd_functions(
@@ -79,7 +157,7 @@ def kernel_places(tree: Path, arch: Arch | None = None) -> dict[str, str]:
     return places
 
 
-def beyond_places(functions: dict[str, int], places: dict[str, str]) -> set[str]:
+def beyond_places(functions: Iterable[str], places: Mapping[str, str]) -> set[str]:
     """The functions for which the source has no such assembly.
 
     What compilers append to a name (`.cold`, `.isra.0`, `.llvm.123`) does not count.
@@ -87,7 +165,33 @@ def beyond_places(functions: dict[str, int], places: dict[str, str]) -> set[str]
     return {name for name in functions if name.partition(".")[0] not in places}
 
 
+def _allowed_objects(output: Path, flags: Sequence[str], registers: Registers) -> Iterator[Path]:
+    """The objects that kbuild's own rules let use such registers.
+
+    flags: of the variant; they are on every command line.
+    """
+    for noted in output.rglob(".*.o.cmd"):
+        command, _, _ = noted.read_text(encoding="utf-8", errors="replace").partition("\n")
+        own = Counter(command.split()) - Counter(flags)
+        built = noted.with_name(noted.name[1:].removesuffix(".cmd"))
+        if any(registers.flag.fullmatch(word) for word in own) and built.exists():
+            yield built
+
+
+def _defined_in(objects: Iterable[Path], nm: str) -> dict[str, str]:
+    """The symbols of objects (of bitcode, too), and the object that defines each."""
+    places: dict[str, str] = {}
+    for built in objects:
+        listed = process.run(
+            [nm, "--defined-only", "--format=just-symbols", built], timeout=_SECONDS, merge=False
+        )
+        places |= dict.fromkeys(listed.output.split(), built.name)
+    return places
+
+
 def _sources(tree: Path, registers: Registers) -> Iterator[Path]:
     for folder in registers.folders:
+        if (tree / folder).is_file():
+            yield tree / folder
         for suffix in ("S", "c", "h", "uc"):
             yield from (tree / folder).rglob(f"*.{suffix}")
