@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `compare` and `bisect` take, and when `compare` fails in continuous integration."""
 
+from dataclasses import replace
+
 import pytest
 
 from documents import study_document, verdict
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.cli.compare import is_regression
-from kernsmith.document import StudyDocument
+from kernsmith.document import MetricView, StudyDocument
 from kernsmith.errors import UserError
 from kernsmith.study import Design
 
@@ -56,3 +58,19 @@ def test_a_regression_is_significant_and_above_the_limit(
     ratio: float, significant: bool, limit: float, expected: bool
 ) -> None:
     assert is_regression(_document(ratio, significant), limit) is expected
+
+
+@pytest.mark.parametrize(
+    ("ratio", "limit", "expected"),
+    [(0.99, 0.5, True), (0.99, 1.5, False), (1.01, 0.0, False), (9.0, 0.0, False)],
+)
+def test_of_throughput_less_is_a_regression(ratio: float, limit: float, expected: bool) -> None:
+    own = verdict(ratio, (0.9, 1.1), metric="throughput")
+    other = verdict(0.5, (0.4, 0.6))
+    document = study_document([other, own])
+    document = replace(
+        document,
+        study=replace(document.study, metric="throughput"),
+        metrics=(*document.metrics, MetricView("throughput", "1/s", "", True, "", "higher")),
+    )
+    assert is_regression(document, limit) is expected

@@ -3,10 +3,13 @@
 
 import pytest
 
+from kernsmith.machine.protocol import Metric
+from kernsmith.report import page
+from kernsmith.report.ledger.page import metric_sections
 from kernsmith.report.sentences import verdict_sentence
 from kernsmith.stats.observations import Observation
 from kernsmith.stats.question import Question
-from kernsmith.stats.study import judge
+from kernsmith.stats.study import analyse, judge
 from kernsmith.stats.verdict import Verdict
 
 BASELINE = [100.0, 104.0, 98.0, 101.0, 103.0, 99.0, 102.0, 97.0]
@@ -71,6 +74,37 @@ def test_one_layout_says_nothing_about_others() -> None:
     assert verdict_sentence(verdict([100.0], [90.0], "seconds")) == (
         "faster by 10.0 % in one layout; one layout says nothing about others"
     )
+
+
+def test_of_throughput_there_is_more_or_less_whatever_it_is_called() -> None:
+    """`uptime` ends like a time, but more of it is better: it is not "slower"."""
+    more = verdict(TREATED, BASELINE, "throughput")
+    assert verdict_sentence(more, "higher") == (
+        "11.2 % more throughput (95 % CI 10.8 … 11.6 %), p = 3.4e-11, n = 8 layouts"
+    )
+    less = verdict(BASELINE, TREATED, "uptime")
+    assert verdict_sentence(less, "higher") == (
+        "10.1 % less uptime (95 % CI 9.7 … 10.4 %), p = 3.4e-11, n = 8 layouts"
+    )
+
+
+def test_the_colour_of_a_ledgers_verdict_knows_the_direction() -> None:
+    rows = [
+        Observation(variant, f"random:{layout}", "pipe", "", 0, layout, "throughput", value)
+        for variant, values in (("old", BASELINE), ("new", TREATED))
+        for layout, value in enumerate(values)
+    ]
+    asked = Question(("old", "new"), ("pipe",), ("throughput",), frozenset({"throughput"}))
+    (found,) = analyse(rows, asked)
+    for better, kind in (("lower", "better"), ("higher", "worse")):
+        (box,) = (
+            each
+            for each in metric_sections(
+                found, Metric("throughput", "1/s", "", "counted", better=better)
+            )
+            if isinstance(each, page.Verdict)
+        )
+        assert box.kind == kind
 
 
 def test_what_many_tests_take_away_is_told() -> None:

@@ -144,9 +144,11 @@ def _design(layouts: str, until: str | None, metric: str, seed: int) -> Design:
 
 
 def is_regression(document: StudyDocument, limit: float) -> bool:
-    """Whether the change on the study's own metric is significant and above `limit` per cent."""
+    """Whether the study's own metric is significantly worse, by more than `limit` per cent."""
+    metric = document.study.metric
+    sign = 1 if document.lower_is_better(metric) else -1
     return any(
-        verdict.significant and verdict.ratio > 1 + limit / 100
+        verdict.significant and sign * (verdict.ratio - 1) > limit / 100
         for verdict in document.verdicts
-        if verdict.workload == OVERALL and verdict.metric == document.study.metric
+        if verdict.workload == OVERALL and verdict.metric == metric
     )

@@ -280,6 +280,10 @@ class StudyDocument:
         """Name of the variant that the others are compared with."""
         return next(variant.name for variant in self.variants if variant.baseline)
 
+    def lower_is_better(self, metric: str) -> bool:
+        """Of a metric that the machine does not list, too."""
+        return all(each.better == "lower" for each in self.metrics if each.name == metric)
+
     @property
     def others(self) -> tuple[str, ...]:
         """Names of the variants that are compared with the baseline."""

@@ -65,7 +65,7 @@ def study_document(result: StudyResult) -> StudyDocument:
             for w in prepared.workloads
         ),
         variants=tuple(_variant(result, variant) for variant in prepared.variants),
-        verdicts=tuple(_verdict(verdict) for verdict in result.verdicts),
+        verdicts=tuple(_verdict(prepared, verdict) for verdict in result.verdicts),
         factors=tuple(_factors(each) for each in result.factors),
         runs=tuple(_run(item) for item in result.measured),
         sequential=tuple(_look(name, decision) for name, decision in result.looks.items()),
@@ -133,13 +133,15 @@ def _source(prepared: Prepared, variant: Variant) -> SourceView:
     )
 
 
-def _verdict(verdict: Verdict) -> VerdictView:
+def _verdict(prepared: Prepared, verdict: Verdict) -> VerdictView:
     effect = verdict.effect
+    listed = {each.name: each for each in prepared.machine.metrics}
+    known = listed.get(verdict.metric) or metric(verdict.metric)
     return VerdictView(
         variant=verdict.variant,
         workload=verdict.workload,
         metric=verdict.metric,
-        unit=metric(verdict.metric).unit,
+        unit=known.unit,
         ratio=effect.ratio,
         ci=_bounds(effect.ci),
         p=effect.p,
@@ -156,7 +158,7 @@ def _verdict(verdict: Verdict) -> VerdictView:
         default_baseline=verdict.default_baseline,
         default_treated=verdict.default_treated,
         trained=verdict.trained,
-        sentence=verdict_sentence(verdict),
+        sentence=verdict_sentence(verdict, known.better),
     )
 
 

@@ -6,22 +6,26 @@ from __future__ import annotations
 import re
 from math import isinf
 
+from kernsmith.machine.protocol import Better
 from kernsmith.stats.sequential import Decision
 from kernsmith.stats.verdict import Verdict
 
 _IS_TIME = re.compile(r"(seconds|cycles|time|(^|[^a-z])(ns|us|ms))$")
 
 
-def verdict_sentence(verdict: Verdict) -> str:
-    """A verdict on a metric of which less is better.
+def verdict_sentence(verdict: Verdict, better: Better = "lower") -> str:
+    """A verdict on a metric of which less is better, or more.
 
-    Times and cycles are "faster" or "slower", anything else is "fewer" or "more". The per cent
+    Times and cycles are "faster" or "slower", other things of which less is better are "fewer" or
+    "more", and those of which more is better "less" or "more". The per cent
     are always the change of the metric itself: 10 % faster means that it takes 90 % of the time.
     Whether there is a difference is said of the corrected p-value; the interval is that of this
     comparison by itself.
     """
     effect, metric = verdict.effect, verdict.metric
-    less, more = ("faster", "slower") if _IS_TIME.search(metric) else ("fewer", "more")
+    less, more = ("less", "more") if better == "higher" else ("fewer", "more")
+    if better == "lower" and _IS_TIME.search(metric):
+        less, more = "faster", "slower"
     unit = "" if less == "faster" else f" {metric}"
     word = less if effect.ratio < 1 or (effect.ratio == 1 and effect.p is None) else more
     if effect.p is None:

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import exp, inf
 
+from kernsmith.machine.metrics import metric as catalogued
+from kernsmith.machine.protocol import Metric
 from kernsmith.report.charts import Interval, forest_plot, layout_plot
 from kernsmith.report.page import (
     Chart,
@@ -39,8 +42,9 @@ def ledger_page(
 ) -> Page:
     """The page of a study; the first metric's verdicts stand at the top."""
     sections: list[Section] = [Verdict(note, "warning") for note in notes]
-    for metric in found:
-        sections += metric_sections(metric, units.get(metric.metric, ""))
+    for each in found:
+        known = catalogued(each.metric)
+        sections += metric_sections(each, replace(known, unit=units.get(each.metric, "")))
     sections += [Heading("The study"), Code(text)]
     return Page(
         title=f"kernsmith: {name}",
@@ -51,19 +55,23 @@ def ledger_page(
     )
 
 
-def metric_sections(found: MetricAnalysis, unit: str) -> list[Section]:
+def metric_sections(found: MetricAnalysis, metric: Metric) -> list[Section]:
     """One metric: a verdict a variant, the forest plot, layouts, components, sequential look."""
-    sections: list[Section] = [Heading(f"{found.metric} ({unit})" if unit else found.metric)]
+    sections: list[Section] = [
+        Heading(f"{metric.name} ({metric.unit})" if metric.unit else metric.name)
+    ]
     overall = [each for each in found.verdicts if each.workload == OVERALL]
     if not found.verdicts:
         sections.append(Text("This study has one variant: there is nothing to compare it with."))
     for each in overall:
-        sections.append(Verdict(f"{each.variant}: {verdict_sentence(each)}", _box(each)))
+        sections.append(
+            Verdict(f"{each.variant}: {verdict_sentence(each, metric.better)}", _box(each, metric))
+        )
     for workload in found.missing:
         sections.append(Verdict(f"{workload}: a variant has no finished run", "warning"))
     if found.verdicts:
         sections.append(_effect_table(found))
-        sections += _charts(found, overall)
+        sections += _charts(found, overall, metric)
     if found.components:
         sections.append(_component_table(found.components))
         sections.append(_need_table(found.components))
@@ -72,10 +80,10 @@ def metric_sections(found: MetricAnalysis, unit: str) -> list[Section]:
     return sections
 
 
-def _box(each: StatVerdict) -> Kind:
+def _box(each: StatVerdict, metric: Metric) -> Kind:
     if not each.significant:
         return "neutral"
-    return "better" if each.effect.ratio < 1 else "worse"
+    return "better" if (each.effect.ratio < 1) == (metric.better == "lower") else "worse"
 
 
 def _effect_table(found: MetricAnalysis) -> Table:
@@ -101,8 +109,8 @@ def _effect_row(each: StatVerdict) -> list[Value]:
     ]  # fmt: skip
 
 
-def _charts(found: MetricAnalysis, overall: Sequence[StatVerdict]) -> list[Section]:
-    lines = [_line(each) for each in found.verdicts if each.effect.ci is not None]
+def _charts(found: MetricAnalysis, overall: Sequence[StatVerdict], metric: Metric) -> list[Section]:
+    lines = [_line(each, metric) for each in found.verdicts if each.effect.ci is not None]
     charts: list[Section] = []
     if lines:
         charts.append(
@@ -127,13 +135,11 @@ def _figures(logs: Sequence[float]) -> list[float]:
     return [exp(each) for each in logs]
 
 
-def _line(each: StatVerdict) -> Interval:
+def _line(each: StatVerdict, metric: Metric) -> Interval:
     effect = each.effect
     assert effect.ci is not None
     low, high = (100 * (bound - 1) for bound in effect.ci)
-    kind = "same"
-    if each.significant:
-        kind = "better" if effect.ratio < 1 else "worse"
+    kind = "same" if (box := _box(each, metric)) == "neutral" else box
     label = f"{each.variant}: {each.workload}"
     return Interval(label, effect.change, low, high, kind, each.workload == OVERALL)
 

@@ -85,7 +85,7 @@ def _kind(document: StudyDocument, verdict: VerdictView) -> str:
     """What the colour says: of the corrected decision, by the metric's direction."""
     if not verdict.significant:
         return "same"
-    lower = all(each.better == "lower" for each in document.metrics if each.name == verdict.metric)
+    lower = document.lower_is_better(verdict.metric)
     return "better" if (verdict.ratio < 1) == lower else "worse"
 
 
