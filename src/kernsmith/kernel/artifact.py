@@ -65,11 +65,6 @@ class Kernel:
         return self.folder / "out"
 
     @property
-    def vmlinux_digest(self) -> str:
-        """SHA-256 of `vmlinux`: equal for two builds of one variant."""
-        return str(self.provenance["vmlinux_sha256"])
-
-    @property
     def build_id(self) -> str:
         """Build id of `vmlinux` (hexadecimal), which ties profiles to it."""
         return str(self.provenance["build_id"])

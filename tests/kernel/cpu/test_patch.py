@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from taken import taken_by
 
 from kernsmith.errors import UserError
 from kernsmith.kernel.cpu.catalogue import FAMILIES, read_catalogue
@@ -112,7 +113,7 @@ def test_compilers_of_a_choice_are_those_of_the_catalogue(tree: Path) -> None:
             for major in range(9, 30):
                 for minor in range(10):
                     chosen = _true(condition, family, major * 10000 + minor * 100)
-                    assert chosen == target.taken_by(family, (major, minor)), (target.march, major)
+                    assert chosen == taken_by(target, family, (major, minor)), (target.march, major)
 
 
 def _true(condition: str, family: str, version: int) -> bool:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from taken import taken_by
 from trees import linked_tree, patched_tree
 
 from kernsmith import paths
@@ -131,7 +132,7 @@ def test_every_choice_can_be_configured(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "Kconfig").write_text(SMALL_KCONFIG)
     compilers = [(c.family, c.release, _taken(tree, c)) for c in NEWEST]
     for family in FAMILIES:
-        known = {t.march for t in read_catalogue().targets() if t.taken_by(family, (99, 0))}
+        known = {t.march for t in read_catalogue().targets() if taken_by(t, family, (99, 0))}
         compilers.append((family, (99, 0), {o.symbol for o in tree.options if o.march in known}))
     for family, release, taken in compilers:
         for option in tree.options:

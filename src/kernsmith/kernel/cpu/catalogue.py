@@ -89,15 +89,6 @@ class Target(BaseModel):
         """The first release of a family that takes the word no more."""
         return self.gcc_until if family == "gcc" else None
 
-    def taken_by(self, family: str, release: Release) -> bool:
-        """Whether a compiler takes the word."""
-        first = self.releases(family)
-        until = self.until(family)
-        if not first or (until is not None and release >= until):
-            return False
-        branch = [entry for entry in first if entry[0] == release[0]]
-        return release >= (branch[0] if branch else first[-1])
-
 
 class Level(Target):
     """An x86-64 level of the psABI. adds: the instructions beyond the level below."""
