@@ -201,7 +201,7 @@ def optimize(
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
-    from kernsmith.engine.layouts import Effort, best_order
+    from kernsmith.engine.best_order import Effort, best_order
 
     path = output or Path("best.order")
     if folds and not 1 < folds <= len(_names(train)):
