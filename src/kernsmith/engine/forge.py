@@ -38,7 +38,7 @@ class Forge:
         self.prepared = prepared
         self.failures: Failures = {}
         self._seen = seen
-        self._profiles = Profiles(prepared, events)
+        self._profiles = Profiles(prepared, events, workers)
         self.kernels = Kernels(prepared, events, self._profiles, self.failures, workers)
         by_place = prepared.study.design.pairing == "place"
         self._images = Images(self.kernels, events, self.failures, self._calls, by_place, workers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
@@ -92,10 +93,14 @@ class Images:
         for kernel in {kernel.key: kernel for _, kernel in missing}.values():
             orders.prepare(kernel, [key[1] for key, each in missing if each.key == kernel.key])
         self.events.stage(f"link {len(missing)} layouts")
-        works = [Work(link, (orders.asked(kernel, key[1]),)) for key, kernel in missing]
-        for done, linked in enumerate(self.workers.each(works), 1):
+        over = count(1)
+
+        def take(linked: Done[str]) -> None:
             self._linked(missing[linked.place][0], linked)
-            self.events.progress("layouts", done, len(missing))
+            self.events.progress("layouts", next(over), len(missing))
+
+        works = (Work(link, (orders.asked(kernel, key[1]),)) for key, kernel in missing)
+        self.workers.each(works, take)
 
     @staticmethod
     def _key(trial: Trial) -> Key:

@@ -12,7 +12,7 @@ from kernsmith.engine.making import Build, WorkloadRefused, build
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.training import Seen, TrainingFailed
-from kernsmith.engine.workers import Work, Workers
+from kernsmith.engine.workers import Progress, Work, Workers
 from kernsmith.errors import KernsmithError, ProcessFailed
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
@@ -107,9 +107,7 @@ class Kernels:
         asked = Build(self._recipe(variant, profiles), self._workloads(), planned.alone)
         if find_kernel(asked.recipe) is None:
             self.events.stage(f"kernel {variant.name}")
-        key = self.workers.one(
-            Work(build, (asked,)), lambda done, of: self.events.progress("objects", done, of)
-        )
+        key = self.workers.one(Work(build, (asked,)), self._say)
         kernel = stored_kernel(key)
         assert kernel is not None
         self._warn(variant, kernel)
@@ -125,6 +123,10 @@ class Kernels:
                 "programs that run on it may get wrong results if these are not between "
                 "kernel_fpu_begin() and kernel_fpu_end()"
             )
+
+    def _say(self, value: object) -> None:
+        assert isinstance(value, Progress)
+        self.events.progress("objects", value.done, value.total)
 
     def _made_profiles(self, variant: Variant, seen: Seen) -> tuple[StepProfile, ...]:
         base = self.kernel(variant.trainer)

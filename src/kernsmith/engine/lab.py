@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.engine.events import Events
-from kernsmith.engine.sessions import LazySession, Visit, in_sessions
+from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
@@ -133,10 +133,8 @@ def _run_all(image: Path, jobs: Sequence[Job], machine: Tcg, events: Events) -> 
     """
     outcomes: dict[str, Outcome] = {}
 
-    def run(session: LazySession, job: Job) -> Outcome:
-        return session.run(job)
-
-    def keep(job: Job, outcome: Outcome) -> None:
+    def ran(visit: Visit[Job], job: Job, run: Ran) -> None:
+        outcome = run.outcome
         if not outcome.ok or (job.trace and outcome.trace is None):
             raise TraceFailed(
                 f"{job.workload.name} failed ({outcome.status}): "
@@ -145,5 +143,6 @@ def _run_all(image: Path, jobs: Sequence[Job], machine: Tcg, events: Events) -> 
         outcomes[job.workload.name] = outcome
         events.progress("workloads", len(outcomes), len(jobs))
 
-    in_sessions(machine, [Visit(image, image.parent / "lab", tuple(jobs))], run, keep)
+    visits = [Visit(image, image.parent / "lab", tuple(jobs))]
+    in_sessions(machine, visits, lambda job: job, ran)
     return outcomes

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernsmith.engine.workers import Report
+from kernsmith.engine.workers import Progress, Say
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
@@ -44,7 +44,7 @@ class Link:
     order: PlacedOrder
 
 
-def build(report: Report, asked: Build) -> str:
+def build(say: Say, asked: Build) -> str:
     """Make a kernel that is not in the store yet, and return its key.
 
     Raises:
@@ -65,10 +65,15 @@ def build(report: Report, asked: Build) -> str:
     if kernel is not None:
         check(parse_config((kernel.folder / "config").read_text(encoding="utf-8")))
         return kernel.key
-    return build_kernel(asked.recipe, on_progress=report, check=check, alone=asked.alone).key
+    return build_kernel(
+        asked.recipe,
+        on_progress=lambda done, total: say(Progress(done, total)),
+        check=check,
+        alone=asked.alone,
+    ).key
 
 
-def link(report: Report, asked: Link) -> str:
+def link(say: Say, asked: Link) -> str:
     """Link a kernel in a layout, and return the key of the image.
 
     Raises:

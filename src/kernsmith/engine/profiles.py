@@ -15,6 +15,7 @@ from pathlib import Path
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.training import Seen, train
+from kernsmith.engine.workers import Workers
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
@@ -34,6 +35,7 @@ class Profiles:
 
     prepared: Prepared
     events: Events
+    workers: Workers
 
     def find(self, variant: Variant, base: Kernel) -> StepProfile | None:
         """What the same training gave before; None when there is none, or the user brings one."""
@@ -76,7 +78,7 @@ class Profiles:
     def counts(self, kernel: Kernel, seen: Seen) -> BranchCounts:
         """The merged counts of the training workloads on a kernel."""
         prepared = self.prepared
-        return train(kernel, prepared.train, prepared.trainer, self.events, seen)
+        return train(kernel, prepared.train, prepared.trainer, self.events, seen, self.workers)
 
     def _ready(self, base: Kernel, kind: StepKind) -> tuple[Path, ...]:
         names = _noted(self._note_path(base)).get(kind.name, ())

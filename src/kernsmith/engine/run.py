@@ -13,6 +13,7 @@ from kernsmith.engine.growth import grow
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.trials import Bootable, record_training, run_trials, trial_rows
 from kernsmith.engine.verdicts import Measured, StudyResult, judge, look
+from kernsmith.engine.workers import Workers
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
@@ -22,8 +23,12 @@ from kernsmith.study import digest_of, plan_trials
 from kernsmith.study.file import write_study
 
 
-def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult:
+def run_study(
+    prepared: Prepared, ledger: Ledger, events: Events, workers: Workers | None = None
+) -> StudyResult:
     """Do everything that a study asks for and that the ledger does not hold yet.
+
+    workers: who builds, links and boots; by default this machine.
 
     Failed trials and variants are left out of the verdicts and listed in the result.
 
@@ -36,7 +41,7 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
         record_training(prepared, ledger, kernel, workload, outcome, started)
 
-    forge = Forge(prepared, events, seen)
+    forge = Forge(prepared, events, seen, workers)
     try:
         forge.build()
     finally:
@@ -48,7 +53,7 @@ def run_study(prepared: Prepared, ledger: Ledger, events: Events) -> StudyResult
         if layouts != design.layouts:
             forge.prepared = _in_layouts(prepared, layouts)
         forge.link()
-        return measure(forge.prepared, forge, ledger, events)
+        return measure(forge.prepared, forge, ledger, events, workers)
 
     def decide(measured: list[Measured], last: bool) -> list[Measured] | None:
         looks = look(forge.prepared, measured)
@@ -67,7 +72,13 @@ def _in_layouts(prepared: Prepared, layouts: int) -> Prepared:
     return replace(prepared, trials=trials)
 
 
-def measure(prepared: Prepared, forge: Bootable, ledger: Ledger, events: Events) -> list[Measured]:
+def measure(
+    prepared: Prepared,
+    forge: Bootable,
+    ledger: Ledger,
+    events: Events,
+    workers: Workers | None = None,
+) -> list[Measured]:
     """Run the trials whose kernels could be made, and return all of them with their runs.
 
     The ledger keeps the plan under what it consists of, not only under the words of the study:
@@ -78,6 +89,6 @@ def measure(prepared: Prepared, forge: Bootable, ledger: Ledger, events: Events)
     study = prepared.study
     key = digest_of([study.digest, [[t.position, row.digest] for t, row in rows.items()]])
     ledger.record_study(key, study.name, write_study(study), plan)
-    run_trials(prepared, forge, rows, ledger, events)
+    run_trials(prepared, forge, rows, ledger, events, workers)
     runs = ledger.runs(row.digest for row in rows.values())
     return [Measured(trial, row.digest, runs.get(row.digest)) for trial, row in rows.items()]

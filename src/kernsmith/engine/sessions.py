@@ -4,89 +4,97 @@ it has slots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 from uuid import uuid4
 
-from kernsmith.machine import Boot, Job, Machine, Outcome, Session
-from kernsmith.threads import threads
+from kernsmith.engine.workers import Done, LocalWorkers, Say, Work, Workers
+from kernsmith.ledger import now
+from kernsmith.machine import Boot, Job, Machine, Outcome
 
 Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Visit(Generic[Task]):
-    """Tasks of one image, in their order. folder: for what belongs to the session."""
+    """Tasks of one image, in their order. folder: for what belongs to the session.
+
+    name: of the session; tells it apart from all others, in all ledgers.
+    """
 
     image: Path
     folder: Path
     tasks: tuple[Task, ...]
+    name: str = field(default_factory=lambda: uuid4().hex)
 
 
-@dataclass
-class LazySession:
-    """A session that is opened by its first run: tasks that another process has done need none.
-
-    name: tells sessions apart, in all ledgers.
-    """
+@dataclass(frozen=True)
+class Stay:
+    """A session as a piece of work: all that it needs to know."""
 
     machine: Machine
     image: Path
     folder: Path
-    name: str = field(default_factory=lambda: uuid4().hex)
-    _open: Session | None = None
-    _stack: ExitStack = field(default_factory=ExitStack)
+    jobs: tuple[Job, ...]
 
-    def run(self, job: Job) -> Outcome:
-        """As `Session.run`."""
-        if self._open is None:
-            opened = self.machine.open(self.image, self.folder / self.name)
-            self._open = self._stack.enter_context(opened)
-        return self._open.run(job)
 
-    @property
-    def boots(self) -> Sequence[Boot]:
-        """As `Session.boots`."""
-        return self._open.boots if self._open else ()
+@dataclass(frozen=True)
+class Ran:
+    """The job with this number in its session has ended. started_at: UTC, ISO 8601."""
 
-    def close(self) -> None:
-        """End the session, if it was opened."""
-        self._stack.close()
+    number: int
+    outcome: Outcome
+    started_at: str
+
+
+def stay(say: Say, asked: Stay) -> tuple[Boot, ...]:
+    """Open a session, do its jobs, tell each as `Ran` when it ends, and return all boots."""
+    with asked.machine.open(asked.image, asked.folder) as session:
+        for number, job in enumerate(asked.jobs):
+            started = now()
+            say(Ran(number, session.run(job), started))
+    return tuple(session.boots)
 
 
 def in_sessions(
     machine: Machine,
     visits: Sequence[Visit[Task]],
-    do: Callable[[LazySession, Task], Result],
-    each: Callable[[Task, Result], None],
-    closed: Callable[[LazySession], None] = lambda session: None,
+    begin: Callable[[Task], Job | None],
+    ran: Callable[[Visit[Task], Task, Ran], None],
+    closed: Callable[[Visit[Task], Sequence[Boot]], None] = lambda visit, boots: None,
+    workers: Workers | None = None,
 ) -> None:
     """Do all tasks: visits begin in their order, the tasks of one follow each other.
 
     Where a machine keeps runs apart, each task is a visit of its own. An exception ends all
     sessions at once, and so does Ctrl-C.
 
-    do: one task, in a thread of the session's. each: called with its result by the calling thread.
-    closed: called when a session is over and its boots have their ends.
+    begin: called when a visit's turn has come, with each of its tasks: what is to be run; None when
+        nothing is. A visit with nothing to run is not made.
+    ran: called with each run when it ends, by any thread.
+    closed: called with the boots of a visit that is over, by the calling thread.
     """
     if machine.apart:
         visits = [Visit(v.image, v.folder, (task,)) for v in visits for task in v.tasks]
+    begun: list[tuple[Visit[Task], list[Task]]] = []
 
-    def visit(one: Visit[Task]) -> list[Result]:
-        session = LazySession(machine, one.image, one.folder)
-        try:
-            return [do(session, task) for task in one.tasks]
-        finally:
-            session.close()
-            closed(session)
+    def works() -> Iterator[Work[tuple[Boot, ...]]]:
+        for visit in visits:
+            jobs = [(task, job) for task in visit.tasks if (job := begin(task))]
+            if jobs:
+                begun.append((visit, [task for task, _ in jobs]))
+                folder = visit.folder / visit.name
+                asked = Stay(machine, visit.image, folder, tuple(job for _, job in jobs))
+                yield Work(stay, (asked,))
 
-    with threads(machine.slots) as pool:
-        jobs = {pool.submit(visit, one): one for one in visits}
-        for job in as_completed(jobs):
-            for task, result in zip(jobs[job].tasks, job.result(), strict=True):
-                each(task, result)
+    def say(place: int, value: object) -> None:
+        assert isinstance(value, Ran)
+        visit, tasks = begun[place]
+        ran(visit, tasks[value.number], value)
+
+    def take(done: Done[tuple[Boot, ...]]) -> None:
+        closed(begun[done.place][0], done.result())
+
+    (workers or LocalWorkers()).each(works(), take, say=say, slots=machine.slots)

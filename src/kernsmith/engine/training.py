@@ -9,12 +9,12 @@ from itertools import count
 from pathlib import Path
 
 from kernsmith.engine.events import Events
-from kernsmith.engine.sessions import LazySession, Visit, in_sessions
+from kernsmith.engine.sessions import Ran, Visit, in_sessions
+from kernsmith.engine.workers import Workers
 from kernsmith.errors import KernsmithError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.ledger import now
-from kernsmith.machine import Job, Machine, Outcome
+from kernsmith.machine import Boot, Job, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
@@ -27,7 +27,12 @@ class TrainingFailed(KernsmithError):
 
 
 def train(
-    kernel: Kernel, workloads: Sequence[Workload], machine: Machine, events: Events, seen: Seen
+    kernel: Kernel,
+    workloads: Sequence[Workload],
+    machine: Machine,
+    events: Events,
+    seen: Seen,
+    workers: Workers | None = None,
 ) -> BranchCounts:
     """The merged counts of the workloads on a kernel in its default layout.
 
@@ -53,18 +58,23 @@ def train(
     if missing:
         events.stage(f"train on {len(missing)} workloads")
     done = count(1)
+    outcomes: list[tuple[Workload, Ran]] = []
 
-    def run(session: LazySession, workload: Workload) -> tuple[Outcome, str]:
-        started = now()
-        job = Job(workload, folder / f"{workload.name}.boot", profile=True)
-        return session.run(job), started
+    def begin(workload: Workload) -> Job:
+        return Job(workload, folder / f"{workload.name}.boot", profile=True)
 
-    def keep(workload: Workload, result: tuple[Outcome, str]) -> None:
-        seen(kernel, workload, *result)
-        parts[workload.name] = _keep(kernel, workload, result[0], folder)
-        events.progress("train", next(done), len(missing))
+    def ran(visit: Visit[Workload], workload: Workload, run: Ran) -> None:
+        outcomes.append((workload, run))
 
-    in_sessions(machine, [Visit(kernel.vmlinux, folder, tuple(missing))], run, keep)
+    def keep(visit: Visit[Workload], boots: Sequence[Boot]) -> None:
+        while outcomes:
+            workload, run = outcomes.pop(0)
+            seen(kernel, workload, run.outcome, run.started_at)
+            parts[workload.name] = _keep(kernel, workload, run.outcome, folder)
+            events.progress("train", next(done), len(missing))
+
+    visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
+    in_sessions(machine, visits, begin, ran, keep, workers)
     return merge_counts([parts[workload.name] for workload in workloads])
 
 

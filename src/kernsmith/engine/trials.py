@@ -7,16 +7,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 from uuid import uuid4
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.sessions import LazySession, Visit, in_sessions
+from kernsmith.engine.sessions import Ran, Visit, in_sessions
+from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow, now
+from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow
 from kernsmith.machine import Boot, Job, Machine, Outcome
 from kernsmith.machine.protocol import PANIC
 from kernsmith.study import Layout, Trial, Variant, digest_of
@@ -128,7 +130,12 @@ def finished_trials(prepared: Prepared, forge: Bootable, ledger: Ledger) -> set[
 
 
 def run_trials(
-    prepared: Prepared, forge: Bootable, rows: Rows, ledger: Ledger, events: Events
+    prepared: Prepared,
+    forge: Bootable,
+    rows: Rows,
+    ledger: Ledger,
+    events: Events,
+    workers: Workers | None = None,
 ) -> None:
     """Run what has no run yet, in plan order, several at once where the machine allows it."""
     first: dict[str, Trial] = {}
@@ -141,7 +148,7 @@ def run_trials(
     if not todo:
         return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")
-    work = _Work(prepared, forge, rows, ledger, events, len(todo))
+    work = _Work(prepared, forge, rows, ledger, events, workers or LocalWorkers(), len(todo))
     todo = work.one_pass(todo)
     if todo:
         events.note(f"waiting for {len(todo)} trials that another process is running")
@@ -156,6 +163,7 @@ class _Work:
 
     boots: the ledger's numbers of the boots that runs referred to, by session and number in it;
         False beside those whose end the ledger does not know yet.
+    attempts: the numbers of the claims. held: what other processes were running in this pass.
     """
 
     prepared: Prepared
@@ -163,26 +171,25 @@ class _Work:
     rows: Rows
     ledger: Ledger
     events: Events
+    workers: Workers
     total: int
     done: int = 0
     boots: dict[tuple[str, int], tuple[int, bool]] = field(default_factory=dict)
+    attempts: dict[Trial, int] = field(default_factory=dict)
+    held: list[Trial] = field(default_factory=list)
+    counting: Lock = field(default_factory=Lock)
 
     def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
         """Try each trial once; returns those that another living process is running."""
-        held: list[Trial] = []
-
-        def take(trial: Trial, run: RunRow | None) -> None:
-            if run is None:
-                held.append(trial)
-            else:
-                self._count(trial, run)
-
-        in_sessions(self.prepared.machine, self._visits(todo), self._run_one, take, self._end_boots)
-        return sorted(held, key=lambda trial: trial.position)
+        self.held.clear()
+        visits, machine = self._visits(todo), self.prepared.machine
+        in_sessions(machine, visits, self._begin, self._ran, self._end_boots, self.workers)
+        return sorted(self.held, key=lambda trial: trial.position)
 
     def _count(self, trial: Trial, run: RunRow) -> None:
-        self.done += 1
-        self.events.progress("trials", self.done, self.total)
+        with self.counting:
+            self.done += 1
+            self.events.progress("trials", self.done, self.total)
         if not run.ok:
             what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
             self.events.note(f"{run.status}: {what}: {run.reason}; console: {run.console}")
@@ -206,36 +213,43 @@ class _Work:
         """Attempts are counted by each ledger for itself."""
         return paths.cache_root() / "runs" / digest_of(self.ledger.url)[:8]
 
-    def _run_one(self, session: LazySession, trial: Trial) -> RunRow | None:
-        """Run a trial and record it; None when another process has it and is not finished."""
+    def _begin(self, trial: Trial) -> Job | None:
+        """Claim a trial; None when it has a run, or another process has it and is not finished."""
         row, machine = self.rows[trial], self.prepared.machine
         if earlier := _settled(self.ledger, row.digest, machine):
-            return earlier
+            self._count(trial, earlier)
+            return None
         attempt = self.ledger.claim(row.digest)
         if attempt is None:
+            self.held.append(trial)
             return None
         if earlier := _settled(self.ledger, row.digest, machine):
-            return earlier
-        started = now()
+            self._count(trial, earlier)
+            return None
+        self.attempts[trial] = attempt
         folder = self._folder / row.digest[:20] / str(attempt)
-        job = Job(self.prepared.workload(trial.workload), folder, trial.replicate)
-        outcome = session.run(job)
-        boot = self._number(session, row, outcome.boot)
-        run = _run_row(row.digest, attempt, started, outcome, boot)
-        self.ledger.record(run)
-        return run
+        return Job(self.prepared.workload(trial.workload), folder, trial.replicate)
 
-    def _number(self, session: LazySession, row: TrialRow, boot: Boot) -> int:
+    def _ran(self, visit: Visit[Trial], trial: Trial, ran: Ran) -> None:
+        """Record a run as soon as it has ended."""
+        row = self.rows[trial]
+        boot = self._number(visit, row, ran.outcome.boot)
+        attempt = self.attempts[trial]
+        run = _run_row(row.digest, attempt, ran.started_at, ran.outcome, boot)
+        self.ledger.record(run)
+        self._count(trial, run)
+
+    def _number(self, visit: Visit[Trial], row: TrialRow, boot: Boot) -> int:
         """The ledger's number of a boot, which its first run records."""
-        key = (session.name, boot.number)
+        key = (visit.name, boot.number)
         if key not in self.boots:
-            number = self.ledger.record_boot(_boot_row(session.name, row, boot))
+            number = self.ledger.record_boot(_boot_row(visit.name, row, boot))
             self.boots[key] = (number, boot.wall_seconds is not None)
         return self.boots[key][0]
 
-    def _end_boots(self, session: LazySession) -> None:
-        for boot in session.boots:
-            number, ended = self.boots.get((session.name, boot.number), (0, True))
+    def _end_boots(self, visit: Visit[Trial], boots: Sequence[Boot]) -> None:
+        for boot in boots:
+            number, ended = self.boots.get((visit.name, boot.number), (0, True))
             if not ended and boot.wall_seconds is not None:
                 self.ledger.end_boot(number, boot.status, boot.reason, boot.wall_seconds)
 

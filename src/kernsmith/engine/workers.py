@@ -2,42 +2,56 @@
 """Who does the long work of a study: one interface, behind which work may be done elsewhere.
 
 A piece of work is a function of a module, which every machine that has kernsmith finds by name,
-with frozen values as arguments. What stands in the store it is given, and gives back, by key. So
-it does not matter where it runs; `LocalWorkers` do it here, in threads that wait for compilers,
-linkers and emulators. Another kind of workers is another class with these two methods.
+with frozen values as arguments. What stands in the store it is given, and gives back, by key: a
+path below the store's root travels as its key (`pack`, `unpack`). So it does not matter where it
+runs; `LocalWorkers` do it here, in threads that wait for compilers, linkers and emulators. Another
+kind of workers is another class with the same two methods.
 """
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, as_completed
+import pickle
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from kernsmith.errors import KernsmithError
+from kernsmith.store import Store, local_store
 from kernsmith.threads import threads
 
 Result = TypeVar("Result")
 
-Report = Callable[[int, int], None]
-"""Called with how much of a piece of work is done, and how much there is; 0 when unknown."""
+Say = Callable[[object], None]
+"""What a piece of work calls, from any thread, with values that it tells before it ends."""
 
 
-def _silent(done: int, total: int) -> None:
+@dataclass(frozen=True)
+class Progress:
+    """So much of a piece of work is done. total: 0 when unknown."""
+
+    done: int
+    total: int
+
+
+def _silent(value: object) -> None:
     pass
 
 
 @dataclass(frozen=True)
 class Work(Generic[Result]):
-    """One call. function: of a module; its first argument is a `Report`."""
+    """One call. function: of a module; its first argument is a `Say`."""
 
     function: Callable[..., Result]
     arguments: tuple[Any, ...]
 
-    def do(self, report: Report = _silent) -> Result:
+    def do(self, say: Say = _silent) -> Result:
         """Do it here and now."""
-        return self.function(report, *self.arguments)
+        return self.function(say, *self.arguments)
 
 
 @dataclass(frozen=True)
@@ -57,16 +71,25 @@ class Done(Generic[Result]):
 
 
 class Workers(Protocol):
-    """Do pieces of work."""
+    """Do pieces of work. When an exception, Ctrl-C too, ends a call, it ends what is under way."""
 
-    def one(self, work: Work[Result], report: Report) -> Result:
+    def one(self, work: Work[Result], say: Say) -> Result:
         """Do one piece that takes all there is, such as a build; raises what the work raises."""
         ...
 
-    def each(self, works: Sequence[Work[Result]]) -> Iterator[Done[Result]]:
-        """Do all of them, several at once, each given back when it is over.
+    def each(
+        self,
+        works: Iterable[Work[Result]],
+        take: Callable[[Done[Result]], None],
+        *,
+        say: Callable[[int, object], None] = lambda place, value: None,
+        slots: int | None = None,
+    ) -> None:
+        """Do all of them, several at once: each is asked for when there is somebody to do it.
 
-        When the caller leaves the loop, or Ctrl-C is pressed, what has not ended is ended.
+        take: called with each that is over, by the calling thread.
+        say: called with what the piece with this number tells, by any thread.
+        slots: how many at once; None is as many as there are workers.
         """
         ...
 
@@ -77,16 +100,31 @@ class LocalWorkers:
 
     slots: int = os.cpu_count() or 1
 
-    def one(self, work: Work[Result], report: Report) -> Result:
+    def one(self, work: Work[Result], say: Say) -> Result:
         """As `Workers.one`."""
-        return work.do(report)
+        return work.do(say)
 
-    def each(self, works: Sequence[Work[Result]]) -> Iterator[Done[Result]]:
+    def each(
+        self,
+        works: Iterable[Work[Result]],
+        take: Callable[[Done[Result]], None],
+        *,
+        say: Callable[[int, object], None] = lambda place, value: None,
+        slots: int | None = None,
+    ) -> None:
         """As `Workers.each`."""
-        with threads(self.slots) as pool:
-            jobs = {pool.submit(work.do): place for place, work in enumerate(works)}
-            for job in as_completed(jobs):
-                yield _done(jobs[job], job)
+        most = slots or self.slots
+        waiting = enumerate(works)
+        under_way: dict[Future[Result], int] = {}
+        with threads(most) as pool:
+            while True:
+                while len(under_way) < most and (following := next(waiting, None)) is not None:
+                    place, work = following
+                    under_way[pool.submit(work.do, partial(say, place))] = place
+                if not under_way:
+                    return
+                for job in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    take(_done(under_way.pop(job), job))
 
 
 def _done(place: int, job: Future[Result]) -> Done[Result]:
@@ -94,3 +132,38 @@ def _done(place: int, job: Future[Result]) -> Done[Result]:
         return Done(place, job.result(), None)
     except KernsmithError as error:
         return Done(place, None, error)
+
+
+def pack(value: object, store: Store | None = None) -> bytes:
+    """A piece of work, its result or what it says, as bytes for another machine.
+
+    store: the one that paths in it lie in; by default this machine's.
+    """
+    packed = io.BytesIO()
+    _Packer(packed, store or local_store()).dump(value)
+    return packed.getvalue()
+
+
+def unpack(packed: bytes, store: Store | None = None) -> Any:
+    """What was packed, with the paths of this store. Only for bytes of kernsmith's own workers."""
+    return _Unpacker(io.BytesIO(packed), store or local_store()).load()
+
+
+class _Packer(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, store: Store) -> None:
+        super().__init__(file)
+        self._store = store
+
+    def persistent_id(self, value: object) -> str | None:
+        if isinstance(value, Path) and value != self._store.root:
+            return self._store.key(value) if value.is_relative_to(self._store.root) else None
+        return None
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, store: Store) -> None:
+        super().__init__(file)
+        self._store = store
+
+    def persistent_load(self, key: str) -> Path:
+        return self._store.path(key)
