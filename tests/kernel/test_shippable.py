@@ -56,6 +56,13 @@ def memory(image: Path, folder: Path) -> bytes:
     return flat.read_bytes()
 
 
+def section(image: Path, name: str, folder: Path) -> bytes:
+    flat = folder / "section"
+    command = ["objcopy", f"--only-section={name}", "-O", "binary", image, flat]
+    process.run(command, timeout=300)
+    return flat.read_bytes()
+
+
 def unpacked(image: Path, source: Path, folder: Path) -> Path:
     """The ELF file inside a bzImage."""
     made = process.run(
@@ -117,6 +124,9 @@ def test_a_shipped_layout_has_btf_and_debug_information(btf_kernel: Kernel, tmp_
     assert {".BTF", ".BTF_ids", ".debug_info", ".debug_line"} <= sections(
         btf_kernel, shipped.vmlinux
     )
+    made_anew = section(shipped.vmlinux, ".BTF", tmp_path)
+    assert made_anew == section(btf_kernel.vmlinux, ".BTF", tmp_path)
+    assert len(made_anew) > 100_000
     assert memory(shipped.vmlinux, tmp_path) == memory(measured, tmp_path)
 
 
