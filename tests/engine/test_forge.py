@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which kernels of a study may have objects in common."""
+"""Which kernels of a study may have objects in common, and what is said of them."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from test_verdicts import OPTIMIZE, judged
 
+from kernsmith import paths
+from kernsmith.engine import Silent
 from kernsmith.engine.build_plan import identity, plan_kernels
+from kernsmith.engine.forge import Forge
+from kernsmith.kernel.artifact import FOLDER_LETTERS, PROVENANCE_VERSION
+from kernsmith.kernel.recipe import make_recipe
 
 Factors = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -39,3 +46,34 @@ def test_kernels_are_planned_by_the_depth_of_their_profiles() -> None:
     assert len(place) == 6
     for each in planned:
         assert not each.variant.steps or place[identity(each.variant.trainer)] < place[each.key]
+
+
+class Notes(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str, share: float | None = None) -> None:
+        self.texts.append(text)
+
+
+@pytest.mark.parametrize("beyond", [[], ["copy_wide"]])
+def test_functions_that_use_registers_of_user_space_are_told(
+    beyond: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
+    study = replace(OPTIMIZE, factors=(("profile", ("none",)),))
+    prepared = judged(study, lambda t: 1e6).prepared
+    (variant,) = prepared.variants
+    key = make_recipe(variant, prepared.source_of(variant)).key
+    folder = paths.kernels() / key[:FOLDER_LETTERS]
+    folder.mkdir(parents=True)
+    for name in ("vmlinux", "config"):
+        (folder / name).touch()
+    told = {"version": PROVENANCE_VERSION, "key": key, "simd": {"beyond": beyond}}
+    (folder / "provenance.json").write_text(json.dumps(told))
+    notes = Notes()
+    Forge(prepared, notes).build()
+    assert len(notes.texts) == len(beyond)
+    assert all("has no assembly, and no flag is the reason: copy_wide;" in t for t in notes.texts)
