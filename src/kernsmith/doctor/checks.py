@@ -18,12 +18,12 @@ from pathlib import Path
 from kernsmith import paths, process
 from kernsmith.doctor.kvm_probe import QEMU, boot_kernel, boot_probe
 from kernsmith.errors import KernsmithError, ProgramMissing
+from kernsmith.kernel.toolchain import OLDEST_CLANG
 
 OK = "ok"
 MISSING = "missing"
 LIMITED = "limited"
 
-CLANG_FOR_PROFILES = 19
 QEMU_OLDEST = 10
 _DISK_GIB = 15.0
 _MEMORY_GIB = 4.0
@@ -73,11 +73,11 @@ def _compilers() -> Iterator[Finding]:
         detail = banner
         if "clang" in program.name:
             best = max(best, version)
-            if version < CLANG_FOR_PROFILES:
-                detail += f" (too old for AutoFDO and Propeller: those need {CLANG_FOR_PROFILES})"
+            if version < OLDEST_CLANG:
+                detail += f" (too old for AutoFDO and Propeller: those need {OLDEST_CLANG})"
         yield Finding(program.name, OK, detail)
-    if best < CLANG_FOR_PROFILES:
-        yield Finding("clang", MISSING, f"no clang {CLANG_FOR_PROFILES} or newer", _SETUP)
+    if best < OLDEST_CLANG:
+        yield Finding("clang", MISSING, f"no clang {OLDEST_CLANG} or newer", _SETUP)
 
 
 def _llvm_tools() -> Iterator[Finding]:
@@ -90,8 +90,8 @@ def _llvm_tools() -> Iterator[Finding]:
             line = _version_line(program)
             best = max(best, _major(line))
             yield Finding(program.name, OK, line)
-        if best < CLANG_FOR_PROFILES:
-            detail = f"no version {CLANG_FOR_PROFILES} or newer; needed for {needed_for}"
+        if best < OLDEST_CLANG:
+            detail = f"no version {OLDEST_CLANG} or newer; needed for {needed_for}"
             yield Finding(pattern, MISSING, detail, _SETUP)
 
 
