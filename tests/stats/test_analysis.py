@@ -3,6 +3,7 @@
 
 import warnings
 from math import isinf, isnan, nan
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from march import march, sample
 
+from kernsmith.report.analysis.words import check_sentence, verdict_sentences
 from kernsmith.stats.analysis import Analysis, Options, StratumAnalysis, analyse
+from kernsmith.stats.assumptions import (
+    Check,
+    Drift,
+    EqualVariance,
+    Independence,
+    Normality,
+    RunOrder,
+)
 from kernsmith.stats.samples import Sample, Stratum, Summary
 
 OPTIONS = Options(("variant",), "seconds")
@@ -20,14 +30,16 @@ def one(*samples: Sample, options: Options = OPTIONS) -> StratumAnalysis:
     return analyse([Stratum.of(None, samples)], options).strata[0]
 
 
-def check(found: StratumAnalysis, name: str) -> tuple[str, str]:
-    (each,) = [each for each in found.checks if each.name == name]
-    return each.standing, each.sentence
+Kind = TypeVar("Kind", bound=Check)
 
 
-def test_one_group_has_figures_and_a_sentence() -> None:
+def check(found: StratumAnalysis, kind: type[Kind]) -> Kind:
+    (each,) = [each for each in found.checks if isinstance(each, kind)]
+    return each
+
+
+def test_one_group_has_figures_and_no_comparisons() -> None:
     found = one(sample("a", [1.0, 2.0, 3.0]))
-    assert found.verdict == ("There is one group only, 'a': nothing to compare it with.",)
     assert found.groups[0].mean == 2.0
     assert found.comparisons == ()
 
@@ -36,13 +48,13 @@ def test_a_group_of_one_leans_on_the_spread_of_the_others() -> None:
     found = one(sample("a", [1.0, 2.0, 3.0, 2.0]), sample("b", [9.0]))
     assert isnan(found.groups[1].sd)
     assert found.comparisons[0].p < 0.01
-    assert "A group of one has no spread: it leans on the spread of the others." in found.verdict
 
 
 def test_two_groups_of_one_cannot_be_tested() -> None:
     found = one(sample("a", [1.0]), sample("b", [2.0]))
     assert isnan(found.p)
-    assert found.verdict[0] == "b: +100 % against a; without a spread no test."
+    assert found.comparisons[0].percent == 100.0
+    assert isnan(found.comparisons[0].p)
 
 
 def test_groups_without_any_spread_that_differ() -> None:
@@ -57,12 +69,12 @@ def test_groups_that_are_all_the_same() -> None:
     found = one(sample("a", [0.1] * 4), sample("b", [0.1] * 3))
     assert found.comparisons[0].p == 1.0
     assert found.comparisons[0].difference == 0.0
-    assert check(found, "normality")[0] == "unknown"
+    assert check(found, Normality).standing == "unknown"
 
 
 def test_a_baseline_of_zero_has_no_per_cent() -> None:
     found = one(sample("none", [0.0] * 5), sample("some", [1.0, 1.1, 0.9, 1.0, 1.05]))
-    assert found.verdict[0].startswith("some is 1.01 higher than none (95 % CI +0.9")
+    assert found.comparisons[0].difference == pytest.approx(1.01)
     assert isnan(found.comparisons[0].percent)
 
 
@@ -73,7 +85,7 @@ def test_unequal_n_and_unequal_variances() -> None:
         sample("jumpy", list(random.normal(10, 1.0, 12))),
     )
     assert found.method == "Games-Howell"
-    assert check(found, "equal variance")[0] == "violated"
+    assert check(found, EqualVariance).standing == "violated"
     assert found.p == found.welch.p
 
 
@@ -83,17 +95,18 @@ def test_spread_that_grows_with_the_mean_calls_for_ratios() -> None:
         sample("fast", list(np.exp(random.normal(0, 0.1, 40)))),
         sample("slow", list(np.exp(random.normal(2, 0.1, 40)))),
     )
-    assert "so compare the ratios" in check(found, "equal variance")[1]
+    assert check(found, EqualVariance).standing == "violated"
+    assert check(found, EqualVariance).p_of_equal_logs is not None
     pair = found.comparisons[0]
     assert pair.ratio_low < np.exp(2) < pair.ratio_high
 
 
 def test_groups_measured_one_after_another_are_confounded_with_time() -> None:
     found = one(*march("X5950").samples)
-    standing, sentence = check(found, "run order")
-    assert standing == "violated"
-    assert "group and time are confounded" in sentence
-    assert "(the rows' order is taken for the runs' order)" in sentence
+    order = check(found, RunOrder)
+    assert order.standing == "violated"
+    assert order.one_after_another
+    assert not order.order_known
 
 
 def test_interleaved_groups_are_not() -> None:
@@ -103,22 +116,22 @@ def test_interleaved_groups_are_not() -> None:
         Sample((name,), np.array(values[i::2]), at[i::2], at[i::2] + 2)
         for i, name in enumerate("ab")
     ]
-    assert check(one(*samples), "run order")[0] == "holds"
+    assert check(one(*samples), RunOrder).standing == "holds"
 
 
 def test_a_machine_that_warms_up_is_noticed() -> None:
     rising = [10 + 0.1 * i + 0.01 * (-1) ** i for i in range(12)]
-    standing, sentence = check(one(sample("a", rising), sample("b", [9.0, 9.1] * 6)), "drift")
-    assert standing == "violated"
-    assert sentence.startswith("a moves by +1.1 from its first run to its last")
+    drift = check(one(sample("a", rising), sample("b", [9.0, 9.1] * 6)), Drift)
+    assert drift.standing == "violated"
+    assert drift.drifting == (("a", pytest.approx(1.1, abs=0.01)),)
 
 
 def test_runs_that_resemble_their_neighbours_are_noticed() -> None:
     random = np.random.default_rng(3)
     walk = np.cumsum(random.normal(0, 1, 60)) + 100
-    assert check(one(sample("a", list(walk)), sample("b", list(walk + 1))), "independence")[0] == (
-        "violated"
-    )
+    found = check(one(sample("a", list(walk)), sample("b", list(walk + 1))), Independence)
+    assert found.standing == "violated"
+    assert found.alike
 
 
 def test_outliers_are_reported_with_their_line_and_kept() -> None:
@@ -210,4 +223,5 @@ def test_any_finite_values_give_an_analysis_without_a_warning(
     for pair in found.comparisons:
         assert isnan(pair.p) or 0 <= pair.p <= 1
         assert isnan(pair.low) or pair.low <= pair.difference <= pair.high
-    assert found.verdict
+    assert verdict_sentences(found, Options(("g",), alpha=alpha))
+    assert all(check_sentence(each) for each in found.checks)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The whole analysis of a table: what `kernsmith analyze` says, as one frozen value.
+"""The whole analysis of a table: what `kernsmith analyze` tells, as one frozen value.
 
-Nothing here prints or reads; `kernsmith.report` shows an `Analysis`, `docs/analyze.schema.json`
-describes it.
+Nothing here prints, reads or puts into words: `kernsmith.report.analysis` does.
 """
 
 from __future__ import annotations
@@ -11,10 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan, sqrt
 
-import scipy
-
 from kernsmith.stats.anova import NO_TEST, OneWay, Test, kruskal_wallis, one_way, welch
-from kernsmith.stats.assumptions import Check, Outlier, check_assumptions, find_outliers
+from kernsmith.stats.assumptions import (
+    Check,
+    EqualVariance,
+    Outlier,
+    check_assumptions,
+    find_outliers,
+)
 from kernsmith.stats.benchmarks import Better, Gain, GeometricMean, gains, geometric_mean
 from kernsmith.stats.factorial import FactorialRow, factorial
 from kernsmith.stats.ministat import ministat_report, ministat_verdict
@@ -22,10 +25,6 @@ from kernsmith.stats.multiple import holm
 from kernsmith.stats.pairwise import Comparison, Method, compare_all
 from kernsmith.stats.power import detectable, needed_n
 from kernsmith.stats.samples import Sample, Stratum, Summary
-
-VERSION = 1
-FEW = 5
-"""Groups smaller than this get a sentence on what they cannot support."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +85,13 @@ class Sensitivity:
 class StratumAnalysis:
     """All figures of one stratum.
 
-    method, reason: which intervals the comparisons have, and why.
+    method: which intervals the comparisons have.
     p: of the test that the groups are all alike, Fisher's or Welch's by ``method``; p_holm: the
     same corrected over all strata.
     """
 
     name: str | None
     groups: tuple[GroupFigures, ...]
-    verdict: tuple[str, ...]
     checks: tuple[Check, ...]
     outliers: tuple[Outlier, ...]
     anova: OneWay | None
@@ -101,7 +99,6 @@ class StratumAnalysis:
     kruskal_wallis: Test
     factorial: tuple[FactorialRow, ...]
     method: Method
-    reason: str
     p: float
     p_holm: float
     comparisons: tuple[Comparison, ...]
@@ -153,16 +150,15 @@ def _baseline_first(stratum: Stratum, baseline: str | None) -> Stratum:
 def _analyse_stratum(stratum: Stratum, options: Options) -> StratumAnalysis:
     groups, alpha = stratum.summaries, options.alpha
     checks = check_assumptions(stratum, alpha, order_known=options.order_known)
-    method, reason = _method(groups, checks)
+    method = _method(groups, checks)
     fisher, other = one_way(groups), welch(groups)
     p = other.p if method == "Games-Howell" else (fisher.p if fisher else nan)
     comparisons = compare_all(groups, method, alpha, options.baseline)
     sensitivity = _sensitivity(groups, fisher, options)
     table = factorial(options.factors, groups)
-    result = StratumAnalysis(
+    return StratumAnalysis(
         name=stratum.name,
         groups=tuple(_figures(group, alpha) for group in groups),
-        verdict=(),
         checks=checks,
         outliers=find_outliers(stratum.samples),
         anova=fisher,
@@ -170,14 +166,12 @@ def _analyse_stratum(stratum: Stratum, options: Options) -> StratumAnalysis:
         kruskal_wallis=kruskal_wallis(stratum.samples) if stratum.samples else NO_TEST,
         factorial=table,
         method=method,
-        reason=reason,
         p=p,
         p_holm=p,
         comparisons=comparisons,
         sensitivity=sensitivity,
         ministat=_ministat(stratum.samples, groups, alpha),
     )
-    return replace(result, verdict=tuple(_verdict(result, options)))
 
 
 def _figures(group: Summary, alpha: float) -> GroupFigures:
@@ -190,13 +184,12 @@ def _figures(group: Summary, alpha: float) -> GroupFigures:
     )  # fmt: skip
 
 
-def _method(groups: Sequence[Summary], checks: Sequence[Check]) -> tuple[Method, str]:
-    variance = next(check for check in checks if check.name == "equal variance")
-    if variance.standing != "violated":
-        return "Tukey-Kramer", variance.sentence
-    if any(group.n < 2 for group in groups):
-        return "Tukey-Kramer", "variances differ, but a group of one has no variance of its own"
-    return "Games-Howell", variance.sentence
+def _method(groups: Sequence[Summary], checks: Sequence[Check]) -> Method:
+    """Games-Howell where variances differ, unless a group of one has no variance of its own."""
+    variance = next(check for check in checks if isinstance(check, EqualVariance))
+    if variance.standing != "violated" or any(group.n < 2 for group in groups):
+        return "Tukey-Kramer"
+    return "Games-Howell"
 
 
 def _sensitivity(
@@ -227,87 +220,6 @@ def _ministat(
         return ()
     verdict = ministat_verdict(groups[0], groups[1], alpha)
     return tuple(verdict.lines()) if verdict else ()
-
-
-def _verdict(result: StratumAnalysis, options: Options) -> list[str]:
-    if len(result.groups) == 1:
-        return [f"There is one group only, {result.groups[0].name!r}: nothing to compare it with."]
-    sentences = [_overall(result, options.alpha)]
-    if len(result.groups) == 2:
-        sentences = [_pair_sentence(result.comparisons[0], options)]
-    else:
-        sentences += [
-            _pair_sentence(pair, options)
-            for pair in result.comparisons
-            if pair.a == result.groups[0].name
-        ][:12]
-    sentences += _interactions(result, options.alpha)
-    smallest = min(group.n for group in result.groups)
-    if smallest <= FEW and not isnan(result.p):
-        sentences.append(_few(smallest, result.sensitivity))
-    return sentences
-
-
-def _overall(result: StratumAnalysis, alpha: float) -> str:
-    if isnan(result.p):
-        return "Whether the groups differ cannot be tested: there is no spread within them to see."
-    fisher = result.anova
-    assert fisher is not None
-    if result.method == "Games-Howell":
-        shown, df = result.welch.statistic, f"{result.welch.df[0]:g}, {result.welch.df[1]:.1f}"
-        name = "Welch's F"
-    else:
-        shown, df, name = fisher.f, f"{fisher.df_between}, {fisher.df_within}", "F"
-    word = "differ" if result.p < alpha else "do not differ significantly"
-    return (
-        f"The groups {word}: {name}({df}) = {shown:.6g}, p = {result.p:.3g}, "
-        f"ω² = {max(0.0, fisher.omega_squared):.3f}."
-    )
-
-
-def _pair_sentence(pair: Comparison, options: Options) -> str:
-    """In per cent of the baseline's mean; in the unit of the values where that is 0."""
-    relative = not isnan(pair.percent)
-    unit = " %" if relative else ""
-    size = pair.percent if relative else pair.difference
-    if isnan(pair.p):
-        return f"{pair.b}: {size:+.3g}{unit} against {pair.a}; without a spread no test."
-    low = pair.percent_low if relative else pair.low
-    high = pair.percent_high if relative else pair.high
-    interval = f"{100 * (1 - options.alpha):g} % CI {low:+.3g} … {high:+.3g}{unit}"
-    if pair.p < options.alpha:
-        word = "lower" if pair.difference < 0 else "higher"
-        return (
-            f"{pair.b} is {abs(size):.3g}{unit} {word} than {pair.a} ({interval}), "
-            f"p = {pair.p:.3g}."
-        )
-    return (
-        f"No significant difference between {pair.b} and {pair.a} ({interval}), p = {pair.p:.3g}."
-    )
-
-
-def _interactions(result: StratumAnalysis, alpha: float) -> list[str]:
-    return [
-        f"{row.term} interact: F = {row.f:.4g}, p = {row.p:.3g}; the effect of one depends on the "
-        "level of the other, so neither has an effect by itself that could be quoted."
-        for row in result.factorial
-        if " × " in row.term and row.p < alpha
-    ]
-
-
-def _few(n: int, sensitivity: Sensitivity | None) -> str:
-    if n == 1:
-        return "A group of one has no spread: it leans on the spread of the others."
-    low = sqrt((n - 1) / float(scipy.stats.chi2.isf(0.025, n - 1)))
-    high = sqrt((n - 1) / float(scipy.stats.chi2.isf(0.975, n - 1)))
-    text = (
-        f"n = {n} supports little: each group's standard deviation may truly be between "
-        f"{low:.2f} and {high:.2f} times the one shown (95 %), and normality, independence and "
-        "outliers cannot be judged"
-    )
-    if sensitivity is not None and sensitivity.detectable_80 > 0:
-        text += f"; differences below {sensitivity.detectable_80:.2g} % would mostly be missed"
-    return text + "."
 
 
 def _corrected(found: list[StratumAnalysis]) -> list[StratumAnalysis]:

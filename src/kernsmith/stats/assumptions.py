@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the figures take for granted, each with a test, its figure and a plain sentence."""
+"""What the figures take for granted, each with a test and its figure.
+
+`kernsmith.report.analysis.words` says what they mean.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,6 @@ class Check:
     """One assumption.
 
     figure: the statistic, named by ``test``. standing: `unknown` when it cannot be tested.
-    sentence: what it means for the reader.
     """
 
     name: str
@@ -35,7 +37,46 @@ class Check:
     figure: float
     p: float
     standing: Standing
-    sentence: str
+
+
+@dataclass(frozen=True)
+class Normality(Check):
+    """values: how many residuals there are."""
+
+    values: int
+
+
+@dataclass(frozen=True)
+class EqualVariance(Check):
+    """p_of_equal_logs: where variances differ but those of the logarithms do not."""
+
+    p_of_equal_logs: float | None = None
+
+
+@dataclass(frozen=True)
+class Independence(Check):
+    """alike: neighbours resemble each other; else they alternate."""
+
+    alike: bool = False
+
+
+@dataclass(frozen=True)
+class Drift(Check):
+    """drifting: groups that do, with the change of their line from the first run to the last."""
+
+    drifting: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class RunOrder(Check):
+    """expected: changes of group in a random order. one_after_another: each group in one go.
+
+    order_known: whether the run order is a column of the data, or only the order of the rows.
+    """
+
+    expected: float = nan
+    one_after_another: bool = False
+    order_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,74 +147,48 @@ def _standing(p: float, alpha: float) -> Standing:
     return "violated" if p < alpha else "holds"
 
 
-def _normality(samples: Sequence[Sample], alpha: float) -> Check:
+def _normality(samples: Sequence[Sample], alpha: float) -> Normality:
     parts = [_deviations(s.values) for s in samples if len(s.values) > 1]
     residuals = np.concatenate(parts) if parts else np.empty(0)
     name, test = "normality", "Shapiro-Wilk W of the residuals"
     if len(residuals) < 3 or np.ptp(residuals) == 0:
-        text = "too few values, or no spread in them: normality cannot be tested"
-        return Check(name, test, nan, nan, "unknown", text)
+        return Normality(name, test, nan, nan, "unknown", len(residuals))
     kept = np.linspace(0, len(residuals) - 1, min(len(residuals), SHAPIRO_LIMIT)).astype(int)
     # W does not depend on the scale, but scipy takes small residuals for none.
     found = scipy.stats.shapiro(residuals[kept] / np.abs(residuals).max())
     p = float(found.pvalue)
     note = f" (of {len(kept)} of {len(residuals)})" if len(kept) < len(residuals) else ""
-    if p < alpha:
-        text = (
-            "the residuals are not normal; means of many values bear that, small groups do not: "
-            "look at Kruskal-Wallis and the box plot"
-        )
-    else:
-        text = "nothing speaks against normal residuals"
-        if len(residuals) < 20:
-            text += f", but {len(residuals)} values could hardly show it"
-    return Check(name, test + note, float(found.statistic), p, _standing(p, alpha), text)
+    standing = _standing(p, alpha)
+    return Normality(name, test + note, float(found.statistic), p, standing, len(residuals))
 
 
-def _equal_variance(samples: Sequence[Sample], alpha: float) -> Check:
+def _equal_variance(samples: Sequence[Sample], alpha: float) -> EqualVariance:
     found = brown_forsythe(samples)
-    name, test = "equal variance", "Brown-Forsythe F"
-    sentence = _variance_sentence(found, alpha)
+    p_of_equal_logs = None
     if found.p < alpha and all(np.all(sample.values > 0) for sample in samples):
         logs = brown_forsythe(samples, logs=True)
-        if logs.p >= alpha:
-            sentence += (
-                "; on logarithms they are equal "
-                f"(p = {logs.p:.2g}): the spread grows with the mean, so compare the ratios"
-            )
-    return Check(name, test, found.statistic, found.p, _standing(found.p, alpha), sentence)
+        p_of_equal_logs = logs.p if logs.p >= alpha else None
+    return _variance_check("Brown-Forsythe F", found, alpha, p_of_equal_logs)
 
 
-def _variance_sentence(found: Test, alpha: float) -> str:
-    if isnan(found.p):
-        return "too few values, or no spread in them: equal variance cannot be tested"
-    if found.p < alpha:
-        return "the groups scatter differently: Welch's test and Games-Howell are used"
-    return "nothing speaks against equal variances: Fisher's test and Tukey-Kramer are used"
+def _equal_variance_of_summaries(summaries: Sequence[Summary], alpha: float) -> EqualVariance:
+    return _variance_check("Bartlett K²", bartlett(summaries), alpha)
 
 
-def _equal_variance_of_summaries(summaries: Sequence[Summary], alpha: float) -> Check:
-    found = bartlett(summaries)
-    sentence = _variance_sentence(found, alpha)
-    return Check(
-        "equal variance",
-        "Bartlett K²",
-        found.statistic,
-        found.p,
-        _standing(found.p, alpha),
-        sentence,
+def _variance_check(
+    test: str, found: Test, alpha: float, p_of_equal_logs: float | None = None
+) -> EqualVariance:
+    standing = _standing(found.p, alpha)
+    return EqualVariance(
+        "equal variance", test, found.statistic, found.p, standing, p_of_equal_logs
     )
 
 
 def _no_raw_data() -> Check:
-    text = (
-        "without raw data neither normality, nor independence, nor outliers, nor the order of "
-        "the runs can be checked: the figures below take them on trust"
-    )
-    return Check("raw data", "none", nan, nan, "unknown", text)
+    return Check("raw data", "none", nan, nan, "unknown")
 
 
-def _independence(samples: Sequence[Sample], alpha: float) -> Check:
+def _independence(samples: Sequence[Sample], alpha: float) -> Independence:
     """Lag-1 autocorrelation of the deviations in run order, within groups.
 
     p is that of von Neumann's ratio V = Σ(e(i+1) - e(i))² / Σe², which for n independent normal
@@ -192,23 +207,14 @@ def _independence(samples: Sequence[Sample], alpha: float) -> Check:
         squares += float((e**2).sum())
         variance += float((e**2).sum()) ** 2 * 4 * (n - 2) / (n**2 - 1)
     if squares == 0:
-        text = "too few neighbours in run order: independence cannot be tested"
-        return Check(name, test, nan, nan, "unknown", text)
+        return Independence(name, test, nan, nan, "unknown")
     r = lagged / squares
     z = (2 - steps / squares) / (sqrt(variance) / squares)
     p = erfc(abs(z) / sqrt(2))
-    text = "neighbouring runs do not resemble each other more than others"
-    if p < alpha:
-        text = (
-            "neighbouring runs resemble each other: they are worth fewer runs than their number, "
-            "and the intervals below are too narrow"
-            if z > 0
-            else "neighbouring runs alternate more than chance does: the intervals are too wide"
-        )
-    return Check(name, test, r, p, _standing(p, alpha), text)
+    return Independence(name, test, r, p, _standing(p, alpha), alike=z > 0)
 
 
-def _drift(samples: Sequence[Sample], alpha: float) -> Check:
+def _drift(samples: Sequence[Sample], alpha: float) -> Drift:
     """A straight line through each group over its run order; Holm over the groups."""
     name, test = "drift", "smallest p of the groups' slopes over run order (Holm)"
     names, p_values, totals = [], [], []
@@ -223,22 +229,19 @@ def _drift(samples: Sequence[Sample], alpha: float) -> Check:
         p_values.append(float(line.pvalue))
         totals.append(float(line.slope) * (n - 1))
     if not names:
-        return Check(name, test, nan, nan, "unknown", "too few runs a group to see a drift")
+        return Drift(name, test, nan, nan, "unknown")
     adjusted = holm(p_values)
     worst = int(np.argmin(adjusted))
     p = adjusted[worst]
-    drifting = [
-        f"{each} moves by {total:+.3g} from its first run to its last"
+    drifting = tuple(
+        (each, total)
         for each, total, found in zip(names, totals, adjusted, strict=True)
         if found < alpha
-    ]
-    text = "no group drifts over its runs"
-    if drifting:
-        text = "; ".join(drifting[:5]) + ": the machine changed while it was measured"
-    return Check(name, test, p, p, _standing(p, alpha), text)
+    )
+    return Drift(name, test, p, p, _standing(p, alpha), drifting)
 
 
-def _interleaving(samples: Sequence[Sample], order_known: bool) -> Check:
+def _interleaving(samples: Sequence[Sample], order_known: bool) -> RunOrder:
     """Changes of group along the run order against what a random order has.
 
     A random order of n runs changes n - Σ nᵢ²/n times on average (Wald & Wolfowitz 1940).
@@ -247,23 +250,19 @@ def _interleaving(samples: Sequence[Sample], order_known: bool) -> Check:
     _, groups = _residuals(samples)
     sizes = np.bincount(groups)
     if len(samples) < 2 or sizes.max() < 2:
-        return Check(name, test, nan, nan, "unknown", "there is no order to judge")
+        return RunOrder(name, test, nan, nan, "unknown")
     changes = int((groups[1:] != groups[:-1]).sum())
     total = len(groups)
     expected = total - float((sizes.astype(float) ** 2).sum()) / total
-    known = "" if order_known else " (the rows' order is taken for the runs' order)"
-    if changes == len(samples) - 1:
-        text = (
-            "each group was measured in one go, one group after another: group and time are "
-            "confounded, and whatever changed between the blocks (temperature, boot, layout, "
-            f"daemons) counts as an effect of the group{known}; interleave the runs"
-        )
-        return Check(name, test, float(changes), nan, "violated", text)
-    if changes < 0.6 * expected:
-        text = (
-            f"the runs were measured in long blocks, {changes} changes of group where a random "
-            f"order has about {expected:.0f}: group and time are partly confounded{known}"
-        )
-        return Check(name, test, float(changes), nan, "violated", text)
-    text = f"the groups are interleaved, {changes} changes (a random order: {expected:.0f}){known}"
-    return Check(name, test, float(changes), nan, "holds", text)
+    one_after_another = changes == len(samples) - 1
+    violated = one_after_another or changes < 0.6 * expected
+    return RunOrder(
+        name,
+        test,
+        float(changes),
+        nan,
+        "violated" if violated else "holds",
+        expected,
+        one_after_another,
+        order_known,
+    )

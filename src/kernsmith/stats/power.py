@@ -81,3 +81,9 @@ def _root(missing: Callable[[float], float], low: float, most: float) -> float:
         if high > most:
             return inf
     return float(scipy.optimize.brentq(missing, low, high, xtol=1e-10, rtol=1e-12))
+
+
+def sd_bounds(n: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Interval of a true standard deviation over that of n normal values, by χ² with n - 1 df."""
+    low, high = (float(scipy.stats.chi2.isf(tail, n - 1)) for tail in (alpha / 2, 1 - alpha / 2))
+    return sqrt((n - 1) / low), sqrt((n - 1) / high)

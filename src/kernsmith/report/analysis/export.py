@@ -14,17 +14,19 @@ from re import sub
 from typing import Any
 
 from kernsmith import __version__
-from kernsmith.stats.analysis import VERSION, Analysis
+from kernsmith.report.analysis import document
+from kernsmith.stats.analysis import Analysis
 from kernsmith.stats.samples import Stratum
 
 FORMAT = "kernsmith-analyze"
+VERSION = 1
 _SECONDS = {"s", "sec", "secs", "seconds"}
 
 
 def as_document(analysis: Analysis) -> dict[str, Any]:
     """The JSON document of docs/analyze.schema.json: unrounded; NaN and infinity are null."""
     head = {"format": FORMAT, "version": VERSION, "kernsmith": __version__}
-    return {**head, **plain(analysis)}
+    return {**head, **plain(document.in_words(analysis))}
 
 
 def as_json(analysis: Analysis) -> str:
@@ -36,7 +38,9 @@ def schema() -> dict[str, Any]:
     """The JSON schema of `as_document`."""
     from pydantic import TypeAdapter
 
-    found: dict[str, Any] = _nullable(TypeAdapter(Analysis).json_schema(mode="serialization"))
+    found: dict[str, Any] = _nullable(
+        TypeAdapter(document.Analysis).json_schema(mode="serialization")
+    )
     found["title"] = "The result of kernsmith analyze --format json"
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found["properties"] = {
@@ -59,7 +63,8 @@ def figures(analysis: Analysis) -> Iterator[dict[str, Any]]:
         for group in stratum.groups:
             yield from _rows("group", name, group.name, None, asdict(group))
         for check in stratum.checks:
-            yield from _rows("assumption", name, check.name, None, asdict(check))
+            values = {"figure": check.figure, "p": check.p}
+            yield from _rows("assumption", name, check.name, None, values)
         for each in stratum.outliers:
             yield from _rows("outlier", name, each.group, None, asdict(each))
         for title, test in (

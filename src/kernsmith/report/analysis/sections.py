@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 
+from kernsmith.report.analysis.words import check_sentence, method_reason, verdict_sentences
 from kernsmith.report.page import (
     Bullets,
     Code,
@@ -60,7 +61,11 @@ def stratum_sections(stratum: StratumAnalysis, options: Options) -> list[Section
     """One stratum: verdict, groups, assumptions, tests, comparisons."""
     title = options.value if stratum.name is None else stratum.name
     several = len(stratum.groups) > 1
-    sections: list[Section] = [Heading(title), *_verdicts(stratum), _groups(stratum, options)]
+    sections: list[Section] = [
+        Heading(title),
+        *_verdicts(stratum, options),
+        _groups(stratum, options),
+    ]
     sections += [Heading("Assumptions", 3), *_assumptions(stratum)]
     if several:
         sections += _difference_sections(stratum, options)
@@ -118,11 +123,12 @@ def _gain_table(pair: PairAcross) -> Table:
     )
 
 
-def _verdicts(stratum: StratumAnalysis) -> list[Section]:
-    boxes: list[Section] = [Verdict(text) for text in stratum.verdict[:1]]
-    boxes += [Bullets(stratum.verdict[1:])] if len(stratum.verdict) > 1 else []
+def _verdicts(stratum: StratumAnalysis, options: Options) -> list[Section]:
+    first, *others = verdict_sentences(stratum, options)
+    boxes: list[Section] = [Verdict(first)]
+    boxes += [Bullets(others)] if others else []
     boxes += [
-        Verdict(check.sentence, "warning")
+        Verdict(check_sentence(check), "warning")
         for check in stratum.checks
         if check.standing == "violated" and check.name in ("run order", "drift", "independence")
     ]
@@ -155,7 +161,7 @@ def _assumptions(stratum: StratumAnalysis) -> list[Section]:
         Column("assumption"), Column("standing"), Column("test"), Column("figure", ".5g"),
         Column("p", ".3g"),
     ]  # fmt: skip
-    meanings = Bullets([f"{check.name}: {check.sentence}" for check in stratum.checks])
+    meanings = Bullets([f"{check.name}: {check_sentence(check)}" for check in stratum.checks])
     return [Table(columns, rows), meanings, *_outliers(stratum)]
 
 
@@ -215,8 +221,8 @@ def _factorial(stratum: StratumAnalysis) -> Table:
 
 def _method(stratum: StratumAnalysis) -> str:
     return (
-        f"{stratum.method}: {stratum.reason}. The intervals hold for all pairs together; p is "
-        "exact, whatever its size."
+        f"{stratum.method}: {method_reason(stratum)}. The intervals hold for all pairs together; "
+        "p is exact, whatever its size."
     )
 
 
