@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from os import cpu_count
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -16,6 +15,7 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared, prepare
 from kernsmith.engine.trials import finished_trials
+from kernsmith.engine.workers import LocalWorkers
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
 from kernsmith.study import Study, Trial
@@ -48,7 +48,6 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
     training = _training(prepared, forge)
     typical = ledger.typical_seconds(study.machine)
     usual = mean(typical.values()) if typical else _SECONDS_A_TRIAL
-    workers = cpu_count() or 1
 
     def seconds(workloads: Iterable[str], at_once: int) -> float:
         return sum(typical.get(workload, usual) for workload in workloads) / at_once
@@ -56,9 +55,9 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
     open_trials = [trial.workload for trial in prepared.trials if trial not in done]
     parts = {
         "builds": sum(build["seconds"] for build in builds),
-        "training": seconds(training, workers),
-        "links": links * _SECONDS_A_LINK / workers,
-        "trials": seconds(open_trials, workers if prepared.machine.exact else 1),
+        "training": seconds(training, prepared.trainer.slots),
+        "links": links * _SECONDS_A_LINK / LocalWorkers().slots,
+        "trials": seconds(open_trials, prepared.machine.slots),
     }
     return {
         "format": FORMAT,

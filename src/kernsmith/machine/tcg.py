@@ -41,10 +41,14 @@ MEMORY_MIB = 512
 
 # What a noise-free model leaves out; docs/model.md says more.
 ASSUMPTIONS = (
-    "model_cycles is a model: instructions and front-end events of a simulated CPU, added up.",
+    "The guest has one vCPU. Its time is virtual: one instruction takes 2 ns and idling none: "
+    "interrupts do not depend on what code costs.",
     "Data neither misses caches nor displaces code in them; wrong paths fetch nothing.",
-    "One processor; time is a count of instructions, so interrupts do not depend on what code "
-    "costs.",
+    "TLBs are modelled with the page size that the CPU model names; kernel text on x86-64 is "
+    "often mapped with 2 MiB pages, for which iTLB figures nearly vanish.",
+    "Interrupt entries, page faults and user code go through the simulated caches; only kernel "
+    "code is counted.",
+    "Repeated runs are equal to the last digit: figures vary with layouts and nothing else.",
 )
 
 

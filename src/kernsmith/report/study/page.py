@@ -39,16 +39,9 @@ from kernsmith.report.study.words import (
     workload_name,
 )
 
-_ASSUMPTIONS = (
-    MODEL_WORDS,
-    "The guest has one vCPU. Time in the guest is virtual: one instruction takes 2 ns, idling "
-    "costs nothing.",
-    "TLBs are modelled with the page size that the CPU model names; kernel text on x86-64 is "
-    "often mapped with 2 MiB pages, for which iTLB figures nearly vanish.",
-    "Interrupt entries, page faults and user code go through the simulated caches; only kernel "
-    "code is counted.",
+_OF_LAYOUTS = (
     "Intervals speak of other random layouts of the same objects: of how much of an effect is "
-    "luck of code placement. On this machine repeated runs have no other variance at all.",
+    "luck of code placement."
 )
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
@@ -260,7 +253,7 @@ def _assumption_sections(document: StudyDocument) -> list[Section]:
     cpu = json.dumps(document.machine.conditions.get("cpu", {}), indent=1)
     return [
         Heading("What the model is and is not"),
-        Bullets(list(_ASSUMPTIONS)),
+        Bullets([MODEL_WORDS, *document.machine.assumptions, _OF_LAYOUTS]),
         Details("The CPU model, whole", [Code(cpu)]),
     ]
 
