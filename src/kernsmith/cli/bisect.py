@@ -73,7 +73,8 @@ def bisect(
         Random layouts of each kernel: a number, or a range such as 8..64 that is gone through
         while a step is not clear.
     until
-        How narrow the interval of the bad revision's change must be to say that there is none.
+        How narrow the interval of the bad revision's change must be to say that there is none,
+        and that of the first bad commit's change to stop adding layouts to it.
     metric
         What gets worse; default: model_cycles, or seconds on a machine without a model.
     threshold

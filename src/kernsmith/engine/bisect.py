@@ -30,7 +30,7 @@ from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, R
 from kernsmith.ledger import Ledger
 from kernsmith.stats.question import OVERALL
 from kernsmith.stats.sequential import Look, look_at
-from kernsmith.study import Study, digest_of
+from kernsmith.study import Design, Study, digest_of
 from kernsmith.study.source_word import SourceWord
 
 INSTRUCTIONS = "kernel_instructions"
@@ -228,8 +228,7 @@ class Bisect:
         if len(commits) == 1:
             self.events.note(f"first bad commit: {_named(commits[0].id, commits[0].subject)}")
             study = self._pair(self.repository.parent(commits[0].id), commits[0])
-            layouts = max(study.design.layouts, whole.layouts)
-            study = study.with_layouts(layouts)
+            study = replace(study, design=verdict_design(self.study.design, whole.layouts))
             verdict = run_study(prepare(study, self.events), self.ledger, self.events)
         return Found(
             self.good,
@@ -242,6 +241,19 @@ class Bisect:
             verdict,
             history,
         )
+
+
+def verdict_design(asked: Design, measured: int) -> Design:
+    """Of the study of the first bad commit and its parent.
+
+    Where figures decide how many layouts there are, those of the bad revision and then its own,
+    the verdict is an always-valid one. Else their number is fixed in advance.
+
+    asked: the bisection's. measured: in how many layouts the bad revision was.
+    """
+    if not asked.until or asked.layouts >= asked.most_layouts:
+        return replace(asked, until=0.0)
+    return replace(asked, layouts=max(asked.layouts, measured))
 
 
 def bisect_key(good: Commit, bad: Commit, study: Study, threshold: float | None) -> str:
