@@ -15,7 +15,7 @@ from kernsmith.document import (
     VerdictView,
     WorkloadView,
 )
-from kernsmith.engine.document import with_luck
+from kernsmith.report.study.document import with_luck
 
 SOURCE = SourceView("debian:7.3", "linux", "7.3.4", "sha256:0", "debian:7.3")
 LAYOUTS = (("default", 70.0), ("random:1.1", 99.0), ("random:1.2", 100.0), ("random:1.3", 101.0))

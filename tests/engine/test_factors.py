@@ -11,8 +11,8 @@ import pytest
 from test_verdicts import hash_of, judged, layout_noise
 
 from kernsmith.cli.outcome import show
-from kernsmith.engine.document import study_document
 from kernsmith.machine.tcg import open_machine
+from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.stats.design import FactorAnalysis

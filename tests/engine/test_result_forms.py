@@ -9,8 +9,8 @@ from test_verdicts import OPTIMIZE, Figure, judged, layout_noise
 
 from kernsmith.cli.outcome import show
 from kernsmith.document import StudyDocument
-from kernsmith.engine.document import study_document
 from kernsmith.machine.tcg import open_machine
+from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.study import Study

@@ -13,10 +13,10 @@ from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.document import BisectDocument, StudyDocument
 from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
-from kernsmith.engine.document import study_document
 from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
 from kernsmith.report.bisect.page import bisect_page
+from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.report.study.terminal import print_study

@@ -18,6 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from kernsmith.report.sentences import decision_sentence
+from kernsmith.stats.sequential import Decision
+
 # A log gets one line of progress in this time.
 _LINE_SECONDS = 20.0
 
@@ -80,6 +83,10 @@ class ProgressDisplay:
                 self._bars.update(self._task, completed=round(100 * share), total=100)
             elif share is None or time.monotonic() - self._said > _LINE_SECONDS:
                 self._line(text)
+
+    def decided(self, variant: str, decision: Decision) -> None:
+        """A line that says whether a study goes on."""
+        self.note(f"{variant}: {decision_sentence(decision)}")
 
     def _line(self, text: str) -> None:
         self._said = time.monotonic()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from kernsmith.stats.sequential import Decision
+
 
 class Events(Protocol):
     """A listener. Calls may come from several threads."""
@@ -21,6 +23,9 @@ class Events(Protocol):
         share: how much of what `text` says is done, from 0 to 1; None for a plain remark.
         """
 
+    def decided(self, variant: str, decision: Decision) -> None:
+        """A study that goes on until it is clear has looked at a variant."""
+
 
 class Silent:
     """A listener that ignores everything."""
@@ -30,3 +35,5 @@ class Silent:
     def progress(self, what: str, done: int, total: int) -> None: ...
 
     def note(self, text: str, share: float | None = None) -> None: ...
+
+    def decided(self, variant: str, decision: Decision) -> None: ...

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kernsmith.document import LuckView, MixView, RunView, VerdictView
 from kernsmith.document.study import INSTRUCTIONS, OVERALL
-from kernsmith.report.study.luck import luck_sentence
 from kernsmith.stats.means import geometric_mean
+
+Spread = Mapping[str, tuple[float, float]]
+"""By variant, see `LuckView`."""
 
 
 def find_mixes(
@@ -22,11 +24,17 @@ def find_mixes(
 
 
 def find_luck(
-    verdicts: Sequence[VerdictView], mixes: Sequence[MixView], metric: str
+    verdicts: Sequence[VerdictView],
+    mixes: Sequence[MixView],
+    metric: str,
+    in_words: Callable[[VerdictView, Spread], str],
 ) -> tuple[LuckView, ...]:
-    """For each variant: the study's own metric, and its instructions."""
+    """For each variant: the study's own metric, and its instructions.
+
+    in_words: makes the sentence of a verdict and the spread of layouts by variant.
+    """
     return tuple(
-        _luck(verdict, {mix.variant: mix for mix in mixes if mix.metric == name})
+        _luck(verdict, {mix.variant: mix for mix in mixes if mix.metric == name}, in_words)
         for name in dict.fromkeys((metric, INSTRUCTIONS))
         for verdict in verdicts
         if verdict.workload == OVERALL and verdict.metric == name and verdict.ci
@@ -53,7 +61,11 @@ def _mix(variant: str, metric: str, values: list[tuple[int, float]]) -> MixView:
     return MixView(variant, metric, tuple(values), low, high)
 
 
-def _luck(verdict: VerdictView, mixes: Mapping[str, MixView]) -> LuckView:
+def _luck(
+    verdict: VerdictView,
+    mixes: Mapping[str, MixView],
+    in_words: Callable[[VerdictView, Spread], str],
+) -> LuckView:
     default = verdict.default_ratio
     spread = {variant: (mix.low, mix.high) for variant, mix in mixes.items()}
     return LuckView(
@@ -62,5 +74,5 @@ def _luck(verdict: VerdictView, mixes: Mapping[str, MixView]) -> LuckView:
         change=100 * (verdict.ratio - 1),
         default_change=None if default is None else 100 * (default - 1),
         spread=spread,
-        sentence=luck_sentence(verdict, spread),
+        sentence=in_words(verdict, spread),
     )

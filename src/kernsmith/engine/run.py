@@ -18,7 +18,6 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
-from kernsmith.report.sentences import decision_sentence
 from kernsmith.study import digest_of, plan_trials
 from kernsmith.study.file import write_study
 
@@ -58,7 +57,7 @@ def run_study(
     def decide(measured: list[Measured], last: bool) -> list[Measured] | None:
         looks = look(forge.prepared, measured)
         for name, decision in looks.items():
-            events.note(f"{name}: {decision_sentence(decision)}")
+            events.decided(name, decision)
         return measured if last or all(each.stop for each in looks.values()) else None
 
     measured = grow(design.layouts, design.most_layouts, measure_in, decide)

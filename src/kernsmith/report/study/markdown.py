@@ -22,7 +22,7 @@ from kernsmith.report.study.words import (
 
 
 def study_markdown(document: StudyDocument) -> str:
-    """What a study document says (see `engine.document`), without single runs and provenance."""
+    """A study's document (see `report.study.document`), without single runs and provenance."""
     lines = [line for variant in document.others for _, line in headline(document, variant)]
     sections: list[Section] = [Text(_conditions(document))]
     if lines:

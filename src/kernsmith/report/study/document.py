@@ -29,6 +29,7 @@ from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.package import package_command
 from kernsmith.machine.metrics import metric
 from kernsmith.report.sentences import decision_sentence, verdict_sentence
+from kernsmith.report.study.luck import luck_sentence
 from kernsmith.stats.blocks import BlockRow
 from kernsmith.stats.design import FactorAnalysis
 from kernsmith.stats.sequential import Decision
@@ -80,7 +81,7 @@ def with_luck(document: StudyDocument) -> StudyDocument:
     names = [workload.name for workload in document.workloads]
     metrics = list(dict.fromkeys((document.study.metric, INSTRUCTIONS)))
     mixes = find_mixes(document.runs, names, metrics)
-    luck = find_luck(document.verdicts, mixes, document.study.metric)
+    luck = find_luck(document.verdicts, mixes, document.study.metric, luck_sentence)
     return replace(document, mixes=mixes, luck=luck)
 
 
