@@ -64,11 +64,11 @@ def _guarded(words: list[str], debug: bool) -> int:
             return 0
         if debug:
             traceback.print_exc()
-        told = error if isinstance(error, KernsmithError) else _sentence(error)
+        reason = error if isinstance(error, KernsmithError) else _sentence(error)
         Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(
-            f"kernsmith: {told}"
+            f"kernsmith: {reason}"
         )
-        return told.exit_code
+        return reason.exit_code
     except KeyboardInterrupt as stopped:
         print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)
         return 128 + (signal.SIGTERM if isinstance(stopped, Terminated) else signal.SIGINT)

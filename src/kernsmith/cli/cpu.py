@@ -155,21 +155,25 @@ def patch(
     """
     from kernsmith.kernel.cpu.patch import make_patch
 
-    made = make_patch(_tree(source))
+    choices = make_patch(_tree(source))
     if json:
-        _print_json(_patch_document(made))
-    if not made.text:
-        _tell(f"{made.tree} (Linux {made.version}) has these choices already: nothing to patch")
+        _print_json(_patch_document(choices))
+    if not choices.text:
+        _tell(
+            f"{choices.tree} (Linux {choices.version}) has these choices already: nothing to patch"
+        )
         return 0
     if output is not None:
         try:
-            output.write_text(made.text, encoding="utf-8")
+            output.write_text(choices.text, encoding="utf-8")
         except OSError as error:
             raise UserError(f"{output} cannot be written: {error.strerror or error}") from None
-        _tell(f"{output}: {len(made.options)} choices for Linux {made.version}; apply it in the "
-              f"tree with: patch -p1 < {output}")  # fmt: skip
+        _tell(
+            f"{output}: {len(choices.options)} choices for Linux {choices.version}; apply it in "
+            f"the tree with: patch -p1 < {output}"
+        )
     elif not json:
-        sys.stdout.write(made.text)
+        sys.stdout.write(choices.text)
     return 0
 
 
@@ -275,14 +279,14 @@ def _tree(source: str) -> Path:
         return resolve_source(source, paths.sources(), progress=progress).path
 
 
-def _patch_document(made: Patch) -> dict[str, Any]:
+def _patch_document(patch: Patch) -> dict[str, Any]:
     return {
         "version": 1,
-        "tree": str(made.tree),
-        "linux": made.version,
-        "patched": not made.text,
-        "options": [asdict(option) for option in made.options],
-        "patch": made.text,
+        "tree": str(patch.tree),
+        "linux": patch.version,
+        "patched": not patch.text,
+        "options": [asdict(option) for option in patch.options],
+        "patch": patch.text,
     }
 
 

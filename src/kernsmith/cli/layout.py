@@ -262,19 +262,19 @@ def apply(
     with ProgressDisplay() as display:
         (symbols,) = _read_orders(kernel, (order,), strict, display).values()
         display.stage("link")
-        made = reordered(named_kernel(kernel), symbols)
+        applied = reordered(named_kernel(kernel), symbols)
     if json:
         document = {
-            "kernel": made.key,
-            "folder": str(made.folder),
-            "vmlinux": str(made.vmlinux),
-            "bzimage": str(made.bzimage),
-            "package_command": package_command(made),
+            "kernel": applied.key,
+            "folder": str(applied.folder),
+            "vmlinux": str(applied.vmlinux),
+            "bzimage": str(applied.bzimage),
+            "package_command": package_command(applied),
         }
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        print(f"kernel:  {made.key}\nvmlinux: {made.vmlinux}\nimage:   {made.bzimage}")
-        print(f"package: {package_command(made)}")
+        print(f"kernel:  {applied.key}\nvmlinux: {applied.vmlinux}\nimage:   {applied.bzimage}")
+        print(f"package: {package_command(applied)}")
     return 0
 
 

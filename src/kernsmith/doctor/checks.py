@@ -151,8 +151,8 @@ def _kvm() -> Iterator[Finding]:
 
 def _newest_kernel() -> Path | None:
     built = [path.parent / "vmlinux" for path in paths.kernels().glob("*/provenance.json")]
-    there = [path for path in built if path.exists()]
-    return max(there, key=lambda path: path.stat().st_mtime, default=None)
+    present = [path for path in built if path.exists()]
+    return max(present, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def branch_records(

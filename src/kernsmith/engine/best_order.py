@@ -199,7 +199,7 @@ def _searched(
 ) -> list[str]:
     events.stage("search")
 
-    def told(tried: int, cost: float) -> None:
+    def tell(tried: int, cost: float) -> None:
         events.progress("orders", tried, effort.evaluations)
         events.note(f"cost {cost:.4f} of that of {name}", tried / effort.evaluations)
 
@@ -210,7 +210,7 @@ def _searched(
         evaluations=effort.evaluations,
         every=effort.every,
         seed=effort.seed,
-        on_progress=told,
+        on_progress=tell,
     )
 
 

@@ -31,18 +31,18 @@ def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
             yield _without_kernel(study, variant, FAILED, forge.failure(variant))
             continue
         first, last = text_span(kernel.system_map)
-        made = kernel.provenance
+        provenance = kernel.provenance
         yield BuildRow(
             study=study,
             variant=variant.name,
             kernel=kernel.key,
             status=OK,
             reason="",
-            compiler=made["compiler"],
-            linker=made["linker"],
-            objects=made["objects"],
-            compiled=made.get("compiled"),
-            seconds=made["seconds"],
+            compiler=provenance["compiler"],
+            linker=provenance["linker"],
+            objects=provenance["objects"],
+            compiled=provenance.get("compiled"),
+            seconds=provenance["seconds"],
             text_bytes=last - first,
         )
     for refused in prepared.refused:

@@ -132,8 +132,8 @@ def _refused(
         raise UserError(f"the baseline {variants[0].name!r} cannot be built: {reasons[0]}")
     refused = tuple(Refused(v, why) for v, why in zip(variants, reasons, strict=True) if why)
     if refused and len(refused) == len(variants) - 1:
-        told = "".join(f"\n    {each.sentence}" for each in refused)
-        raise UserError(f"nothing remains to be compared with the baseline:{told}")
+        sentences = "".join(f"\n    {each.sentence}" for each in refused)
+        raise UserError(f"nothing remains to be compared with the baseline:{sentences}")
     return refused
 
 

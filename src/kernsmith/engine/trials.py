@@ -141,9 +141,9 @@ def run_trials(
     first: dict[str, Trial] = {}
     for trial, row in rows.items():
         first.setdefault(row.digest, trial)
-    there = finished_trials(prepared, forge, ledger)
-    todo = [trial for trial in first.values() if trial not in there]
-    if there:
+    finished = finished_trials(prepared, forge, ledger)
+    todo = [trial for trial in first.values() if trial not in finished]
+    if finished:
         events.note(f"{len(first) - len(todo)} of {len(first)} trials are in the ledger already")
     if not todo:
         return

@@ -88,11 +88,11 @@ def _oldest(tree: Path, tool: str, arch: str) -> tuple[int, ...]:
     script = tree / _MINIMUM_SCRIPT
     if not script.exists():
         return ()
-    told = process.run(
+    answer = process.run(
         ["sh", script, tool], timeout=30, env=find_arch(arch).environment, check=False
     )
-    numbers = told.output.strip().split(".")
-    known = told.returncode == 0 and all(number.isdigit() for number in numbers)
+    numbers = answer.output.strip().split(".")
+    known = answer.returncode == 0 and all(number.isdigit() for number in numbers)
     return tuple(map(int, numbers)) if known else ()
 
 

@@ -74,8 +74,8 @@ def _nearest(
 
 def _changes(git: Sequence[str], old: str, new: str) -> dict[str, str]:
     words = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", old, new]
-    told = run([*git, *words], timeout=_SECONDS, merge=False).output.split("\0")
-    return dict(zip(told[1::2], told[0::2], strict=False))
+    values = run([*git, *words], timeout=_SECONDS, merge=False).output.split("\0")
+    return dict(zip(values[1::2], values[0::2], strict=False))
 
 
 def _remove(folder: Path, path: str) -> None:

@@ -37,7 +37,7 @@ _BTF = (".tmp_vmlinux1.btf.o", ".tmp_vmlinux1.BTF_ids")
 _BTF_SHELL = """#!/bin/sh
 # What link-vmlinux.sh starts its scripts with: gives the BTF that the kernel has already.
 case "$1" in
-*/gen-btf.sh) exec cp {made} . ;;
+*/gen-btf.sh) exec cp {btf_files} . ;;
 esac
 exec /bin/sh "$@"
 """
@@ -241,11 +241,11 @@ def _without_debug(
     """
     if "CONFIG_DEBUG_INFO_BTF=y\n" not in (kernel.output / ".config").read_text(encoding="utf-8"):
         return ["--strip-debug"]
-    made = [kernel.output / name for name in _BTF]
-    if not has_script or not all(path.exists() for path in made):
+    btf_files = [kernel.output / name for name in _BTF]
+    if not has_script or not all(path.exists() for path in btf_files):
         return []
     shell = work / "btf-shell"
-    shell.write_text(_BTF_SHELL.format(made=shlex.join(map(str, made))))
+    shell.write_text(_BTF_SHELL.format(btf_files=shlex.join(map(str, btf_files))))
     shell.chmod(0o755)
     noted["CONFIG_SHELL"] = str(shell)
     return ["--strip-debug"]
@@ -253,15 +253,15 @@ def _without_debug(
 
 def _pad(work: Path, compiler: str, paddings: Mapping[str, int], log: Path) -> Path:
     """An object with nothing but traps, in sections that may be ordered."""
-    source, made = work / "padding.S", work / "padding.o"
+    source, compiled = work / "padding.S", work / "padding.o"
     sections = [_PADDING_TEXT.format(name=name, size=size) for name, size in paddings.items()]
     source.write_text("".join(sections), encoding="ascii")
-    command: list[str | Path] = [*compiler.split(), "-c", "-o", made, source]
+    command: list[str | Path] = [*compiler.split(), "-c", "-o", compiled, source]
     try:
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work)
     except ProcessFailed as error:
         raise LinkFailed(f"the layout does not link: {error}") from error
-    return made
+    return compiled
 
 
 def _noted_environment(path: Path) -> dict[str, str]:

@@ -104,13 +104,13 @@ def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:
         )
     part = root.with_name(f"{compiler}.part")
     _extract(compiler, suite, part, progress)
-    made = PrivateRoot(compiler, suite, f"{compiler} {offers[suite]}")
-    _wrap(part, made.package)
+    kept = PrivateRoot(compiler, suite, f"{compiler} {offers[suite]}")
+    _wrap(part, kept.package)
     _check(part, compiler)
-    (part / "toolchain.json").write_text(json.dumps(asdict(made), indent=2) + "\n")
+    (part / "toolchain.json").write_text(json.dumps(asdict(kept), indent=2) + "\n")
     shutil.rmtree(root, ignore_errors=True)
     part.rename(root)
-    return made
+    return kept
 
 
 def _extract(compiler: str, suite: str, part: Path, progress: Progress | None) -> None:
@@ -121,23 +121,23 @@ def _extract(compiler: str, suite: str, part: Path, progress: Progress | None) -
     assert mirror is not None  # PrivateApt has refused else
     keyring = next((file for file in KEYRINGS if file.exists()), None)
     give = f'mkdir -p "$1/{_ARCHIVES}" && cp "{downloads}"/*.deb "$1/{_ARCHIVES}/"'
-    there = any(downloads.glob("*.deb"))
+    downloaded = any(downloads.glob("*.deb"))
     command: list[str | Path] = [
         "mmdebstrap", "--mode=chrootless", "--variant=extract", f"--architectures={_HOST.debian}",
         "--components=main", f"--include={compiler}",
         *([f"--keyring={keyring}"] if keyring else []),
         *(f"--aptopt={option}" for option in acquire_options()),
-        *([f"--setup-hook={give}", "--skip=download/empty"] if there else []),
+        *([f"--setup-hook={give}", "--skip=download/empty"] if downloaded else []),
         suite, part, mirror,
     ]  # fmt: skip
 
-    def told(line: str) -> None:
+    def tell(line: str) -> None:
         if progress and (match := re.match(r"I: (.*)", line)):
             progress(f"{compiler} from {suite}: {match[1]}", None)
 
     try:
         process.run(
-            command, log=part.with_suffix(".log"), timeout=ROOT_SECONDS, on_line=told, capture=False
+            command, log=part.with_suffix(".log"), timeout=ROOT_SECONDS, on_line=tell, capture=False
         )
     except BaseException:
         _keep_downloads(part, downloads)
@@ -208,13 +208,13 @@ def _is_program(path: Path) -> bool:
 
 def _check(root: Path, compiler: str) -> None:
     """That the compiler runs here: it compiles and assembles a function."""
-    made = root / "check.o"
+    compiled = root / "check.o"
     process.run(
-        [root / "usr/bin" / compiler, "-O2", "-x", "c", "-c", "-", "-o", made],
+        [root / "usr/bin" / compiler, "-O2", "-x", "c", "-c", "-", "-o", compiled],
         input="int answer(void) { return 42; }\n",
         timeout=120,
     )
-    made.unlink()
+    compiled.unlink()
 
 
 def _number(name: str) -> int:

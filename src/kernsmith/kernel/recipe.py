@@ -110,19 +110,19 @@ class Recipe:
     def key(self) -> str:
         """Content address of the kernel: equal inputs, equal key."""
         toolchain = self.toolchain
-        told: dict[str, Any] = {"compiler": toolchain.compiler.name, "flags": self.variant.flags}
+        variant: dict[str, Any] = {"compiler": toolchain.compiler.name, "flags": self.variant.flags}
         # What is as it always was adds nothing: the kernels that were built before stay valid.
         if not toolchain.own_linker:
-            told["linker"] = toolchain.linker.program
+            variant["linker"] = toolchain.linker.program
         if not self.function_sections:
-            told["function_sections"] = False
+            variant["function_sections"] = False
         if self.variant.arch != DEFAULT:
-            told["arch"] = self.variant.arch
+            variant["arch"] = self.variant.arch
         return digest_of(
             {
                 "recipe": RECIPE,
                 "source": f"{self.source.digest}{self._own_folder}",
-                "variant": told,
+                "variant": variant,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.contents,
                 "profile": self._profile_digests,

@@ -104,10 +104,10 @@ def _from_debian(version: str, cache: Path, progress: Progress | None) -> Source
         package = apt.newest(_PACKAGE + version)
         if package is None:
             names = (name.removeprefix(_PACKAGE) for name in apt.names(_PACKAGE))
-            there = sorted((n for n in names if re.fullmatch(r"\d+\.\d+", n)), key=_as_numbers)
+            versions = sorted((n for n in names if re.fullmatch(r"\d+\.\d+", n)), key=_as_numbers)
             raise UserError(
                 f"Debian has no kernel source {version}; it has "
-                + (", ".join(f"debian:{name}" for name in there) or "none at all")
+                + (", ".join(f"debian:{name}" for name in versions) or "none at all")
             )
         deb = apt.download(package, partial, progress)
         _say(progress, f"unpacking {deb.name}")
@@ -175,9 +175,9 @@ def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progres
 
 def _exports(cache: Path) -> list[tuple[str, Path]]:
     """Git trees that the cache holds, with their folders, the newest first."""
-    there = [note.parent for note in cache.glob("git-*/source.json")]
-    there.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
-    return [(entry.name.removeprefix("git-"), entry / "tree") for entry in there]
+    exports = [note.parent for note in cache.glob("git-*/source.json")]
+    exports.sort(key=lambda entry: entry.stat().st_mtime, reverse=True)
+    return [(entry.name.removeprefix("git-"), entry / "tree") for entry in exports]
 
 
 def _from_folder(path: Path, cache: Path, progress: Progress | None) -> Source:

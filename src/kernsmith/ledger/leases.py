@@ -154,7 +154,7 @@ def _has_run(connection: Connection, trial: str, attempt: int) -> bool:
 def _clock(connection: Connection) -> datetime:
     """Now, in UTC: the server's clock, where there is a server."""
     if connection.dialect.name == "postgresql":
-        told = connection.execute(select(func.clock_timestamp())).scalar_one()
-        assert isinstance(told, datetime)
-        return told.astimezone(UTC)
+        moment = connection.execute(select(func.clock_timestamp())).scalar_one()
+        assert isinstance(moment, datetime)
+        return moment.astimezone(UTC)
     return datetime.now(UTC)

@@ -122,8 +122,8 @@ class Ledger:
     def _add_order(
         self, connection: Connection, study: str, plan: Sequence[tuple[TrialRow, str, int, int]]
     ) -> None:
-        there = select(STUDY_TRIALS.c.position).where(STUDY_TRIALS.c.study == study)
-        known = set(connection.execute(there).scalars())
+        positions = select(STUDY_TRIALS.c.position).where(STUDY_TRIALS.c.study == study)
+        known = set(connection.execute(positions).scalars())
         new = [
             {"study": study, "position": i, "trial": t.digest, "variant": name, "block": block}
             for t, name, block, i in plan

@@ -32,9 +32,9 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
     if plan["training"]:
         console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True, markup=False)
     open_trials = [trial for trial in plan["trials"] if not trial["done"]]
-    there = len(plan["trials"]) - len(open_trials)
+    finished = len(plan["trials"]) - len(open_trials)
     title = f"{len(open_trials)} trials, in the order in which they run"
-    trials = Table(title=title + (f" ({there} more are in the ledger)" if there else ""))
+    trials = Table(title=title + (f" ({finished} more are in the ledger)" if finished else ""))
     for title in ("#", "block", "variant", "layout", "workload", "replicate"):
         trials.add_column(title)
     for trial in open_trials[:_SHOWN_TRIALS]:

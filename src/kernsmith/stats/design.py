@@ -69,8 +69,8 @@ def analyse_factors(table: LogTable, question: Question) -> FactorAnalysis | Non
         key = tuple(levels[factor] for factor in names)
         # Two labels have layouts of their own: more blocks of the same combination.
         logs.setdefault(key, {}).update(_over_workloads(table, variant, question.workloads))
-    few = [key for key, known in logs.items() if len(known) < 2]
-    kept = {key: known for key, known in logs.items() if key not in few}
+    scarce = [key for key, known in logs.items() if len(known) < 2]
+    kept = {key: known for key, known in logs.items() if key not in scarce}
     first = next(iter(kept.values()), {})
     shared = [layout for layout in first if all(layout in known for known in kept.values())]
     effects = [
@@ -82,7 +82,8 @@ def analyse_factors(table: LogTable, question: Question) -> FactorAnalysis | Non
     if not effects:
         return None
     left_out = tuple(
-        " ".join(f"{name}={level}" for name, level in zip(names, key, strict=True)) for key in few
+        " ".join(f"{name}={level}" for name, level in zip(names, key, strict=True))
+        for key in scarce
     )
     rows = _table(names, kept, shared)
     return FactorAnalysis(table.metric, names, len(shared), left_out, rows, tuple(effects))

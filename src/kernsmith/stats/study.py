@@ -168,7 +168,7 @@ def _analyse(
         if (ratios := log_ratios(rows, metric, question, verdict.variant))
     ]
     components = (_components(rows, name, percent, question.alpha) for name in question.workloads)
-    there = {(verdict.variant, verdict.workload) for verdict in verdicts}
+    judged = {(verdict.variant, verdict.workload) for verdict in verdicts}
     return MetricAnalysis(
         metric=metric,
         baseline=question.variants[0],
@@ -178,7 +178,7 @@ def _analyse(
         missing=tuple(
             workload
             for workload in question.workloads
-            if any((variant, workload) not in there for variant in question.variants[1:])
+            if any((variant, workload) not in judged for variant in question.variants[1:])
         ),
     )
 

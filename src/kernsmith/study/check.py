@@ -39,8 +39,8 @@ def check_study(study: Study) -> None:
     ]
     checks += [
         (f"variants.{name}.{factor}", factor, level)
-        for name, made in study.variants
-        for factor, level in made
+        for name, levels in study.variants
+        for factor, level in levels
     ]
     for where, factor, level in checks:
         try:
@@ -58,8 +58,8 @@ def programs_by_path(study: Study) -> tuple[str, ...]:
     words = [study.compiler, study.linker]
     for factor, levels in study.factors:
         words += levels if factor in _PROGRAMS else ()
-    for _, made in study.variants:
-        words += [level for factor, level in made if factor in _PROGRAMS]
+    for _, settings in study.variants:
+        words += [level for factor, level in settings if factor in _PROGRAMS]
     return tuple(dict.fromkeys(word for word in words if word.startswith("/")))
 
 
@@ -89,8 +89,10 @@ def _texts(study: Study) -> Iterator[tuple[str, str]]:
     yield from (("workloads.profile", study.profile), ("design.metric", study.design.metric))
     for factor, levels in study.factors:
         yield from ((f"factors.{factor}", text) for text in (factor, *levels))
-    for name, made in study.variants:
-        yield from (("variants", text) for text in (name, *(t for level in made for t in level)))
+    for name, settings in study.variants:
+        yield from (
+            ("variants", text) for text in (name, *(t for level in settings for t in level))
+        )
 
 
 def _short(text: str) -> str:

@@ -167,7 +167,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         train=tuple(file.workloads.train),
         profile=file.workloads.profile,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
-        variants=tuple((name, tuple(made.items())) for name, made in file.variants.items()),
+        variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
         design=Design(**file.design.model_dump()),
     )
     try:
@@ -212,8 +212,8 @@ def located(study: Study, folder: Path) -> Study:
             for factor, levels in study.factors
         ),
         variants=tuple(
-            (name, tuple((factor, level_of(factor, level)) for factor, level in made))
-            for name, made in study.variants
+            (name, tuple((factor, level_of(factor, level)) for factor, level in levels))
+            for name, levels in study.variants
         ),
         source=level_of("source", study.source),
         config=file_beside(study.config, folder),
@@ -280,8 +280,8 @@ def write_study(study: Study) -> str:
         lines += [f"{name} = {quote(list(levels))}" for name, levels in study.factors]
     if study.variants:
         lines += ["", "[variants]"]
-        for name, made in study.variants:
-            pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in made)
+        for name, levels in study.variants:
+            pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in levels)
             lines.append(f"{quote(name)} = {{ {pairs} }}" if pairs else f"{quote(name)} = {{}}")
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]

@@ -91,8 +91,8 @@ class Variant:
     @property
     def code(self) -> tuple[object, ...]:
         """What every file is compiled with: kernels that differ in it have no object in common."""
-        told = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
-        return self.arch, self.compiler, self.flags, told, self.steps
+        of_all_files = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
+        return self.arch, self.compiler, self.flags, of_all_files, self.steps
 
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""

@@ -66,8 +66,8 @@ class Toolchain:
         compiler, linker = self.compiler.program, self.linker.program
         if self.compiler.family == GCC:
             return (("CC", compiler), ("LD", linker))
-        told = (("LLVM", self._llvm), ("CC", compiler))
-        return told if self.own_linker else (*told, ("LD", linker))
+        variables = (("LLVM", self._llvm), ("CC", compiler))
+        return variables if self.own_linker else (*variables, ("LD", linker))
 
     @property
     def _llvm(self) -> str:

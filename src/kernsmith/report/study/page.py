@@ -261,22 +261,22 @@ def _assumption_sections(document: StudyDocument) -> list[Section]:
 def _provenance_sections(document: StudyDocument) -> list[Section]:
     sections: list[Section] = [Heading("Provenance")]
     for variant in document.variants:
-        made = variant.provenance
-        if not made:
+        provenance = variant.provenance
+        if not provenance:
             continue
         rows: list[list[str | int | float | bool | None]] = [
             ["source", f"{variant.source.origin} ({variant.source.digest})"],
-            ["compiler", made["compiler"]],
-            ["linker", made["linker"]],
-            ["vmlinux SHA-256", made["vmlinux_sha256"]],
-            ["build id", made["build_id"]],
-            ["config SHA-256", made["config_sha256"]],
-            ["profiles SHA-256", _profile_digests(made)],
-            ["objects compiled", str(made["objects"])],
-            ["built", f"{made['built_at']}, in {made['seconds']} s"],
+            ["compiler", provenance["compiler"]],
+            ["linker", provenance["linker"]],
+            ["vmlinux SHA-256", provenance["vmlinux_sha256"]],
+            ["build id", provenance["build_id"]],
+            ["config SHA-256", provenance["config_sha256"]],
+            ["profiles SHA-256", _profile_digests(provenance)],
+            ["objects compiled", str(provenance["objects"])],
+            ["built", f"{provenance['built_at']}, in {provenance['seconds']} s"],
         ]
         table = Table([Column("what"), Column("value")], rows, caption=variant.name)
-        command = Code(" ".join(made["command"]), caption="Command line of the build")
+        command = Code(" ".join(provenance["command"]), caption="Command line of the build")
         sections.append(Details(variant.name, [table, command]))
     return sections
 

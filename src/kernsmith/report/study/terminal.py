@@ -46,9 +46,9 @@ def print_study(document: StudyDocument, console: Console) -> None:
         say(console, f"failed: {failure}")
     if document.seconds is not None:
         say(console, f"took {duration(document.seconds)}")
-    for made in document.variants:
-        if made.vmlinux and not made.baseline:
-            _print_paths(made, console)
+    for view in document.variants:
+        if view.vmlinux and not view.baseline:
+            _print_paths(view, console)
     say(console, f"report   {document.report}")
     if design := design_sections(document, all_metrics=False):
         say(console, as_text(design))
