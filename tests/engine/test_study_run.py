@@ -75,7 +75,7 @@ def test_the_report_has_all_that_is_needed_to_repeat_it(
     for words in (
         "is a model",
         optimised["provenance"]["vmlinux_sha256"],
-        "bindeb-pkg",
+        "kernsmith package ",
         "[factors]",
     ):
         assert words in page
@@ -113,7 +113,13 @@ def test_the_terminal_shows_the_verdict_and_where_the_kernel_is(
     folder, document = optimized
     shown = kernsmith(folder, *OPTIMIZE).stdout
     optimised = next(v for v in document["variants"] if not v["baseline"])
-    for words in ("whole mix", "is a model", optimised["vmlinux"], "bindeb-pkg", "report.html"):
+    for words in (
+        "whole mix",
+        "is a model",
+        optimised["vmlinux"],
+        "kernsmith package ",
+        "report.html",
+    ):
         assert words in shown
 
 
