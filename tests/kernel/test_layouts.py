@@ -2,6 +2,7 @@
 """Relinking a real kernel: every function is there, elsewhere, and the kernel still boots."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -98,16 +99,24 @@ def test_paddings_stand_where_the_order_says(micro_kernel: Kernel, functions: li
         name = layout_name("placed", [*order.names, *map(str, order.paddings.values())])
         image = relink(micro_kernel, name, list(order.names), order.paddings)
         symbols = read_system_map(image.with_name("System.map"))
-        found.append({symbol.name: symbol.address for symbol in symbols})
+        # Entry code has functions of its own under names that others have, too.
+        names = Counter(symbol.name for symbol in symbols)
+        found.append({s.name: s.address for s in symbols if names[s.name] == 1})
         end = movable_end(symbols)
-        assert all(found[-1][name] < end for name in order.names)
+        assert all(found[-1][name] < end for name in order.names if name in found[-1])
     one, padded, less = found
     at = beside.names.index("vfs_read")
-    assert beside.paddings == {beside.names[at + 1]: 5008}
-    assert all(one[name] == padded[name] for name in beside.names[: at + 1])
-    assert all(one[name] + 5008 == padded[name] for name in beside.names[at + 2 :])
+    (padding,) = beside.paddings.values()
+    assert list(beside.paddings) == [beside.names[at + 1]]
+    assert 5000 - 16 < padding < 5000 + 16
+    known = one.keys() & padded.keys() & less.keys()
+    assert len(known & rooms.keys()) > 0.99 * len(rooms)
+    assert all(one[name] == padded[name] for name in beside.names[: at + 1] if name in known)
+    assert all(
+        one[name] + padding == padded[name] for name in beside.names[at + 2 :] if name in known
+    )
     # The function that one kernel has not got is still there, behind all that are ordered.
-    assert all(one[name] == less[name] for name in shorter)
+    assert all(one[name] == less[name] for name in shorter if name in known)
     assert one["vfs_read"] < less["vfs_read"]
 
 

@@ -31,7 +31,7 @@ TINY_WITH_BTF = Path(__file__).with_name("btf.config")
 @pytest.fixture(scope="module")
 def btf_kernel(source: Source) -> Kernel:
     """The least kernel with debug information, BTF and a module."""
-    return kept_kernel(make_recipe(Variant("debian:7.3", str(TINY_WITH_BTF)), source, None))
+    return kept_kernel(make_recipe(Variant("debian:7.3", str(TINY_WITH_BTF)), source))
 
 
 def an_order(kernel: Kernel) -> list[str]:

@@ -48,6 +48,7 @@ def _app(words: list[str]) -> App:
         name="kernsmith",
         version=__version__,
         help="Forge Linux kernels for a workload and prove that they are faster.",
+        suppress_keyboard_interrupt=False,
     )
     called = [name for name in _COMMANDS if words[:1] == [name]]
     for name in called or _COMMANDS:

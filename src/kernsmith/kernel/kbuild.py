@@ -2,10 +2,8 @@
 """kbuild run again for a kernel that is built, over a copy of its output.
 
 What kbuild has made for a kernel stays as it was: relinks, traces and other processes read it. A
-copy costs little: objects and archives are hard links, because what writes these (compilers,
-assemblers, linkers, `ar`) removes the old file or renames a new one over it. Everything else is
-copied, because kbuild writes it in place: its notes of command lines (`.*.cmd`, by `printf … >`),
-generated headers, and images, of which GNU objcopy rewrites one that has several names in place.
+copy shares no file with it: a compile cache writes an object into the file that is there, and
+kbuild writes its notes of command lines (`.*.cmd`), generated headers and images in place.
 
 Command lines hold the folder's path. In a copy it is the copy's, in these notes and in what make is
 told alike: kbuild finds nothing changed, and what is compiled anew is what it would have been.
@@ -24,8 +22,6 @@ from kernsmith.kernel.build import BUILD_SECONDS, build_environment
 from kernsmith.kernel.compile_cache import write_compiler
 from kernsmith.kernel.toolchain import find_toolchain
 
-_REPLACED_AS_A_WHOLE = (".o", ".a")
-
 
 def copy_output(kernel: Kernel, folder: Path) -> Path:
     """Copy kbuild's output into `folder`, which has none; returns the copy, to build in."""
@@ -36,7 +32,7 @@ def copy_output(kernel: Kernel, folder: Path) -> Path:
         if source.endswith(".cmd"):
             Path(target).write_bytes(Path(source).read_bytes().replace(old, new))
             shutil.copystat(source, target)
-        elif not (source.endswith(_REPLACED_AS_A_WHOLE) and _linked(source, target)):
+        else:
             shutil.copy2(source, target)
 
     output = folder / "out"
@@ -81,11 +77,3 @@ def _folder_of(kernel: Kernel) -> Path:
     """The folder that the kernel was built in, as its command line has it."""
     (output,) = (word[2:] for word in kernel.provenance["command"] if word.startswith("O="))
     return Path(output).parent
-
-
-def _linked(source: str, target: str) -> bool:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError:  # another file system, or too many links
-        return False
-    return True
