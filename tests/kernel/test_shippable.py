@@ -19,7 +19,7 @@ from kernsmith.kernel.source import Source
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.layout import random_order
-from kernsmith.machine import Boot
+from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Variant
 
@@ -113,7 +113,7 @@ def test_random_layouts_of_a_kernel_with_btf_link_and_boot(
     assert ".BTF" in sections(btf_kernel, image)
     assert ".debug_info" not in sections(btf_kernel, image)
     workload = load_catalogue().select(["null-syscall"])[0]
-    outcome = open_machine("skylake").run(Boot(image, workload, tmp_path))
+    outcome = run_once(open_machine("skylake"), image, Job(workload, tmp_path / "boot"))
     assert outcome.ok, outcome.reason
 
 
