@@ -78,8 +78,8 @@ def bisect(
     metric
         What gets worse; default: model_cycles, or seconds on a machine without a model.
     threshold
-        Change against the good revision, in per cent, from which a commit is bad; default: half
-        of the bad revision's change, which must be above 0.01 %.
+        By how many per cent a commit must be worse than the good revision to be bad; default:
+        half of the bad revision's change, which must be above 0.01 %.
     seed
         Seed of the layouts and of the order of trials.
     compiler

@@ -21,9 +21,15 @@ class CommitView:
 
 @dataclass(frozen=True)
 class StepView:
-    """A commit against the good one; see `engine.bisect.Step`. Changes are in per cent.
+    """A commit against the good one. Changes are in per cent of the good one.
 
-    decision: `good`, `bad` or `skip`. low, high: the always-valid interval; None: no bound.
+    decision: `good`, `bad` or `skip`; the reason is a sentence.
+    change, low, high: over layouts, with the always-valid interval; None when nothing could be
+        measured (the bounds also when there are too few layouts for any).
+    default_change: from default layout to default layout: what one binary of each says.
+    instructions_change: of the kernel instructions.
+    metric, better: what the other figures are of, and whether it is `lower` or `higher` that is
+        better.
     """
 
     commit: str
@@ -37,13 +43,15 @@ class StepView:
     default_change: float | None = None
     instructions_change: float | None = None
     metric: str = ""
+    better: str = "lower"
 
 
 @dataclass(frozen=True)
 class BisectDocument:
     """All of a bisection's result.
 
-    whole: the bad revision. threshold: change in per cent from which a commit is bad.
+    whole: the bad revision. threshold: change in per cent from which a commit is bad; negative for
+    a metric of which more is better.
     first_bad: the commit, or all that it may be; empty when the bad revision is not worse.
     verdict: the study of the first bad commit and its parent; None unless there is exactly one.
     log: of `git bisect`. report: path of the HTML page.

@@ -23,11 +23,17 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.growth import grow
 from kernsmith.engine.prepare import prepare
 from kernsmith.engine.run import run_study
-from kernsmith.engine.verdicts import StudyResult, overall_log_ratios, primary_metric
+from kernsmith.engine.verdicts import (
+    StudyResult,
+    direction_of_study,
+    overall_log_ratios,
+    primary_metric,
+)
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
 from kernsmith.ledger import Ledger
+from kernsmith.machine.protocol import Better
 from kernsmith.stats.question import OVERALL
 from kernsmith.stats.sequential import Look, look_at
 from kernsmith.study import Design, Study, digest_of
@@ -42,27 +48,39 @@ unused function longer, a workload can execute four instructions more, the same 
 
 
 @dataclass(frozen=True)
-class Step:
-    """A commit against the good one.
+class Limit:
+    """The change from which a commit is bad.
 
-    decision: `good`, `bad` or `skip`; the reason is a sentence.
-    change, low, high: per cent of the good one, with its always-valid interval; None when nothing
-        could be measured (the bounds also when there are too few layouts for any).
-    default_change: from default layout to default layout: what one binary of each says.
-    instructions_change: of the kernel instructions. metric: what the other figures are of.
+    change: per cent of the good revision; negative for a metric of which more is better.
     """
 
-    commit: str
-    subject: str
-    decision: str
-    reason: str
-    change: float | None = None
-    low: float | None = None
-    high: float | None = None
-    layouts: int = 0
-    default_change: float | None = None
-    instructions_change: float | None = None
-    metric: str = ""
+    change: float
+    better: Better = "lower"
+
+    @property
+    def worse_side(self) -> str:
+        """Where bad commits lie: `above` the limit or `below` it."""
+        return "above" if self.better == "lower" else "below"
+
+    @property
+    def better_side(self) -> str:
+        """Where good commits lie."""
+        return "below" if self.better == "lower" else "above"
+
+    def is_passed_by(self, look: Look) -> bool:
+        """Whether the whole interval lies on the worse side."""
+        limit = log1p(self.change / 100)
+        return look.low > limit if self.better == "lower" else look.high < limit
+
+    def is_kept_by(self, look: Look) -> bool:
+        """Whether the whole interval lies on the better side."""
+        limit = log1p(self.change / 100)
+        return look.high < limit if self.better == "lower" else look.low > limit
+
+
+Decide = Callable[[Look, Better, bool], tuple[str, str] | None]
+"""The decision and its reason; None while layouts are to be added. Takes the metric's direction and
+whether these layouts are the last ones."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +88,7 @@ class Found:
     """What came out of a bisection.
 
     whole: the bad revision against the good one.
-    threshold: change in per cent from which a commit counts as bad.
+    threshold: change in per cent from which a commit counts as bad; see `Limit`.
     first_bad: the commit, or all that it may be; empty when the bad revision is not worse.
     verdict: the first bad commit against its parent; None unless there is exactly one.
     log: of `git bisect`.
@@ -80,8 +98,8 @@ class Found:
     bad: Commit
     metric: str
     threshold: float
-    whole: Step
-    steps: tuple[Step, ...]
+    whole: StepView
+    steps: tuple[StepView, ...]
     first_bad: tuple[Commit, ...]
     verdict: StudyResult | None
     log: str
@@ -92,8 +110,8 @@ class Bisect:
     """What to bisect, and where to keep the state.
 
     study: workloads, machine and design of every step; its variants are set here.
-    threshold: change in per cent from which a commit is bad; None: half of the whole change, which
-        must be above `LEAST_CHANGE`.
+    threshold: by how many per cent a commit must be worse to be bad; None: half of the whole
+        change, which must be above `LEAST_CHANGE`.
     folder: of the state of all bisections; each has a folder of its own there.
     """
 
@@ -120,27 +138,26 @@ class Bisect:
 
     def _run(self, kept: _Kept) -> Found:
         whole = kept.of(self.bad.id) or kept.add(self._whole())
-        threshold = self._threshold(whole)
+        limit = self._limit(whole)
         if whole.decision != BAD:
-            return self._found(whole, threshold, (), (), "")
+            return self._found(whole, limit, (), (), "")
         bisection = Bisection(self.repository, self.folder / "repository")
         stands = bisection.start(self.bad.id, self.good.id)
-        steps: list[Step] = []
+        steps: list[StepView] = []
         while stands.commit:
-            step = kept.of(stands.commit) or kept.add(self._step(stands, threshold))
+            step = kept.of(stands.commit) or kept.add(self._step(stands, limit))
             steps.append(step)
             self.events.note(f"{_named(step.commit, step.subject)}: {step.decision}: {step.reason}")
             stands = bisection.decide(step.decision, step.commit)
-        return self._found(whole, threshold, tuple(steps), stands.first_bad, bisection.log)
+        return self._found(whole, limit, tuple(steps), stands.first_bad, bisection.log)
 
-    def _whole(self) -> Step:
-        limit = log1p((LEAST_CHANGE if self.threshold is None else self.threshold) / 100)
-
-        def decide(look: Look, last: bool) -> tuple[str, str] | None:
-            if look.low > limit:
+    def _whole(self) -> StepView:
+        def decide(look: Look, better: Better, last: bool) -> tuple[str, str] | None:
+            limit = self._least(better)
+            if limit.is_passed_by(look):
                 return BAD, "worse than the good revision over layouts"
             narrow = 100 * (exp(look.high) - exp(look.low)) <= self.study.design.until
-            if look.high < limit or narrow or last:
+            if limit.is_kept_by(look) or narrow or last:
                 return GOOD, "not worse than the good revision over layouts"
             return None
 
@@ -150,34 +167,37 @@ class Bisect:
             raise KernsmithError(f"the bad revision cannot be measured: {step.reason}")
         return step
 
-    def _threshold(self, whole: Step) -> float:
-        if self.threshold is not None:
-            return self.threshold
-        return _percent(log1p((whole.change or 0.0) / 100) / 2)
+    def _least(self, better: Better) -> Limit:
+        """What the bad revision is held against."""
+        worse_by = LEAST_CHANGE if self.threshold is None else self.threshold
+        return Limit(worse_by if better == "lower" else -worse_by, better)
 
-    def _step(self, stands: Next, threshold: float) -> Step:
-        limit = log1p(threshold / 100)
+    def _limit(self, whole: StepView) -> Limit:
+        """What every commit is held against."""
+        better: Better = "higher" if whole.better == "higher" else "lower"
+        if self.threshold is not None or whole.decision != BAD:
+            return self._least(better)
+        return Limit(_percent(log1p((whole.change or 0.0) / 100) / 2), better)
 
-        def decide(look: Look, last: bool) -> tuple[str, str] | None:
-            if look.low > limit:
-                return BAD, f"over layouts its change is above {threshold:.2f} %"
-            if look.high < limit:
-                return GOOD, f"over layouts its change is below {threshold:.2f} %"
+    def _step(self, stands: Next, limit: Limit) -> StepView:
+        def decide(look: Look, better: Better, last: bool) -> tuple[str, str] | None:
+            if limit.is_passed_by(look):
+                return BAD, f"over layouts its change is {limit.worse_side} {limit.change:.2f} %"
+            if limit.is_kept_by(look):
+                return GOOD, f"over layouts its change is {limit.better_side} {limit.change:.2f} %"
             if last:
-                return SKIP, f"too close to {threshold:.2f} % to call after {look.n} layouts"
+                return SKIP, f"too close to {limit.change:.2f} % to call after {look.n} layouts"
             return None
 
         commit = self.repository.commit(stands.commit)
         self.events.note(f"test {_named(commit.id, commit.subject)}, {stands.left} left after it")
         return self._measure(commit, decide)
 
-    def _measure(
-        self, commit: Commit, decide: Callable[[Look, bool], tuple[str, str] | None]
-    ) -> Step:
+    def _measure(self, commit: Commit, decide: Decide) -> StepView:
         """Compare a commit with the good one, with more and more layouts until it is decided."""
         study = self._pair(self.good, commit)
 
-        def compare_in(layouts: int) -> StudyResult | Step:
+        def compare_in(layouts: int) -> StudyResult | StepView:
             try:
                 prepared = prepare(study.with_layouts(layouts), self.events)
                 return run_study(prepared, self.ledger, self.events)
@@ -186,17 +206,17 @@ class Bisect:
             except UserError as error:
                 if commit == self.bad:
                     raise
-                return Step(commit.id, commit.subject, SKIP, str(error))
+                return StepView(commit.id, commit.subject, SKIP, str(error))
 
-        def decide_step(found: StudyResult | Step, last: bool) -> Step | None:
-            if isinstance(found, Step):
+        def decide_step(found: StudyResult | StepView, last: bool) -> StepView | None:
+            if isinstance(found, StepView):
                 return found
             name = found.prepared.variants[1].name
             ratios = overall_log_ratios(found.prepared, found.measured, name)
             if not ratios:
-                return Step(commit.id, commit.subject, SKIP, _reason(found))
+                return StepView(commit.id, commit.subject, SKIP, _reason(found))
             look = look_at(ratios, alpha=study.design.alpha)
-            decided = decide(look, last)
+            decided = decide(look, direction_of_study(found.prepared), last)
             return _step(commit, decided, look, found) if decided else None
 
         return grow(study.design.layouts, study.design.most_layouts, compare_in, decide_step)
@@ -217,9 +237,9 @@ class Bisect:
 
     def _found(
         self,
-        whole: Step,
-        threshold: float,
-        steps: tuple[Step, ...],
+        whole: StepView,
+        limit: Limit,
+        steps: tuple[StepView, ...],
         first_bad: tuple[str, ...],
         history: str,
     ) -> Found:
@@ -234,7 +254,7 @@ class Bisect:
             self.good,
             self.bad,
             whole.metric,
-            threshold,
+            limit.change,
             whole,
             steps,
             commits,
@@ -268,8 +288,8 @@ def bisect_document(found: Found) -> BisectDocument:
         bad=_commit(found.bad),
         metric=found.metric,
         threshold=found.threshold,
-        whole=StepView(**asdict(found.whole)),
-        steps=tuple(StepView(**asdict(step)) for step in found.steps),
+        whole=found.whole,
+        steps=found.steps,
         first_bad=tuple(_commit(commit) for commit in found.first_bad),
         log=found.log,
     )
@@ -284,7 +304,7 @@ class _Kept:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, StepView] = {}
         whole = ""
         if path.exists():
             text = path.read_text(encoding="utf-8")
@@ -292,13 +312,13 @@ class _Kept:
             if whole != text:
                 write_text(path, whole)
         for line in whole.splitlines():
-            step = Step(**json.loads(line))
+            step = StepView(**json.loads(line))
             self._steps[step.commit] = step
 
-    def of(self, commit: str) -> Step | None:
+    def of(self, commit: str) -> StepView | None:
         return self._steps.get(commit)
 
-    def add(self, step: Step) -> Step:
+    def add(self, step: StepView) -> StepView:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(step), ensure_ascii=False) + "\n")
             file.flush()
@@ -318,7 +338,7 @@ def _reason(result: StudyResult) -> str:
     return " ".join(lines[:2] if lines[0].endswith(":") else lines[:1])
 
 
-def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyResult) -> Step:
+def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyResult) -> StepView:
     name = result.prepared.variants[1].name
     measured = {verdict.metric for verdict in result.verdicts}
     metric = primary_metric(result.prepared.study.design, measured)
@@ -326,7 +346,7 @@ def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyRes
     instructions = result.verdict(name, OVERALL, INSTRUCTIONS)
     default = primary.default_ratio if primary else None
     bounds = [None if abs(bound) > log(1e6) else _percent(bound) for bound in (look.low, look.high)]
-    return Step(
+    return StepView(
         commit=commit.id,
         subject=commit.subject,
         decision=decided[0],
@@ -338,6 +358,7 @@ def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyRes
         default_change=None if default is None else 100 * (default - 1),
         instructions_change=100 * (instructions.effect.ratio - 1) if instructions else None,
         metric=metric,
+        better=direction_of_study(result.prepared),
     )
 
 

@@ -13,6 +13,8 @@ from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
 from kernsmith.machine.metrics import METRICS, MODEL_CYCLES, SECONDS, in_order
+from kernsmith.machine.metrics import metric as catalogued
+from kernsmith.machine.protocol import Better
 from kernsmith.stats.design import FactorAnalysis
 from kernsmith.stats.observations import DEFAULT_LAYOUT, Observation
 from kernsmith.stats.question import Question
@@ -178,3 +180,10 @@ def primary_metric(design: Design, measured: Collection[str]) -> str:
             f"{', '.join(in_order(set(measured)))}"
         )
     return design.metric or (MODEL_CYCLES if MODEL_CYCLES in measured else SECONDS)
+
+
+def direction_of_study(prepared: Prepared) -> Better:
+    """Whether less or more of the metric that a study is about is better."""
+    listed = {metric.name: metric for metric in prepared.machine.metrics}
+    name = primary_metric(prepared.study.design, listed)
+    return (listed.get(name) or catalogued(name)).better

@@ -8,7 +8,7 @@ from math import nan
 from kernsmith.document import BisectDocument, StepView
 from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.document.text import as_plain
-from kernsmith.report.bisect.words import HASH_SHOWN, change_words, verdict_sentence
+from kernsmith.report.bisect.words import HASH_SHOWN, bad_words, change_words, verdict_sentence
 from kernsmith.report.charts import Interval, forest_plot
 from kernsmith.report.page import (
     Chart,
@@ -90,7 +90,7 @@ def _chart(document: BisectDocument) -> Chart:
     return Chart(
         forest_plot(lines, title, reference=document.threshold),
         "Each tested commit with its always-valid interval; the square is what one binary of each "
-        f"said; dashed: bad is what lies above {document.threshold:.2f} %",
+        f"said; dashed: {bad_words(document)}",
     )
 
 

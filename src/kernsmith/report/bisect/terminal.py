@@ -7,7 +7,13 @@ from rich.console import Console
 from rich.table import Table
 
 from kernsmith.document import BisectDocument
-from kernsmith.report.bisect.words import HASH_SHOWN, change_words, signed, verdict_sentence
+from kernsmith.report.bisect.words import (
+    HASH_SHOWN,
+    bad_words,
+    change_words,
+    signed,
+    verdict_sentence,
+)
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.words import headline
 from kernsmith.report.terminal import add_texts, say, text_table
@@ -42,10 +48,7 @@ def print_bisect(document: BisectDocument, console: Console) -> None:
 
 
 def _steps_table(document: BisectDocument) -> Table:
-    title = (
-        f"{document.metric} against {document.good.id[:HASH_SHOWN]}; bad is what changes "
-        f"by more than {document.threshold:.2f} %"
-    )
+    title = f"{document.metric} against {document.good.id[:HASH_SHOWN]}; {bad_words(document)}"
     table = text_table(title)
     for name in ("commit", "subject"):
         table.add_column(name, no_wrap=True, overflow="ellipsis")

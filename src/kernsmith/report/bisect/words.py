@@ -29,6 +29,12 @@ def verdict_sentence(document: BisectDocument) -> str:
     return words
 
 
+def bad_words(document: BisectDocument) -> str:
+    """On which side of the threshold bad commits lie, by the metric's direction."""
+    side = "above" if document.whole.better == "lower" else "below"
+    return f"bad is a change {side} {document.threshold:.2f} %"
+
+
 def change_words(step: StepView) -> str:
     """`+0.54 % (+0.53 … +0.55)`, or a dash when nothing was measured."""
     if step.change is None or step.low is None or step.high is None:
