@@ -129,7 +129,9 @@ def prepared(machine: Scripted, design: Design, cpu: str = "skylake") -> Prepare
     variants = plan_variants(study, names)
     trials = plan_trials(study, variants, names)
     source = Source("linux", Path(), "7.3", "sha256:0", "test")
-    return Prepared(study, {"x": source}, WORKLOADS, (), machine, machine, variants, trials)
+    return Prepared(
+        study, study.digest, {"x": source}, WORKLOADS, (), machine, machine, variants, trials
+    )
 
 
 def runs(machine: Scripted, ledger: str, design: Design) -> list[tuple[str, int, int | None]]:

@@ -13,6 +13,7 @@ from kernsmith.engine import Silent
 from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.forge import Forge
 from kernsmith.kernel.artifact import FOLDER_LETTERS, PROVENANCE_VERSION
+from kernsmith.kernel.build import make_command
 from kernsmith.kernel.recipe import make_recipe
 
 Factors = tuple[tuple[str, tuple[str, ...]], ...]
@@ -66,12 +67,19 @@ def test_functions_that_use_registers_of_user_space_are_told(
     study = replace(OPTIMIZE, factors=(("profile", ("none",)),))
     prepared = judged(study, lambda t: 1e6).prepared
     (variant,) = prepared.variants
-    key = make_recipe(variant, prepared.source_of(variant)).key
+    recipe = make_recipe(variant, prepared.source_of(variant))
+    key = recipe.key
     folder = paths.kernels() / key[:FOLDER_LETTERS]
     folder.mkdir(parents=True)
     for name in ("vmlinux", "config"):
         (folder / name).touch()
-    told = {"version": PROVENANCE_VERSION, "key": key, "simd": {"beyond": beyond}}
+    told = {
+        "version": PROVENANCE_VERSION,
+        "key": key,
+        "command": make_command(recipe, folder / "out"),
+        "variant": {"compiler": recipe.toolchain.compiler.name, "linker": "ld.lld"},
+        "simd": {"beyond": beyond},
+    }
     (folder / "provenance.json").write_text(json.dumps(told))
     notes = Notes()
     Forge(prepared, notes).build()

@@ -34,7 +34,9 @@ def judged(study: Study, figure: Figure, train: tuple[str, ...] = ()) -> StudyRe
     trials = plan_trials(study, variants, names)
     machine = open_machine("skylake")
     source = Source("linux", Path(), "7.3", "sha256:0", "test")
-    prepared = Prepared(study, {"x": source}, WORKLOADS, (), machine, machine, variants, trials)
+    prepared = Prepared(
+        study, study.digest, {"x": source}, WORKLOADS, (), machine, machine, variants, trials
+    )
     measured = [Measured(trial, str(trial.position), run(trial, figure(trial))) for trial in trials]
     return judge(prepared, Forge(prepared, Silent()), measured, 0.0)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels that were built stay valid: equal inputs have the key that they have always had."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,3 +113,20 @@ def test_another_linker_or_another_way_to_compile_is_another_kernel(
     assert len({recipe.key, *(other.key for other in others)}) == 4
     assert "-ffunction-sections" in recipe.code_flags
     assert "-ffunction-sections" not in others[1].code_flags
+
+
+def test_a_folder_of_the_users_is_told_by_its_content(recipe: Recipe, tmp_path: Path) -> None:
+    """Wherever it lies, and also when a revision of a repository has the same content."""
+    for name in ("here", "there"):
+        shutil.copytree(recipe.source.path, tmp_path / name)
+    folders = [replace(recipe.source, path=tmp_path / name) for name in ("here", "there")]
+    assert {replace(recipe, source=each).key for each in folders} == {recipe.key}
+
+
+def test_programs_are_told_by_their_content_and_name(recipe: Recipe) -> None:
+    def under(folder: str) -> Recipe:
+        compiler = replace(CLANG.compiler, name=f"{folder}/bin/clang")
+        linker = replace(CLANG.linker, program=f"{folder}/bin/ld.lld")
+        return replace(recipe, toolchain=replace(CLANG, compiler=compiler, linker=linker))
+
+    assert under("/opt/a").key == under("/opt/b").key != recipe.key

@@ -38,9 +38,8 @@ def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> S
     try:
         with ProgressDisplay() as display:
             prepared = prepare(study, display)
-            study = prepared.study
             # First: a folder that cannot be written is known before an hour of work, not after.
-            folder = output or Path("kernsmith-results") / f"{study.name}-{study.digest[:8]}"
+            folder = output or Path("kernsmith-results") / f"{study.name}-{prepared.digest[:8]}"
             folder.mkdir(parents=True, exist_ok=True)
             return write_report(run_study(prepared, opened, display), folder)
     finally:

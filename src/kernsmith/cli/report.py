@@ -161,12 +161,10 @@ def _variants(table: StudyTable, baseline: str | None) -> tuple[str, ...]:
 
 
 def _first_variant(table: StudyTable) -> str:
-    from kernsmith.study import plan_variants
-    from kernsmith.study.file import study_from_tables
+    from kernsmith.study.file import baseline_in
 
     try:
-        study = study_from_tables(tomllib.loads(table.text), origin="its text", name=table.name)
-        return plan_variants(study, study.train)[0].name
+        return baseline_in(tomllib.loads(table.text), origin="its text")
     except UserError as error:
         raise ValueError(f"{error}; name its baseline by --baseline") from None
 

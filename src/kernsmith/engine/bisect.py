@@ -21,7 +21,7 @@ from pathlib import Path
 from kernsmith.document import BisectDocument, CommitView, StepView
 from kernsmith.engine.events import Events
 from kernsmith.engine.growth import grow
-from kernsmith.engine.prepare import prepare
+from kernsmith.engine.prepare import prepare, study_digest
 from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import (
     StudyResult,
@@ -278,7 +278,7 @@ def verdict_design(asked: Design, measured: int) -> Design:
 
 def bisect_key(good: Commit, bad: Commit, study: Study, threshold: float | None) -> str:
     """What tells one bisection from another: a word for a folder's name."""
-    return digest_of([good.id, bad.id, study.digest, threshold])[:8]
+    return digest_of([good.id, bad.id, study_digest(study, {}), threshold])[:8]
 
 
 def bisect_document(found: Found) -> BisectDocument:

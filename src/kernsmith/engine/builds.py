@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
@@ -11,6 +12,7 @@ from kernsmith.kernel.symbols import text_span
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.ledger import OK, BuildRow, Ledger
 from kernsmith.study import Variant
+from kernsmith.study.places import short_names, short_text
 
 FAILED = "failed"
 REFUSED = "refused"
@@ -18,7 +20,9 @@ REFUSED = "refused"
 
 def record_builds(prepared: Prepared, forge: Forge, ledger: Ledger) -> None:
     """Record every variant: the built, those that do not build, and those that were refused."""
-    ledger.record_builds(_rows(prepared, forge))
+    names = short_names(prepared.study)
+    rows = _rows(prepared, forge)
+    ledger.record_builds(replace(row, reason=short_text(row.reason, names)) for row in rows)
 
 
 def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
@@ -15,10 +16,13 @@ from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.constraints import not_checked, refusal
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
+from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
-from kernsmith.study import Study, Trial, Variant, plan_trials, plan_variants
+from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
 from kernsmith.study.layout import PROFILE
+from kernsmith.study.places import short_names, without_folders
 from kernsmith.study.plan import repeated_variants
+from kernsmith.study.source_word import parse_source
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,11 @@ class Prepared:
     workloads: what is measured, in catalogue order. train: what profiles come from.
     not_checked: what could only be told by running something of a source, when it was not to be.
     trainer: the machine that training runs on (it must be able to write branch counts).
+    digest: identity of the study, see `study_digest`.
     """
 
     study: Study
+    digest: str
     sources: Mapping[str, Source]
     workloads: tuple[Workload, ...]
     train: tuple[Workload, ...]
@@ -110,7 +116,8 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     variants = tuple(variant for variant in variants if variant not in left_out)
     trials = plan_trials(study, variants, [workload.name for workload in workloads])
     return Prepared(
-        study, sources, tuple(workloads), tuple(train), machine, trainer, variants, trials, refused,
+        study, study_digest(study, sources), sources, tuple(workloads), tuple(train), machine,
+        trainer, variants, trials, refused,
         tuple(sentence for sentence in left_open if sentence),
     )  # fmt: skip
 
@@ -135,6 +142,20 @@ def _refused(
         sentences = "".join(f"\n    {each.sentence}" for each in refused)
         raise UserError(f"nothing remains to be compared with the baseline:{sentences}")
     return refused
+
+
+def study_digest(study: Study, sources: Mapping[str, Source]) -> str:
+    """Identity of a study: its words, and what is in the files that they name, wherever these lie.
+
+    sources: by the words for them.
+    """
+    digests = {parse_source(word).path: source.digest for word, source in sources.items()}
+    contents = {}
+    for path, name in short_names(study).items():
+        file = Path(path)
+        contents[name] = digests.get(path) or (content_digest(file) if file.is_file() else "")
+    digest = without_folders(study).digest
+    return digest_of([digest, contents]) if contents else digest
 
 
 def _check_order_file(variant: Variant) -> None:

@@ -20,6 +20,7 @@ from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
 from kernsmith.study import digest_of, plan_trials
 from kernsmith.study.file import write_study
+from kernsmith.study.places import without_folders
 
 
 def run_study(
@@ -86,8 +87,8 @@ def measure(
     rows = trial_rows(prepared, forge)
     plan = [(row, t.variant.name, t.block, t.position) for t, row in rows.items()]
     study = prepared.study
-    key = digest_of([study.digest, [[t.position, row.digest] for t, row in rows.items()]])
-    ledger.record_study(key, study.name, write_study(study), plan)
+    key = digest_of([prepared.digest, [[t.position, row.digest] for t, row in rows.items()]])
+    ledger.record_study(key, study.name, write_study(without_folders(study)), plan)
     run_trials(prepared, forge, rows, ledger, events, workers)
     runs = ledger.runs(row.digest for row in rows.values())
     return [Measured(trial, row.digest, runs.get(row.digest)) for trial, row in rows.items()]

@@ -22,6 +22,7 @@ from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow
 from kernsmith.machine import Boot, Job, Machine, Outcome
 from kernsmith.machine.protocol import PANIC
 from kernsmith.study import Layout, Trial, Variant, digest_of
+from kernsmith.study.places import short_names
 
 # How often a trial that another process holds is looked at again.
 _POLL_SECONDS = 0.5
@@ -44,6 +45,8 @@ class Bootable(Protocol):
 def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
     """The ledger's row for each trial whose image could be made, in plan order."""
     conditions = dict(prepared.machine.fingerprint())
+    # What a noisy machine measured for one study is no outcome of another's trial.
+    study = None if prepared.machine.exact else prepared.digest
     rows = {}
     for trial in prepared.trials:
         kernel, image = forge.kernel(trial.variant), forge.image(trial.variant, trial.layout)
@@ -59,10 +62,7 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
             {
                 "machine": conditions,
                 "order": order,
-                # What a noisy machine measured for one study is no outcome of another's trial.
-                "study": None
-                if prepared.machine.exact
-                else [prepared.study.digest, trial.position],
+                "study": study and [study, trial.position],
             },
         )
     return rows
@@ -90,7 +90,7 @@ def _row(
         "cpu": trial.cpu,
         "replicate": trial.replicate,
     }
-    # The name of a CPU model may be the path of a file; what is in it is among the conditions.
+    # A CPU model may have any name; what is in it is among the conditions.
     digest = digest_of(fields | {"cpu": None, "conditions": conditions})
     variant = kernel.provenance["variant"]["name"]
     return TrialRow(digest=digest, variant=variant, conditions=conditions, **fields)
@@ -107,7 +107,8 @@ def record_training(
     """Record a training run: on an exact machine it is its kernel's trial in the default layout."""
     if not prepared.trainer.exact:
         return
-    like = _Default(Layout(), prepared.trainer.name, prepared.study.cpu)
+    cpu = short_names(prepared.study).get(prepared.study.cpu, prepared.study.cpu)
+    like = _Default(Layout(), prepared.trainer.name, cpu)
     conditions = {
         "machine": dict(prepared.trainer.fingerprint()),
         "order": "",

@@ -22,7 +22,6 @@ from kernsmith.kernel.artifact import (
     PROVENANCE_VERSION,
     Kernel,
     file_digest,
-    load_kernel,
 )
 from kernsmith.kernel.compile_cache import (
     cache_environment,
@@ -35,6 +34,7 @@ from kernsmith.kernel.link import LINK_SHELL, record_link
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
+from kernsmith.kernel.standing import clear_for, standing_kernel
 
 BUILD_SECONDS = 4 * 3600.0
 _COMPILED = re.compile(r"^  (CC|AS)\s")
@@ -93,11 +93,12 @@ def build_kernel(
             registers that a kernel keeps for user space.
     """
     folder = _folder(recipe, store)
-    if kernel := load_kernel(folder):
+    if kernel := standing_kernel(folder, recipe.source):
         return kernel
     with locked(folder / "lock"):
-        if kernel := load_kernel(folder):
+        if kernel := standing_kernel(folder, recipe.source):
             return kernel
+        clear_for(folder, recipe.source)
         started = time.monotonic()
         resumed = _keep_log(folder)
         _configure(recipe, folder)
@@ -108,8 +109,8 @@ def build_kernel(
 
 
 def find_kernel(recipe: Recipe) -> Kernel | None:
-    """The kernel, if it was built before."""
-    return load_kernel(_folder(recipe, None))
+    """The kernel, if it was built before and still has its source."""
+    return standing_kernel(_folder(recipe, None), recipe.source)
 
 
 def _folder(recipe: Recipe, store: Path | None) -> Path:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kernsmith import paths
 from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.kernel.config import LTO_SYMBOLS, read_fragment
@@ -108,12 +107,13 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """Content address of the kernel: equal inputs, equal key."""
+        """Content address of the kernel: equal inputs, equal key, wherever they lie."""
         toolchain = self.toolchain
-        variant: dict[str, Any] = {"compiler": toolchain.compiler.name, "flags": self.variant.flags}
+        compiler = Path(toolchain.compiler.name).name
+        variant: dict[str, Any] = {"compiler": compiler, "flags": self.variant.flags}
         # What is as it always was adds nothing: the kernels that were built before stay valid.
         if not toolchain.own_linker:
-            variant["linker"] = toolchain.linker.program
+            variant["linker"] = Path(toolchain.linker.program).name
         if not self.function_sections:
             variant["function_sections"] = False
         if self.variant.arch != DEFAULT:
@@ -121,7 +121,7 @@ class Recipe:
         return digest_of(
             {
                 "recipe": RECIPE,
-                "source": f"{self.source.digest}{self._own_folder}",
+                "source": self.source.digest,
                 "variant": variant,
                 "config": [self.complete, sorted(self.requested.items())],
                 "toolchain": self.toolchain.contents,
@@ -133,12 +133,6 @@ class Recipe:
     def _profile_digests(self) -> list[str] | None:
         files = [file_digest(file) for profile in self.read_profiles for file in profile.files]
         return [*files, *self.profile_flags] if files else None
-
-    @property
-    def _own_folder(self) -> str:
-        """A folder of the user's: it may change or go, and relinks and packages need it."""
-        path = self.source.path
-        return "" if path.is_relative_to(paths.sources()) else str(path)
 
 
 def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, ...] = ()) -> Recipe:

@@ -26,6 +26,7 @@ from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import Design, Pairing, Setting, Study
+from kernsmith.study.variant import name_of_levels
 
 
 def _as_text(value: object) -> object:
@@ -147,10 +148,7 @@ def read_study(path: Path) -> Study:
 
 def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Study:
     """The study in parsed TOML tables; `origin` is what errors call the file."""
-    try:
-        file = StudyFile.model_validate(tables)
-    except ValidationError as error:
-        raise UserError(f"{origin}: {_first_problem(error)}") from None
+    file = _validated(tables, origin)
     _check_tables(file, origin)
     study = Study(
         name=name,
@@ -175,6 +173,25 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     except UserError as error:
         raise UserError(f"{origin}: {error}") from None
     return study
+
+
+def baseline_in(tables: dict[str, Any], *, origin: str) -> str:
+    """The name of the first variant of a study, also of one whose files are told by name only.
+
+    Raises:
+        UserError: as `study_from_tables`.
+    """
+    file = _validated(tables, origin)
+    if file.variants:
+        return next(iter(file.variants))
+    return name_of_levels((factor, levels[0]) for factor, levels in file.factors.items())
+
+
+def _validated(tables: dict[str, Any], origin: str) -> StudyFile:
+    try:
+        return StudyFile.model_validate(tables)
+    except ValidationError as error:
+        raise UserError(f"{origin}: {_first_problem(error)}") from None
 
 
 def _check_tables(file: StudyFile, origin: str) -> None:

@@ -12,6 +12,7 @@ from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.layout import Layout
+from kernsmith.study.places import short_level, short_names, short_text
 from kernsmith.study.study import Named, Study
 from kernsmith.study.variant import Variant
 
@@ -25,6 +26,7 @@ class Trial:
     block: trials of one block run next to each other, in random order; 0 holds the layouts that
         are not drawn, the others one random layout of every variant each.
     position: place in the order of the whole study, from 0.
+    cpu: the CPU model's name, not where its file lies.
     layout_number: which of the study's layouts this is; 0 is the one that is not drawn.
     """
 
@@ -87,8 +89,10 @@ def _all_variants(study: Study, train: Sequence[str]) -> list[Variant]:
         flags=study.flags,
     )
     variants = []
+    names = short_names(study)
     for given_name, levels in study.variants or _combinations(study):
-        variant = replace(base, levels=levels, given_name=given_name)
+        shown = tuple((factor, short_level(factor, level, names)) for factor, level in levels)
+        variant = replace(base, levels=shown, given_name=short_text(given_name, names))
         for factor, level in _in_order_of_effect(levels):
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
@@ -134,6 +138,7 @@ def plan_trials(
     if count > MOST_TRIALS:
         raise UserError(f"{count} trials are more than the {MOST_TRIALS} that a study may have")
     shuffle = random.Random(f"order:{study.design.seed}")
+    cpu = short_names(study).get(study.cpu, study.cpu)
     trials: list[Trial] = []
     block = 0
     for index in range(layouts + 1):
@@ -144,7 +149,7 @@ def plan_trials(
                     layout=_layout(study.design.seed, variant, index),
                     workload=workload,
                     machine=study.machine,
-                    cpu=study.cpu,
+                    cpu=cpu,
                     replicate=replicate,
                     block=block,
                     position=0,

@@ -85,7 +85,8 @@ class Study:
 
     @property
     def digest(self) -> str:
-        """Identity of the study: everything but its name."""
+        """Identity of the study's words: everything but its name. The files that it names may lie
+        elsewhere and hold something else: see `engine.prepare.study_digest`."""
         fields = asdict(self)
         del fields["name"]
         if not self.linker:  # studies without one keep the digest that they have in ledgers

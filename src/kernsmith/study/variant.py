@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -49,7 +50,8 @@ class Variant:
     steps: profile-guided stages; each is trained on the kernel of those before it.
     layout: in which orders of functions it is linked; the kernel itself has the objects' own.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
-    levels: the factor levels that made this variant, for tables; not part of its identity.
+    levels: the factor levels that made this variant, for tables, files by their short names (see
+        `study.places`); not part of its identity.
     given_name: what the study calls it; likewise. Empty: its levels are its name.
     """
 
@@ -71,7 +73,7 @@ class Variant:
         """Short name for tables: `profile=autofdo march=znver3`, or `default` without factors."""
         if self.given_name:
             return self.given_name
-        return " ".join(f"{factor}={level}" for factor, level in self.levels) or "default"
+        return name_of_levels(self.levels)
 
     def with_option(self, symbol: str, value: str) -> Variant:
         """The same variant with one config symbol set."""
@@ -103,6 +105,11 @@ class Variant:
         if self.arch == ARCH:
             del fields["arch"]
         return fields
+
+
+def name_of_levels(levels: Iterable[tuple[str, str]]) -> str:
+    """What a variant without a name of its own is called, by its factor levels."""
+    return " ".join(f"{factor}={level}" for factor, level in levels) or "default"
 
 
 def digest_of(value: object) -> str:

@@ -47,7 +47,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         kernsmith=__version__,
         study=StudyView(
             name=study.name,
-            digest=study.digest,
+            digest=prepared.digest,
             alpha=study.design.alpha,
             metric=primary_metric(study.design, measured),
             text=write_study(study),

@@ -27,4 +27,5 @@ FACTOR = Factor(
     description="the compiler's program: clang-22, gcc-12, or an absolute path",
     apply=lambda variant, level: replace(variant, compiler=level),
     allow=_check,
+    path=lambda level: level,
 )

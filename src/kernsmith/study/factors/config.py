@@ -13,4 +13,5 @@ FACTOR = Factor(
     apply=lambda variant, level: replace(variant, config=level),
     allow=not_empty("config"),
     locate=file_beside,
+    path=lambda level: level,
 )

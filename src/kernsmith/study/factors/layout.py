@@ -18,9 +18,14 @@ def _check(level: str) -> None:
         raise LevelError(str(error)) from None
 
 
-def _locate(level: str, folder: Path) -> str:
+def _path(level: str) -> str:
     named = read_layout_level(level).named
-    return level if named in ("", PROFILE) else level.replace(named, file_beside(named, folder), 1)
+    return "" if named == PROFILE else named
+
+
+def _locate(level: str, folder: Path) -> str:
+    named = _path(level)
+    return level.replace(named, file_beside(named, folder), 1) if named else level
 
 
 FACTOR = Factor(
@@ -31,4 +36,5 @@ FACTOR = Factor(
     apply=lambda variant, level: replace(variant, layout=read_layout_level(level)),
     allow=_check,
     locate=_locate,
+    path=_path,
 )

@@ -25,4 +25,5 @@ FACTOR = Factor(
     description="default (the compiler's own lld, else the newest), lld-22, bfd, or a path",
     apply=lambda variant, level: replace(variant, linker="" if level == DEFAULT else level),
     allow=_check,
+    path=lambda level: level,
 )

@@ -30,6 +30,7 @@ class Factor:
         others did to the variant has a higher rank than they.
     locate: the level with the path in it, if there is one, made absolute: those in a study file are
         relative to its folder, which is the second argument.
+    path: the path in a level, as written; empty for a level that has none.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Factor:
     allow: Callable[[str], None] = lambda level: None
     rank: int = 0
     locate: Callable[[str, Path], str] = lambda level, folder: level
+    path: Callable[[str], str] = lambda level: ""
 
     def check(self, level: str) -> None:
         """That the factor has this level.

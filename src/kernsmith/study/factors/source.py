@@ -23,4 +23,5 @@ FACTOR = Factor(
     apply=lambda variant, level: replace(variant, source=level),
     allow=_check,
     locate=lambda level, folder: str(parse_source(level).beside(folder)),
+    path=lambda level: parse_source(level).path,
 )

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether a kernel still has what it was built from: relinks, packages and rebuilds need that.
+
+A kernel is filed under the content of its source and its toolchain, wherever these lie. The one
+that is there may come from another folder than the one that is asked for now, which a user may
+have changed or removed since.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from kernsmith import paths
+from kernsmith.errors import UserError
+from kernsmith.kernel.artifact import Kernel, load_kernel
+from kernsmith.kernel.source import Source, resolve_source
+
+
+def standing_kernel(folder: Path, source: Source) -> Kernel | None:
+    """The kernel in a folder; None when it is absent, unfinished, or has lost source or programs.
+
+    source: the one that is asked for, of the same content.
+    """
+    kernel = load_kernel(folder)
+    return kernel if kernel and _has_source(kernel, source) and _has_programs(kernel) else None
+
+
+def clear_for(folder: Path, source: Source) -> None:
+    """Remove a build that has lost its source, or was begun from another folder than this one.
+
+    Layouts, traces and profiles stay: they are of the kernel that comes out again.
+    """
+    link = folder / "out/source"  # kbuild's
+    if load_kernel(folder) is None and not (link.is_symlink() and link.readlink() != source.path):
+        return
+    (folder / "provenance.json").unlink(missing_ok=True)
+    for log in folder.glob("*.log"):
+        log.unlink()
+    shutil.rmtree(folder / "out", ignore_errors=True)
+
+
+def _has_source(kernel: Kernel, source: Source) -> bool:
+    """Only a folder of the user's can change, and hashing it takes a second."""
+    path = _built_from(kernel)
+    if path == source.path:
+        return True
+    if path.is_relative_to(paths.sources()):
+        return (path / "Makefile").exists()
+    try:
+        return resolve_source(str(path), paths.sources()).digest == source.digest
+    except UserError:
+        return False
+
+
+def _built_from(kernel: Kernel) -> Path:
+    """The folder that kbuild read (`make -C`)."""
+    command = kernel.provenance["command"]
+    return Path(command[command.index("-C") + 1])
+
+
+def _has_programs(kernel: Kernel) -> bool:
+    named = [Path(kernel.provenance["variant"][name]) for name in ("compiler", "linker")]
+    return all(program.exists() for program in named if program.is_absolute())

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel is linked and packaged from the folder that it was built from: one that has lost it is
+built again, from wherever the same content lies now."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith import paths
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.build import find_kernel, make_command
+from kernsmith.kernel.recipe import Recipe, make_recipe
+from kernsmith.kernel.source import resolve_source
+from kernsmith.study import Study, plan_variants
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a source."""
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path / "cache"))
+    tree = tmp_path / "here"
+    (tree / "include/asm-generic").mkdir(parents=True)
+    (tree / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\n")
+    (tree / "Kconfig").write_text("config HZ\n")
+    script = "#define TEXT_MAIN .text .text.[_0-9A-Za-z]*\n"
+    (tree / "include/asm-generic/vmlinux.lds.h").write_text(script)
+    return tree
+
+
+def recipe_of(tree: Path) -> Recipe:
+    study = Study(source=str(tree), config="micro", factors=())
+    return make_recipe(plan_variants(study, ())[0], resolve_source(str(tree), paths.sources()))
+
+
+def built(recipe: Recipe) -> Kernel:
+    """What a build leaves behind, without its images."""
+    folder = paths.kernels() / recipe.key[:20]
+    folder.mkdir(parents=True)
+    (folder / "vmlinux").write_text("")
+    variant = {"compiler": recipe.toolchain.compiler.name, "linker": "ld.lld"}
+    command = make_command(recipe, folder / "out")
+    provenance = {"version": 1, "key": recipe.key, "command": command, "variant": variant}
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+    return Kernel(recipe.key, folder, provenance)
+
+
+def test_a_copy_of_the_source_gives_the_kernel_that_is_there(here: Path, tmp_path: Path) -> None:
+    kernel = built(recipe_of(here))
+    copied = recipe_of(shutil.copytree(here, tmp_path / "there"))
+    assert find_kernel(copied) == kernel
+
+
+@pytest.mark.parametrize("lost", ["gone", "changed", "no source any more"])
+def test_a_kernel_whose_source_is_lost_is_not_taken(here: Path, tmp_path: Path, lost: str) -> None:
+    kernel = built(recipe_of(here))
+    copied = recipe_of(shutil.copytree(here, tmp_path / "there"))
+    if lost == "changed":
+        (here / "Kconfig").write_text("config HZ_1000\n")
+    elif lost == "gone":
+        shutil.rmtree(here)
+    else:
+        (here / "Makefile").unlink()
+    assert find_kernel(copied) is None
+    (kernel.folder / "provenance.json").write_text(
+        json.dumps(kernel.provenance | {"command": make_command(copied, kernel.folder / "out")})
+    )
+    assert find_kernel(copied) is not None
+
+
+def test_a_kernel_whose_compiler_is_lost_is_not_taken(here: Path) -> None:
+    recipe = recipe_of(here)
+    kernel = built(recipe)
+    variant = kernel.provenance["variant"] | {"compiler": "/nowhere/bin/clang"}
+    text = json.dumps(kernel.provenance | {"variant": variant})
+    (kernel.folder / "provenance.json").write_text(text)
+    assert find_kernel(replace(recipe)) is None
