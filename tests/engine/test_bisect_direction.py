@@ -46,7 +46,9 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
             trials = plan_trials(study, variants, names)
             source = Source("linux", Path(), "7.3", "sha256:0", "test")
             sources = {variant.source: source for variant in variants}
-            return Prepared(study, sources, WORKLOADS, (), machine, machine, variants, trials)
+            return Prepared(
+                study, study.digest, sources, WORKLOADS, (), machine, machine, variants, trials
+            )
 
         return prepare
 

@@ -12,6 +12,7 @@ from sqlalchemy import create_engine
 from kernsmith import paths
 from kernsmith.engine import Silent, prepare
 from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.recorded import Asked, recorded_result
 from kernsmith.engine.run import measure
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
@@ -87,9 +88,7 @@ def test_files_that_share_a_name_are_told_by_as_much_of_their_path_as_it_takes(
 
 
 def test_no_row_says_where_the_files_lie(tmp_path: Path) -> None:
-    """The report of such a study finds its baseline by the recorded text all the same."""
-    from kernsmith.cli.report import _first_variant
-
+    """The report of such a study finds its variants by the recorded text all the same."""
     plan = prepared(own_files(tmp_path / "own"))
     machine = Scripted(tmp_path / "cache", exact=False)
     (machine.folder / "script.json").write_text(json.dumps({}))
@@ -109,5 +108,6 @@ def test_no_row_says_where_the_files_lie(tmp_path: Path) -> None:
     assert held == {}
     table = read_study_table(plan.study.name, url)
     assert table.machines == ("tcg (own.toml)",)
-    assert _first_variant(table) == plan.variants[0].name == "layout=random"
-    assert {row.variant for row in table.rows} == {each.name for each in plan.variants}
+    found = recorded_result(table, Asked()).prepared
+    assert [each.name for each in found.variants] == [each.name for each in plan.variants]
+    assert [each.levels for each in found.variants] == [each.levels for each in plan.variants]

@@ -39,6 +39,16 @@ def test_markdown_says_what_was_found_and_where() -> None:
     assert "What failed" not in text
 
 
+def test_the_colour_knows_the_direction() -> None:
+    figure: Figure = lambda t: 1e6 * layout_noise(t) * (0.9 if t.variant.steps else 1)  # noqa: E731
+    document = document_of(OPTIMIZE, figure)
+    more = replace(
+        document, metrics=tuple(replace(each, better="higher") for each in document.metrics)
+    )
+    assert 'class="verdict better"' in study_page(document)
+    assert 'class="verdict worse"' in study_page(more)
+
+
 def test_failures_have_a_heading_and_a_line_each() -> None:
     document = document_of(OPTIMIZE, lambda t: 1e6, ("does not build:\n    error: one\n  two",))
     text = study_markdown(document)

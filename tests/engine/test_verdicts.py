@@ -14,6 +14,7 @@ from kernsmith.engine.verdicts import (
     Measured,
     StudyResult,
     judge,
+    observations,
     overall_log_ratios,
     primary_metric,
 )
@@ -175,3 +176,15 @@ def test_until_does_not_wait_for_a_variant_that_does_not_boot() -> None:
     result = judged(replace(OPTIMIZE, design=UNTIL), lambda t: -1 if t.variant.steps else 1e6)
     assert result.looks == {}
     assert len(result.failures) == 13 * len(WORKLOADS)
+
+
+def test_a_run_that_is_planned_several_times_is_one_observation() -> None:
+    """Replicates on an exact machine are one trial; two labels of one kernel are two variants."""
+    study = replace(OPTIMIZE, design=Design(layouts=1, replicates=2))
+    measured = judged(study, lambda t: 1e6).measured
+    one = [replace(item, digest="same", run=replace(item.run, boot=7)) for item in measured]  # type: ignore[type-var]
+    found = [row for row in observations(one) if row.metric == "model_cycles"]
+    assert [(row.variant, row.boot) for row in found] == [
+        ("profile=none", "7"),
+        ("profile=autofdo", "7"),
+    ]

@@ -35,8 +35,9 @@ def earlier(either: str) -> str:
 
 def test_what_it_holds_is_read(earlier: str) -> None:
     """Also by commands that only read, before any study was run with this version."""
-    (row,) = read_study_table("march", earlier).rows
-    assert (row.boot, row.metric, row.value) == ("run 1", "model_cycles", 1000.0)
+    (row,) = read_study_table("march", earlier).plan
+    assert row.run is not None
+    assert row.run.metrics == {"model_cycles": (1000.0, "cycles")}
     assert [build.reason for build in read_kernels((), earlier)] == ["no memory"]
     ledger = Ledger(earlier)
     assert ledger.runs(["7a"])["7a"].metrics == {"model_cycles": (1000.0, "cycles")}
@@ -54,7 +55,7 @@ def test_it_is_written_on(earlier: str) -> None:
     ledger.record(run)
     assert ledger.runs(["7a"]) == {"7a": run}
     ledger.close()
-    assert [row.boot for row in read_study_table("march", earlier).rows] == [str(boot)]
+    assert [row.run and row.run.boot for row in read_study_table("march", earlier).plan] == [boot]
 
 
 def test_it_ends_as_a_new_one(earlier: str, tmp_path: Path) -> None:

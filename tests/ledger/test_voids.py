@@ -46,7 +46,12 @@ def ledger(either: str) -> Ledger:
 
 def figures(ledger: Ledger) -> dict[str, float]:
     table = read_study_table("demo", ledger.url)
-    return {row.workload: row.value for row in table.rows}
+    return {
+        row.trial.workload: value
+        for row in table.plan
+        if row.run is not None
+        for value, _ in row.run.metrics.values()
+    }
 
 
 def test_a_voided_run_counts_nowhere(ledger: Ledger) -> None:

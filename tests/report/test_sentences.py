@@ -3,13 +3,10 @@
 
 import pytest
 
-from kernsmith.machine.protocol import Metric
-from kernsmith.report import page
-from kernsmith.report.ledger.page import metric_sections
 from kernsmith.report.sentences import verdict_sentence
 from kernsmith.stats.observations import Observation
 from kernsmith.stats.question import Question
-from kernsmith.stats.study import analyse, judge
+from kernsmith.stats.study import judge
 from kernsmith.stats.verdict import Verdict
 
 BASELINE = [100.0, 104.0, 98.0, 101.0, 103.0, 99.0, 102.0, 97.0]
@@ -86,25 +83,6 @@ def test_of_throughput_there_is_more_or_less_whatever_it_is_called() -> None:
     assert verdict_sentence(less, "higher") == (
         "10.1 % less uptime (95 % CI 9.7 … 10.4 %), p = 3.4e-11, n = 8 layouts"
     )
-
-
-def test_the_colour_of_a_ledgers_verdict_knows_the_direction() -> None:
-    rows = [
-        Observation(variant, f"random:{layout}", "pipe", "", 0, layout, "throughput", value)
-        for variant, values in (("old", BASELINE), ("new", TREATED))
-        for layout, value in enumerate(values)
-    ]
-    asked = Question(("old", "new"), ("pipe",), ("throughput",), frozenset({"throughput"}))
-    (found,) = analyse(rows, asked)
-    for better, kind in (("lower", "better"), ("higher", "worse")):
-        (box,) = (
-            each
-            for each in metric_sections(
-                found, Metric("throughput", "1/s", "", "counted", better=better)
-            )
-            if isinstance(each, page.Verdict)
-        )
-        assert box.kind == kind
 
 
 def test_what_many_tests_take_away_is_told() -> None:

@@ -6,6 +6,7 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
 from kernsmith.study.factors import LevelError
+from kernsmith.study.layout import read_layout
 from kernsmith.study.plan import repeated_variants
 
 BASE = Study(source="debian:7.3", config="lab", factors=(("profile", ("none", "autofdo")),))
@@ -233,3 +234,24 @@ def test_drawn_layouts_are_no_pairs_of_those_that_are_not() -> None:
 def test_what_is_no_layout(level: str) -> None:
     with pytest.raises(LevelError, match="allowed are default, random, order:FILE and profile"):
         plan_variants(study(factors=(("layout", (level,)),)), WORKLOADS)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout(),
+        Layout(seed="1.3"),
+        Layout("profile"),
+        Layout("profile", "1.3.b", 12),
+        Layout("best+c.order"),
+        Layout("best+c.order", "1.3"),
+    ],
+    ids=str,
+)
+def test_a_layout_is_read_as_it_is_written(layout: Layout) -> None:
+    assert read_layout(str(layout)) == layout
+
+
+def test_what_no_layout_writes_is_none() -> None:
+    with pytest.raises(UserError, match="no layout is called 'jumbled'"):
+        read_layout("jumbled")

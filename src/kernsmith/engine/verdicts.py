@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
@@ -22,7 +22,7 @@ from kernsmith.stats.sequential import Decision, decide
 from kernsmith.stats.study import judge as judge_observations
 from kernsmith.stats.study import log_ratios
 from kernsmith.stats.verdict import Verdict
-from kernsmith.study import Design, Trial
+from kernsmith.study import Design, Trial, Variant
 
 # Two labels have layouts of their own: more blocks of the same combination, and no factor.
 LABEL = "label"
@@ -61,8 +61,23 @@ class StudyResult:
         return next((v for v in self.verdicts if (v.variant, v.workload, v.metric) == key), None)
 
 
+class Kernels(Protocol):
+    """What became of a study's variants. failures: what could not be made, with the reason."""
+
+    @property
+    def failures(self) -> Mapping[tuple[str, str], str]: ...
+
+    def kernel(self, variant: Variant) -> Kernel | None:
+        """The kernel of a variant, if there is one."""
+        ...
+
+    def profile(self, variant: Variant) -> tuple[Path, ...]:
+        """The files of the profile that the last step of a variant was built with."""
+        ...
+
+
 def judge(
-    prepared: Prepared, forge: Forge, measured: Sequence[Measured], seconds: float
+    prepared: Prepared, forge: Kernels, measured: Sequence[Measured], seconds: float
 ) -> StudyResult:
     """Compare every variant with the first one."""
     rows = observations(measured)
@@ -88,22 +103,29 @@ def judge(
 
 
 def observations(measured: Sequence[Measured]) -> list[Observation]:
-    """Each metric of each run that ended well."""
+    """Each metric of each run that ended well.
+
+    A run that has several places in the plan of a variant (replicates on an exact machine are one
+    trial) is one observation. Runs of before boots were recorded booted each by itself.
+    """
+    found: dict[tuple[str, str], tuple[Trial, RunRow]] = {}
+    for item in measured:
+        if item.run is not None and item.run.ok:
+            found.setdefault((item.trial.variant.name, item.digest), (item.trial, item.run))
     return [
         Observation(
-            variant=item.trial.variant.name,
+            variant=trial.variant.name,
             # A draw of two levels of the factor `layout` is a pair, like one of two kernels.
-            layout=item.trial.layout.seed or DEFAULT_LAYOUT,
-            workload=item.trial.workload,
-            boot=item.digest,
-            run=item.trial.replicate,
-            block=item.trial.block,
+            layout=trial.layout.seed or DEFAULT_LAYOUT,
+            workload=trial.workload,
+            boot=run.trial if run.boot is None else str(run.boot),
+            run=trial.replicate,
+            block=trial.block,
             metric=metric,
             value=value,
         )
-        for item in measured
-        if item.run is not None and item.run.ok
-        for metric, (value, _) in item.run.metrics.items()
+        for trial, run in found.values()
+        for metric, (value, _) in run.metrics.items()
     ]
 
 

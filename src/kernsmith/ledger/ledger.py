@@ -238,12 +238,8 @@ class Ledger:
 
     def runs(self, trials: Iterable[str]) -> dict[str, RunRow]:
         """The latest run that counts of each of these trials that has one."""
-        wanted = sorted(set(trials))
-        found: dict[str, RunRow] = {}
         with self._database.reading() as connection:
-            for start in range(0, len(wanted), _CHUNK):
-                found |= _read_runs(connection, wanted[start : start + _CHUNK])
-        return found
+            return read_runs(connection, trials)
 
     def typical_seconds(self, machine: str) -> dict[str, float]:
         """Mean wall time of finished runs on a machine, by workload, in seconds."""
@@ -285,6 +281,15 @@ def _read_boots(connection: Connection, numbers: Sequence[int]) -> dict[int, Boo
         fields["console"] = file_of(fields["console"])
         number = fields.pop("id")
         found[number] = BootRow(**fields)
+    return found
+
+
+def read_runs(connection: Connection, trials: Iterable[str]) -> dict[str, RunRow]:
+    """The latest run that counts of each of these trials that has one."""
+    wanted = sorted(set(trials))
+    found: dict[str, RunRow] = {}
+    for start in range(0, len(wanted), _CHUNK):
+        found |= _read_runs(connection, wanted[start : start + _CHUNK])
     return found
 
 

@@ -1,50 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A study of the ledger as one tidy table, for the statistics. Reads only."""
+"""A study of the ledger as one table: its plan, with what came out. Reads only."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernsmith import paths
 from kernsmith.errors import UserError
 from kernsmith.ledger.failures import shown
+from kernsmith.ledger.ledger import read_runs
 from kernsmith.ledger.opening import open_database
-from kernsmith.ledger.schema import METRICS, RUNS, STUDIES, STUDY_TRIALS, TRIALS
-from kernsmith.ledger.voids import STANDING
+from kernsmith.ledger.places import local
+from kernsmith.ledger.rows import BuildRow, RunRow, TrialRow
+from kernsmith.ledger.schema import BUILDS, STUDIES, STUDY_TRIALS, TRIALS
 
 
 @dataclass(frozen=True)
-class MetricRow:
-    """One metric of one finished run.
+class PlannedRow:
+    """A place in a study's plan. run: the trial's latest one that counts, if it has any."""
 
-    boot: what it ran in; runs of before boots were recorded booted each by itself.
-    run: its number among the runs of this trial's workload in that boot.
-    """
-
-    variant: str
-    layout: str
-    workload: str
-    boot: str
-    run: int
+    position: int
     block: int
-    metric: str
-    value: float
+    variant: str
+    trial: TrialRow
+    run: RunRow | None
 
 
 @dataclass(frozen=True)
 class StudyTable:
     """A study's runs.
 
-    rows: one for each metric of each finished run, in the order of the plan. units: by metric.
+    plan: in its order. builds: the latest of each variant that a study of this name had.
+    units: by metric that a finished run has.
     failed: trials whose latest run failed; missing: trials without a run.
     """
 
@@ -53,7 +47,8 @@ class StudyTable:
     text: str
     recorded_at: str
     machines: tuple[str, ...]
-    rows: tuple[MetricRow, ...]
+    plan: tuple[PlannedRow, ...]
+    builds: tuple[BuildRow, ...]
     units: dict[str, str]
     failed: int
     missing: int
@@ -113,79 +108,40 @@ def _find(connection: Connection, which: str | None, url: str) -> Row[tuple[str,
 
 
 def _table(connection: Connection, study: Row[tuple[str, str, str, str]]) -> StudyTable:
-    trials = connection.execute(
-        select(STUDY_TRIALS, TRIALS.c.layout, TRIALS.c.workload, TRIALS.c.machine, TRIALS.c.cpu)
-        .join(TRIALS, TRIALS.c.digest == STUDY_TRIALS.c.trial)
-        .where(STUDY_TRIALS.c.study == study.digest)
-        .order_by(STUDY_TRIALS.c.position)
-    ).all()
-    runs = _latest_runs(connection, study.digest)
-    figures = _figures(connection, study.digest)
-    rows = []
-    in_boot: Counter[tuple[str, str]] = Counter()
-    number: dict[int, int] = {}
-    seen = set()
-    for trial in trials:
-        run = runs.get(trial.trial)
-        if run is None or run.status != "ok" or (trial.variant, run.id) in seen:
-            continue
-        seen.add((trial.variant, run.id))  # at several places of the plan it is one observation
-        boot = f"run {run.id}" if run.boot is None else str(run.boot)
-        if run.id not in number:
-            number[run.id] = in_boot[boot, trial.workload]
-            in_boot[boot, trial.workload] += 1
-        rows += [
-            MetricRow(
-                variant=trial.variant,
-                layout=trial.layout,
-                workload=trial.workload,
-                boot=boot,
-                run=number[run.id],
-                block=trial.block,
-                metric=name,
-                value=value,
-            )
-            for name, value, _ in figures.get(run.id, [])
-        ]
-    states = [runs[trial.trial].status if trial.trial in runs else "" for trial in trials]
+    plan = _plan(connection, study.digest)
+    done = [row.run for row in plan if row.run is not None and row.run.ok]
     return StudyTable(
         name=study.name,
         digest=study.digest,
         text=study.text,
         recorded_at=study.recorded_at,
-        machines=tuple(sorted({f"{trial.machine} ({trial.cpu})" for trial in trials})),
-        rows=tuple(rows),
-        units={name: unit for each in figures.values() for name, _, unit in each},
-        failed=sum(state not in ("", "ok") for state in states),
-        missing=states.count(""),
+        machines=tuple(sorted({f"{row.trial.machine} ({row.trial.cpu})" for row in plan})),
+        plan=plan,
+        builds=_builds(connection, study.name),
+        units={name: unit for run in done for name, (_, unit) in run.metrics.items()},
+        failed=sum(row.run is not None and not row.run.ok for row in plan),
+        missing=sum(row.run is None for row in plan),
     )
 
 
-def _trials_of(digest: str) -> Select[tuple[str]]:
-    return select(STUDY_TRIALS.c.trial).where(STUDY_TRIALS.c.study == digest)
-
-
-class _LatestRun(NamedTuple):
-    id: int
-    trial: str
-    status: str
-    boot: int | None
-
-
-def _latest_runs(connection: Connection, digest: str) -> dict[str, _LatestRun]:
-    """The latest run of each trial that counts."""
+def _plan(connection: Connection, digest: str) -> tuple[PlannedRow, ...]:
     query = (
-        select(RUNS.c.id, RUNS.c.trial, RUNS.c.status, RUNS.c.boot)
-        .where(RUNS.c.trial.in_(_trials_of(digest)), STANDING)
-        .order_by(RUNS.c.attempt)
+        select(STUDY_TRIALS.c.position, STUDY_TRIALS.c.block, STUDY_TRIALS.c.variant, TRIALS)
+        .join(TRIALS, TRIALS.c.digest == STUDY_TRIALS.c.trial)
+        .where(STUDY_TRIALS.c.study == digest)
+        .order_by(STUDY_TRIALS.c.position)
     )
-    return {run.trial: _LatestRun(*run) for run in connection.execute(query)}
+    planned = [
+        (position, block, variant, TrialRow(*trial))
+        for position, block, variant, *trial in connection.execute(query)
+    ]
+    runs = read_runs(connection, {trial.digest for *_, trial in planned})
+    return tuple(PlannedRow(*row, runs.get(row[-1].digest)) for row in planned)
 
 
-def _figures(connection: Connection, digest: str) -> dict[int, list[tuple[str, float, str]]]:
-    """Name, value and unit of the metrics of each run."""
-    runs = select(RUNS.c.id).where(RUNS.c.trial.in_(_trials_of(digest)))
-    found: dict[int, list[tuple[str, float, str]]] = {}
-    for row in connection.execute(select(METRICS).where(METRICS.c.run.in_(runs))):
-        found.setdefault(row.run, []).append((row.name, row.value, row.unit))
-    return found
+def _builds(connection: Connection, name: str) -> tuple[BuildRow, ...]:
+    names = [each.name for each in fields(BuildRow)]
+    query = select(*(BUILDS.c[each] for each in names)).where(BUILDS.c.study == name)
+    found = [BuildRow(*row) for row in connection.execute(query.order_by(BUILDS.c.id))]
+    latest = {build.variant: build for build in found}
+    return tuple(replace(each, reason=local(each.reason)) for each in latest.values())

@@ -7,6 +7,7 @@ import json
 import tomllib
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +26,7 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.source_word import path_beside
-from kernsmith.study.study import Design, Pairing, Setting, Study
+from kernsmith.study.study import Design, Named, Pairing, Setting, Study
 from kernsmith.study.variant import name_of_levels
 
 
@@ -175,16 +176,21 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     return study
 
 
-def baseline_in(tables: dict[str, Any], *, origin: str) -> str:
-    """The name of the first variant of a study, also of one whose files are told by name only.
+def variants_in(
+    tables: dict[str, Any], *, origin: str
+) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], Named]:
+    """The factors and variants of a study, also of one whose files are told by name only.
 
     Raises:
-        UserError: as `study_from_tables`.
+        UserError: the tables are those of no study file.
     """
     file = _validated(tables, origin)
+    factors = tuple((name, tuple(levels)) for name, levels in file.factors.items())
     if file.variants:
-        return next(iter(file.variants))
-    return name_of_levels((factor, levels[0]) for factor, levels in file.factors.items())
+        return (), tuple((name, tuple(levels.items())) for name, levels in file.variants.items())
+    combined = product(*(levels for _, levels in factors))
+    levels = [tuple(zip(file.factors, each, strict=True)) for each in combined]
+    return factors, tuple((name_of_levels(each), each) for each in levels)
 
 
 def _validated(tables: dict[str, Any], origin: str) -> StudyFile:

@@ -17,6 +17,11 @@ _LEVEL = re.compile(
     r"(?P<random>\+random(?:\+jitter:(?P<jitter>\d{1,6}))?)?"
 )
 
+_WRITTEN = re.compile(
+    r"(?:default|(?P<profile>profile)|order:(?P<file>.+?))?"
+    r"(?:(?:^|\+)random:(?P<seed>[^+]+))?(?:\+jitter:(?P<jitter>\d+))?"
+)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -42,6 +47,19 @@ class Layout:
         if self.jitter:
             words.append(f"jitter:{self.jitter}")
         return "+".join(words) or "default"
+
+
+def read_layout(text: str) -> Layout:
+    """The layout that `str` wrote; an order file is known by its name alone.
+
+    Raises:
+        UserError: no layout is written so.
+    """
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        raise UserError(f"no layout is called {text!r}")
+    named = PROFILE if match["profile"] else match["file"] or ""
+    return Layout(named, match["seed"] or "", int(match["jitter"] or 0))
 
 
 @dataclass(frozen=True)

@@ -46,14 +46,17 @@ _OF_LAYOUTS = (
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
 
-def study_page(document: StudyDocument) -> str:
-    """The HTML of a study document: the answer, what explains it, then all figures, folded."""
+def study_page(document: StudyDocument, more: Sequence[Section] = ()) -> str:
+    """The HTML of a study document: the answer, what explains it, then all figures, folded.
+
+    more: sections behind the figures, of what the document does not hold.
+    """
     sections = _answer_sections(document)
     sections += _explaining_sections(document)
     sections += _design_sections(document)
     if document.failures:
         sections += [Heading("What failed"), Bullets(list(document.failures))]
-    sections += [Heading("All figures"), *_figure_sections(document)]
+    sections += [Heading("All figures"), *_figure_sections(document), *more]
     sections += _assumption_sections(document)
     sections += _provenance_sections(document)
     sections += _repeat_sections(document)
