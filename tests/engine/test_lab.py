@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
+from elsewhere import Elsewhere
 from kernsmith.engine.events import Silent
 from kernsmith.engine.lab import LINKERS, Lab, open_lab
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, load_kernel, named_kernel
 from kernsmith.kernel.symbols import read_system_map
-from kernsmith.layout import ALGORITHMS, Costs, random_order
+from kernsmith.layout import ALGORITHMS, Costs, TracedText, TraceFile, random_order
 from kernsmith.machine.tcg import open_machine
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("lab")]
@@ -129,15 +130,23 @@ def test_packing_puts_what_workloads_share_first_and_fetches_fewer_lines(lab: La
 
 
 def test_traces_of_another_kernel_are_refused(lab: Lab, tmp_path: Path) -> None:
+    text = lab.evaluator.text
     (trace, *_) = lab.kernel.folder.glob("traces/*/signal-*.trace")
     with pytest.raises(UserError, match="is of another kernel or workload"):
-        lab.evaluator.add("signal", trace, "another")
+        TracedText(text, [TraceFile("signal", trace, "another")])
     cut = tmp_path / "cut.trace"
     cut.write_bytes(trace.read_bytes()[:100_000])
     with pytest.raises(UserError, match="is cut off"):
-        lab.evaluator.add("signal", cut, "another")
-    (costs,) = lab.evaluator.costs([[]])
-    assert set(costs) == set(TRACED), "what is refused is not added"
+        TracedText(text, [TraceFile("signal", cut, "another")])
+
+
+def test_replays_elsewhere_tell_the_same(
+    lab: Lab, orders: list[list[str]], predicted: list[Costs], tmp_path: Path
+) -> None:
+    elsewhere = Elsewhere(tmp_path)
+    opened = open_lab(lab.kernel, lab.workloads, lab.machine, Silent(), workers=elsewhere)
+    assert opened.evaluator.costs(orders) == predicted
+    assert set(elsewhere.asked) == {"replay"}
 
 
 def kernsmith(*words: str, folder: Path, expect: int = 0) -> "subprocess.CompletedProcess[str]":

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.engine.events import Events
+from kernsmith.engine.replay import Replays, Traced, open_traced
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
+from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import link_map, linkers_own_order, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
-from kernsmith.layout import Costs, Evaluator, layout_name, read_link_map
+from kernsmith.layout import Costs, Evaluator, TraceFile, layout_name, read_link_map
+from kernsmith.layout.evaluate import movable_in
 from kernsmith.machine import Job, Outcome
 from kernsmith.machine.tcg import Tcg
 from kernsmith.study import digest_of
@@ -33,6 +36,7 @@ class Lab:
     """Everything that orders of one kernel are judged with.
 
     traced: what the tracer counted in the default layout while it wrote the traces.
+    workers: who replays and boots.
     """
 
     kernel: Kernel
@@ -40,6 +44,7 @@ class Lab:
     workloads: tuple[Workload, ...]
     evaluator: Evaluator
     traced: Costs
+    workers: Workers
 
     def linkers_order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """The order that the linker makes of the call graph of some workloads.
@@ -69,7 +74,7 @@ class Lab:
             for work in self.workloads
             if not only or work.name in only
         ]
-        outcomes = _run_all(image, jobs, self.machine, events)
+        outcomes = _run_all(image, jobs, self.machine, events, self.workers)
         return {
             job.workload.name: {
                 name: value for name, (value, _) in outcomes[job.workload.name].metrics.items()
@@ -79,28 +84,36 @@ class Lab:
 
 
 def open_lab(
-    kernel: Kernel, workloads: Sequence[Workload], machine: Tcg, events: Events, *, every: int = 1
+    kernel: Kernel,
+    workloads: Sequence[Workload],
+    machine: Tcg,
+    events: Events,
+    *,
+    every: int = 1,
+    workers: Workers | None = None,
 ) -> Lab:
     """Link, boot and read what is missing.
 
     Traces are kept beside the kernel; one serves all CPU models.
 
+    workers: who replays and boots; by default this machine.
+
     Raises:
         TraceFailed: a workload did not end well.
         UserError: a kernel whose functions cannot be moved.
     """
+    workers = workers or LocalWorkers()
     events.stage("read the linker's map")
     text = read_link_map(link_map(kernel))
-    movable = movable_functions(read_system_map(kernel.system_map))
-    evaluator = Evaluator(text, movable, machine.cpu, every=every)
-    paths = _traces(kernel, workloads, machine, events)
+    movable = movable_in(text, movable_functions(read_system_map(kernel.system_map)))
+    paths = _traces(kernel, workloads, machine, events, workers)
     events.stage("read traces")
-    traced = {}
-    for done, workload in enumerate(workloads, 1):
-        tag = _tag(kernel, workload)
-        traced[workload.name] = evaluator.add(workload.name, paths[workload.name], tag)
-        events.progress("traces", done, len(workloads))
-    return Lab(kernel, machine, tuple(workloads), evaluator, traced)
+    files = (TraceFile(work.name, paths[work.name], _tag(kernel, work)) for work in workloads)
+    traced = Traced(kernel.folder, tuple(files))
+    opened = open_traced(traced, text, lambda done: events.progress("traces", done, len(workloads)))
+    replays = Replays(traced, machine.cpu, workers)
+    evaluator = Evaluator(opened, movable, machine.cpu, replays, every=every)
+    return Lab(kernel, machine, tuple(workloads), evaluator, opened.counters, workers)
 
 
 def _tag(kernel: Kernel, workload: Workload) -> str:
@@ -108,7 +121,11 @@ def _tag(kernel: Kernel, workload: Workload) -> str:
 
 
 def _traces(
-    kernel: Kernel, workloads: Sequence[Workload], machine: Tcg, events: Events
+    kernel: Kernel,
+    workloads: Sequence[Workload],
+    machine: Tcg,
+    events: Events,
+    workers: Workers,
 ) -> dict[str, Path]:
     """The trace of each workload, taken now where there is none."""
     conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
@@ -119,13 +136,15 @@ def _traces(
         if missing:
             events.stage(f"trace {len(missing)} workloads")
         jobs = [Job(w, folder / f"{w.name}.boot", trace=_tag(kernel, w)) for w in missing]
-        for name, outcome in _run_all(kernel.vmlinux, jobs, machine, events).items():
+        for name, outcome in _run_all(kernel.vmlinux, jobs, machine, events, workers).items():
             assert outcome.trace is not None
             outcome.trace.replace(paths[name])
     return paths
 
 
-def _run_all(image: Path, jobs: Sequence[Job], machine: Tcg, events: Events) -> dict[str, Outcome]:
+def _run_all(
+    image: Path, jobs: Sequence[Job], machine: Tcg, events: Events, workers: Workers
+) -> dict[str, Outcome]:
     """The outcomes of all jobs, by workload.
 
     Raises:
@@ -144,5 +163,5 @@ def _run_all(image: Path, jobs: Sequence[Job], machine: Tcg, events: Events) -> 
         events.progress("workloads", len(outcomes), len(jobs))
 
     visits = [Visit(image, image.parent / "lab", tuple(jobs))]
-    in_sessions(machine, visits, lambda job: job, ran)
+    in_sessions(machine, visits, lambda job: job, ran, workers=workers)
     return outcomes

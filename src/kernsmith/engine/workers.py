@@ -2,7 +2,8 @@
 """Who does the long work of a study: one interface, behind which work may be done elsewhere.
 
 A piece of work is a function of a module, which every machine that has kernsmith finds by name,
-with frozen values as arguments. What stands in the store it is given, and gives back, by key: a
+with frozen values as arguments: `engine.making` builds and links, `engine.sessions` boots,
+`engine.replay` replays traces. What stands in the store it is given, and gives back, by key: a
 path below the store's root travels as its key (`pack`, `unpack`). So it does not matter where it
 runs; `LocalWorkers` do it here, in threads that wait for compilers, linkers and emulators. Another
 kind of workers is another class with the same two methods.

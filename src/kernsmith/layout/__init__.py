@@ -11,6 +11,7 @@ from kernsmith.layout.order import (
     read_order,
 )
 from kernsmith.layout.places import PlacedOrder, Room, place_together, rooms_of
+from kernsmith.layout.traced import TracedText, TraceFile
 
 __all__ = [
     "ALGORITHMS",
@@ -20,6 +21,8 @@ __all__ = [
     "PlacedOrder",
     "Room",
     "Text",
+    "TraceFile",
+    "TracedText",
     "layout_name",
     "make_order",
     "place_together",

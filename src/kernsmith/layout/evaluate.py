@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from kernsmith._native import LayoutLab, cpu_model_check
+from kernsmith._native import cpu_model_check
 from kernsmith.errors import UserError
 from kernsmith.layout.linkmap import Text
 from kernsmith.layout.order import random_order
+from kernsmith.layout.traced import Figures, Order, TracedText
 from kernsmith.stats.means import mean_ratio as geometric_mean_ratio
 
 # Of all orders that are not a user's; see `Algorithm` in native/layout.
@@ -30,59 +31,41 @@ _OTHER_MOVES = (4, 40)
 Costs = Mapping[str, Mapping[str, float]]
 
 
+Replayer = Callable[[Sequence[Order], int, int | None, Callable[[int], None]], Sequence[Figures]]
+"""Who replays: orders, `every` and `displaced` as in `Evaluator.costs`, and what to call with how
+many orders are done."""
+
+
 class Evaluator:
     """Traces of one kernel in its default layout, replayed through a CPU model.
 
-    text: the default layout. movable: functions that an order may name.
+    traced: the default layout and the traces. movable: functions that an order may name.
     cpu: the path of the CPU model. every: replay only one of so many windows of each trace, and
         scale what is counted by what the whole traces cost in a few reference orders.
     """
 
     def __init__(
-        self, text: Text, movable: Iterable[str], cpu: Path, *, every: int = 1, threads: int = 0
+        self,
+        traced: TracedText,
+        movable: Iterable[str],
+        cpu: Path,
+        replay: Replayer,
+        *,
+        every: int = 1,
     ) -> None:
-        self.text = text
-        self.movable = tuple(name for name in movable if text.knows(name))
+        self.text = traced.text
+        self.movable = movable_in(traced.text, movable)
         self.cpu = cpu
         self.every = every
-        self.threads = threads or os.cpu_count() or 1
-        self.blocks = 0
-        self._sections = text.numbers(self.movable)
-        self._names = {n: text.sections[n].symbols[0] for n in self._sections}
-        self._lab = LayoutLab(
-            text.start,
-            [(s.start, s.size, s.align) for s in text.sections],
-            [step if isinstance(step, int) else list(step) for step in text.steps],
-        )
-        self._workloads: list[str] = []
+        self.workloads = traced.workloads
+        self.blocks = traced.blocks
+        self._threads = os.cpu_count() or 1
+        self._sections = self.text.numbers(self.movable)
+        self._names = {n: self.text.sections[n].symbols[0] for n in self._sections}
+        self._traced = traced  # it stays in memory as long as this
+        self._lab = traced.lab
+        self._replay = replay
         self._scales: list[dict[str, float]] = []
-        if len(self._sections) * 2 < len(self.movable):
-            raise UserError(
-                "this kernel was built without function sections (-ffunction-sections): its "
-                "functions cannot be moved one by one"
-            )
-
-    @property
-    def workloads(self) -> tuple[str, ...]:
-        """Names of the workloads whose traces were added."""
-        return tuple(self._workloads)
-
-    def add(self, workload: str, trace: Path, tag: str) -> Mapping[str, float]:
-        """Add a workload's trace; returns what the tracer counted while it was written.
-
-        tag: what the trace must say that it is of.
-
-        Raises:
-            UserError: no trace, a truncated one, or one of another kernel.
-        """
-        try:
-            facts = self._lab.add_trace(trace, tag)
-        except ValueError as error:
-            raise UserError(str(error)) from None
-        self._workloads.append(workload)
-        self.blocks += facts["words"]
-        counters: Mapping[str, float] = facts["counters"]
-        return counters
 
     def costs(
         self,
@@ -104,12 +87,9 @@ class Evaluator:
         if every > 1 and not self._scales:
             self._scales = self._calibrated()
         scales = self._scales if every > 1 else []
-        found: list[Costs] = []
-        step = 8 * self.threads
-        for begin in range(0, len(numbers), step):
-            found += self._replayed(numbers[begin : begin + step], every, scales, displaced)
-            on_progress(len(found), len(numbers))
-        return found
+        return self._replayed(
+            numbers, every, scales, displaced, lambda done: on_progress(done, len(numbers))
+        )
 
     def _calibrated(self) -> list[dict[str, float]]:
         """By workload and metric: the whole traces' figures over the samples', in some orders."""
@@ -118,7 +98,7 @@ class Evaluator:
         whole = self._replayed(numbers, 1, [])
         sampled = self._replayed(numbers, self.every, [])
         scales = []
-        for workload in self._workloads:
+        for workload in self.workloads:
             scale = {}
             for metric in whole[0][workload]:
                 counted = sum(costs[workload][metric] for costs in sampled)
@@ -129,14 +109,13 @@ class Evaluator:
 
     def _replayed(
         self,
-        numbers: Sequence[list[int]],
+        numbers: Sequence[Order],
         every: int,
         scales: Sequence[Mapping[str, float]],
         displaced: int | None = None,
+        on_progress: Callable[[int], None] = lambda done: None,
     ) -> list[Costs]:
-        replayed = self._lab.cost(
-            list(numbers), self.cpu, threads=self.threads, every=every, displaced=displaced
-        )
+        replayed = self._replay(numbers, every, displaced, on_progress)
         if scales:
             replayed = [
                 [
@@ -145,7 +124,7 @@ class Evaluator:
                 ]
                 for costs in replayed
             ]
-        return [dict(zip(self._workloads, costs, strict=True)) for costs in replayed]
+        return [dict(zip(self.workloads, costs, strict=True)) for costs in replayed]
 
     def place(self, order: Iterable[str]) -> list[int]:
         """The address of each section of the text in an order."""
@@ -197,7 +176,7 @@ class Evaluator:
             self.cpu,
             self._traces(train),
             seed=seed,
-            threads=self.threads,
+            threads=self._threads,
             progress=lambda done: on_progress(done, moves),
         )
         return self._symbols(found)
@@ -233,7 +212,7 @@ class Evaluator:
             self._traces(train),
             evaluations=evaluations,
             seed=seed,
-            threads=self.threads,
+            threads=self._threads,
             every=every,
             progress=on_progress,
         )
@@ -243,15 +222,30 @@ class Evaluator:
         """By workload: bytes of kernel code that it executes, and the least L1i misses that they
         cost: each line fetched once, all of them packed."""
         line = int(cpu_model_check(self.cpu)["line_bytes"])
-        executed = zip(self._workloads, self._lab.touched(), strict=True)
+        executed = zip(self.workloads, self._lab.touched(), strict=True)
         return {workload: (size, -(-size // line)) for workload, size in executed}
 
     def _traces(self, workloads: Sequence[str]) -> list[int]:
-        return [self._workloads.index(name) for name in workloads]
+        return [self.workloads.index(name) for name in workloads]
 
     def _symbols(self, sections: Iterable[int]) -> list[str]:
         # Static functions may share a name; the linker moves all of them together.
         return list(dict.fromkeys(self._names[number] for number in sections))
+
+
+def movable_in(text: Text, functions: Iterable[str]) -> tuple[str, ...]:
+    """Those of the functions that a text can move.
+
+    Raises:
+        UserError: it was built without sections for them.
+    """
+    movable = tuple(name for name in functions if text.knows(name))
+    if len(text.numbers(movable)) * 2 < len(movable):
+        raise UserError(
+            "this kernel was built without function sections (-ffunction-sections): its "
+            "functions cannot be moved one by one"
+        )
+    return movable
 
 
 def ratios(costs: Costs, base: Costs, workloads: Sequence[str]) -> dict[str, float]:

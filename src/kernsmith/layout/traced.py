@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel's text with traces of workloads in memory: what replays and searches read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith._native import LayoutLab
+from kernsmith.errors import UserError
+from kernsmith.layout.linkmap import Text
+
+Order = Sequence[int]
+"""The numbers of a text's sections, see `Text.numbers`; an empty one is the default layout."""
+
+Figures = Sequence[Mapping[str, float]]
+"""Kernel-mode figures of one order, by metric: one mapping for each workload."""
+
+
+@dataclass(frozen=True)
+class TraceFile:
+    """A trace of a workload. tag: what it must say that it is of."""
+
+    workload: str
+    path: Path
+    tag: str
+
+
+class TracedText:
+    """A text in its default layout and what was executed of it.
+
+    lab: the native value that holds both; nothing is added to it any more.
+    workloads: in the order of the traces. blocks: how many all traces have.
+    counters: what the tracer counted while it wrote the traces, by workload.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        files: Sequence[TraceFile],
+        on_read: Callable[[int], None] = lambda done: None,
+    ) -> None:
+        """Read the traces. on_read: called with how many were read, after each.
+
+        Raises:
+            UserError: no trace, a truncated one, or one of another kernel.
+        """
+        self.text = text
+        self.lab = LayoutLab(
+            text.start,
+            [(s.start, s.size, s.align) for s in text.sections],
+            [step if isinstance(step, int) else list(step) for step in text.steps],
+        )
+        self.workloads = tuple(file.workload for file in files)
+        self.blocks = 0
+        self.counters: dict[str, Mapping[str, float]] = {}
+        for done, file in enumerate(files, 1):
+            try:
+                facts = self.lab.add_trace(file.path, file.tag)
+            except ValueError as error:
+                raise UserError(str(error)) from None
+            self.blocks += facts["words"]
+            self.counters[file.workload] = facts["counters"]
+            on_read(done)
+
+    def figures(
+        self, orders: Sequence[Order], cpu: Path, *, every: int, displaced: int | None, threads: int
+    ) -> list[Figures]:
+        """What each order costs: see `Evaluator.costs`. Nothing is scaled here.
+
+        cpu: the CPU model's file. every: only one of so many windows of each trace is replayed.
+        """
+        return list(
+            self.lab.cost(
+                [list(order) for order in orders],
+                cpu,
+                threads=threads,
+                every=every,
+                displaced=displaced,
+            )
+        )

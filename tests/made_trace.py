@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel of no code with a trace of no workload: enough for replays, and small.
+
+Every other function is executed, in turn. In the default layout these lie 8 KiB apart, where they
+displace each other from an L1i of 32 KiB.
+"""
+
+import json
+import struct
+from pathlib import Path
+
+from kernsmith.kernel.artifact import PROVENANCE_VERSION
+from kernsmith.layout import TraceFile
+
+FUNCTIONS = 128
+HOT = tuple(f"hot_{n}" for n in range(FUNCTIONS))
+_ROUNDS = 20
+_BASE = 0xFFFFFFFF81000000
+_APART = 8 << 10
+_CALL = 3
+
+
+def make_kernel(folder: Path) -> TraceFile:
+    """A kernel's folder as replays read it, and the trace in it."""
+    folder.mkdir(parents=True)
+    (folder / "vmlinux").touch()
+    provenance = {"version": PROVENANCE_VERSION, "key": "a" * 64}
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+    (folder / "link.map").write_text(_link_map())
+    trace = folder / "traces" / "pipe.trace"
+    trace.parent.mkdir()
+    trace.write_bytes(_trace("made"))
+    return TraceFile("pipe", trace, "made")
+
+
+def _link_map() -> str:
+    def line(address: int, size: int, align: int, what: str) -> str:
+        return f"{address:16x} {address:16x} {size:8x} {align:5d} {what}\n"
+
+    lines = [line(_BASE, FUNCTIONS * _APART, 64, ".text")]
+    for number, name in enumerate(HOT):
+        start = _BASE + number * _APART
+        for symbol, address, size in (
+            (name, start, 64),
+            (name.replace("hot", "cold"), start + 64, _APART - 64),
+        ):
+            lines.append(line(address, size, 64, f"        vmlinux.a(a.o):(.text.{symbol})"))
+            lines.append(line(address, size, 1, f"                {symbol}"))
+    return "".join(lines)
+
+
+def _trace(tag: str) -> bytes:
+    """See native/trace/src/lib.rs."""
+    begin = (1 << 31) + 2
+    words = [begin, *(number for _ in range(_ROUNDS) for number in range(FUNCTIONS))]
+    starts = [_BASE + number * _APART for number in range(FUNCTIONS)]
+    targets = [*starts[1:], starts[0]]
+    blocks = [
+        struct.pack("<QQHHBBxx", start, target, 32, 27, _CALL, 1)
+        for start, target in zip(starts, targets, strict=True)
+    ]
+    counters = [0] * 14, [len(words) - 1, *[0] * 13]
+    cpu = b"skylake"
+    return b"".join(
+        [
+            b"KSTRACE1",
+            struct.pack(f"<{len(words)}I", *words),
+            *blocks,
+            tag.encode(),
+            *(struct.pack("<14Q", *each) for each in counters),
+            cpu,
+            struct.pack("<4Q", len(words), len(blocks), len(tag), len(cpu)),
+            b"KSTREND1",
+        ]
+    )
