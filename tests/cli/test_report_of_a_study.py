@@ -161,3 +161,15 @@ def test_what_failed_is_told_again(url: str, tmp_path: Path) -> None:
     assert own.failures[0] == "refused: optimisation=O3 profile=autofdo: it cannot be"
     assert len(own.failures) > 1
     assert told(url, tmp_path / "page.html") == as_plain(replace(own, seconds=None))
+
+
+def test_a_host_without_the_machine_tells_all_but_what_the_machine_presumes(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = ran(STUDY, url)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    machine = replace(own.machine, assumptions=())
+    measured = {name for run in own.runs for name in run.metrics}
+    metrics = tuple(each for each in own.metrics if each.name in measured)
+    expected = as_plain(replace(own, machine=machine, metrics=metrics, seconds=None))
+    assert told(url, tmp_path / "page.html") == expected

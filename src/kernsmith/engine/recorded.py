@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from kernsmith.engine.builds import FAILED, REFUSED
 from kernsmith.engine.prepare import Prepared, Refused
@@ -18,7 +19,10 @@ from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow
 from kernsmith.ledger.table import PlannedRow, StudyTable
-from kernsmith.machine import Machine, find_machine
+from kernsmith.machine import Machine, Session, find_machine
+from kernsmith.machine.metrics import in_order
+from kernsmith.machine.metrics import metric as catalogued
+from kernsmith.machine.protocol import Metric
 from kernsmith.study import Design, Study, Trial, Variant, plan_variants
 from kernsmith.study.file import study_from_tables, variants_in
 from kernsmith.study.layout import read_layout
@@ -65,7 +69,7 @@ def recorded_result(table: StudyTable, asked: Asked) -> StudyResult:
         {by_name[row.variant]: row.trial.kernel for row in table.plan},
         {(name, ""): failed[name] for name in by_name if name not in names},
     )
-    machine = _machine(study)
+    machine = _machine(study, table)
     trials = tuple(_trial(row, by_name[row.variant], study) for row in table.plan)
     prepared = Prepared(
         study=replace(study, design=design),
@@ -201,12 +205,37 @@ def _workloads(plan: Sequence[PlannedRow]) -> tuple[Workload, ...]:
     return tuple(sorted(found, key=lambda workload: places.get(workload.name, len(places))))
 
 
-def _machine(study: Study) -> Machine:
-    """Of the study's kind; the file of a CPU model that it names may be gone by now."""
+def _machine(study: Study, table: StudyTable) -> Machine:
     try:
         return find_machine(study.machine, study.cpu, dict(study.settings))
-    except UserError:
-        return find_machine(study.machine, Study("", "", ()).cpu)
+    except KernsmithError:
+        metrics = tuple(catalogued(name) for name in in_order(set(table.units)))
+        return _Elsewhere(study.machine, table.plan[0].trial.conditions, metrics)
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """A machine that cannot be opened here: what it measured is known, not what it presumes."""
+
+    name: str
+    conditions: Mapping[str, Any]
+    metrics: tuple[Metric, ...]
+    apart: bool = True
+    profiles: bool = False
+    slots: int = 1
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Trials of machines with noise name the study that they belong to."""
+        return self.conditions.get("study") is None
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.conditions.get("machine", {})
+        return found
+
+    def open(self, image: Path, folder: Path) -> AbstractContextManager[Session]:
+        raise UserError(f"the machine {self.name} cannot be opened here")
 
 
 @dataclass(frozen=True)
