@@ -95,7 +95,9 @@ class ScriptedSession:
         if machine.apart or not self.boots:
             ended = 1.0 if machine.apart else None
             console = machine.folder / "console"
-            self.boots.append(Boot(len(self.boots), ("boot",), console, now(), "", "", ended))
+            self.boots.append(
+                Boot(len(self.boots), ("/opt/bin/boot",), console, now(), "", "", ended)
+            )
         metrics = {"model_cycles": (1e6 + len(name), "cycles")} if status == "ok" else {}
         reason = "" if status == "ok" else "as the script says"
         return Outcome(status, reason, metrics, Path("console"), 0.1, self.boots[-1])

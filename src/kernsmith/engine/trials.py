@@ -257,13 +257,15 @@ class _Work:
 
 def _boot_row(session: str, row: TrialRow, boot: Boot) -> BootRow:
     order = row.conditions["order"]
+    program = [Path(word).name for word in boot.command[:1]]
     return BootRow(
         session=session,
         machine=row.machine,
         image=f"{row.kernel}/{order}" if order else row.kernel,
         kernel=row.kernel,
         layout=row.layout,
-        command=boot.command,
+        # Which emulator it was, the conditions say by its content.
+        command=(*program, *boot.command[1:]),
         console=str(boot.console),
         started_at=boot.started_at,
         wall_seconds=boot.wall_seconds,

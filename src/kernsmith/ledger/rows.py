@@ -66,7 +66,7 @@ class BootRow:
 
     session: names the session; a machine that boots anew in one records several boots with it.
     image: the key of what was booted; kernel and layout say what that is.
-    command: how the machine was started. console: see :class:`RunRow`.
+    command: how the machine was started, the program by its name. console: see :class:`RunRow`.
     status: `ok`, `panic`, `hang` or `failed`; empty, as long as it is up (and for ever, if the
         process that had it was killed). wall_seconds: from start to end; None while it is up.
     """
