@@ -100,7 +100,7 @@ class ScriptedSession:
             )
         metrics = {"model_cycles": (1e6 + len(name), "cycles")} if status == "ok" else {}
         reason = "" if status == "ok" else "as the script says"
-        return Outcome(status, reason, metrics, Path("console"), 0.1, self.boots[-1])
+        return Outcome(status, reason, metrics, job.folder / "console", 0.1, self.boots[-1])
 
 
 @dataclass(frozen=True)

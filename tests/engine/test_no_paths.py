@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, select
 
 from kernsmith import paths
 from kernsmith.engine import Silent, prepare
@@ -16,10 +16,10 @@ from kernsmith.engine.recorded import Asked, recorded_result
 from kernsmith.engine.run import measure
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
-from kernsmith.ledger.schema import METADATA
+from kernsmith.ledger.schema import METADATA, RUNS
 from kernsmith.ledger.table import read_study_table
 from kernsmith.study import Design, Study
-from scripted_machine import Made, Scripted
+from scripted_machine import Made, Scripted, runs
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +112,18 @@ def test_no_row_says_where_the_files_lie(tmp_path: Path) -> None:
     found = recorded_result(table, Asked()).prepared
     assert [each.name for each in found.variants] == [each.name for each in plan.variants]
     assert [each.levels for each in found.variants] == [each.levels for each in plan.variants]
+
+
+def test_ledgers_that_lie_at_the_same_place_of_two_hosts_share_a_store(tmp_path: Path) -> None:
+    """Neither writes into the other's consoles, though both count their attempts from 1."""
+    (tmp_path / "script.json").write_text(json.dumps({}))
+    machine, design = Scripted(tmp_path, slots=1), Design(layouts=0)
+    consoles = []
+    for host in ("one", "another"):
+        runs(machine, f"sqlite:///{tmp_path}/ledger.sqlite", design)
+        with create_engine(f"sqlite:///{tmp_path}/ledger.sqlite").connect() as connection:
+            consoles.append(set(connection.execute(select(RUNS.c.console)).scalars()))
+        (tmp_path / "ledger.sqlite").rename(tmp_path / host)
+    assert len(consoles[0]) == len(consoles[1]) == 6
+    assert not consoles[0] & consoles[1]
+    assert all(console.startswith("runs/") for console in consoles[0])

@@ -165,6 +165,7 @@ class _Work:
     boots: the ledger's numbers of the boots that runs referred to, by session and number in it;
         False beside those whose end the ledger does not know yet.
     attempts: the numbers of the claims. held: what other processes were running in this pass.
+    folder: of all consoles. It is nobody else's: each ledger counts attempts for itself.
     """
 
     prepared: Prepared
@@ -179,6 +180,7 @@ class _Work:
     attempts: dict[Trial, int] = field(default_factory=dict)
     held: list[Trial] = field(default_factory=list)
     counting: Lock = field(default_factory=Lock)
+    folder: Path = field(default_factory=lambda: paths.cache_root() / "runs" / uuid4().hex[:12])
 
     def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
         """Try each trial once; returns those that another living process is running."""
@@ -206,13 +208,8 @@ class _Work:
             key = (trial.block, trial.position if alone else image)
             visits.setdefault(key, []).append(trial)
             images[key] = image
-        folder = self._folder / "sessions"
+        folder = self.folder / "sessions"
         return [Visit(images[key], folder, tuple(some)) for key, some in visits.items()]
-
-    @property
-    def _folder(self) -> Path:
-        """Attempts are counted by each ledger for itself."""
-        return paths.cache_root() / "runs" / digest_of(self.ledger.url)[:8]
 
     def _begin(self, trial: Trial) -> Job | None:
         """Claim a trial; None when it has a run, or another process has it and is not finished."""
@@ -228,7 +225,7 @@ class _Work:
             self._count(trial, earlier)
             return None
         self.attempts[trial] = attempt
-        folder = self._folder / row.digest[:20] / str(attempt)
+        folder = self.folder / row.digest[:20] / str(attempt)
         return Job(self.prepared.workload(trial.workload), folder, trial.replicate)
 
     def _ran(self, visit: Visit[Trial], trial: Trial, ran: Ran) -> None:
