@@ -9,6 +9,7 @@ import pytest
 from kernsmith.cli.report import report
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
+from kernsmith.ledger.voids import Selection
 
 STUDY = """
 [source]
@@ -65,6 +66,16 @@ def test_a_page(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "<base>" not in text.split("<script", 1)[0]
     assert "Where the variance within variants comes from" in text
     assert "Always-valid intervals of the overall ratio" in text
+
+
+def test_what_has_not_run_yet_is_told_first(url: str, tmp_path: Path) -> None:
+    ledger, page = Ledger(url), tmp_path / "report.html"
+    ledger.void(Selection(numbers=[1, 2]), "measured by mistake")
+    ledger.close()
+    report("lab", ledger=url, output=page)
+    before, _, after = page.read_text().partition("2 trials have not run yet.")
+    assert "<svg" not in before
+    assert "What failed" not in after
 
 
 def test_the_baseline_is_the_first_of_the_study_whichever_ran_first(tmp_path: Path) -> None:

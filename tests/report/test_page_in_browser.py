@@ -140,6 +140,16 @@ def test_colours_follow_the_scheme(browser: Chromium, scheme: str) -> None:
     browser.screenshot(ARTIFACTS / f"page-{scheme}.png")
 
 
+def test_every_sheet_of_a_printed_table_has_its_header(browser: Chromium) -> None:
+    """Chromium repeats a header that cannot break, and draws a button in the first one only."""
+    browser.emulate(media="print")
+    style = "getComputedStyle(document.querySelector('{}')).{}"
+    assert browser.run(style.format("thead", "display")) == "table-header-group"
+    assert browser.run(style.format("thead", "breakInside")) == "avoid"
+    assert browser.run(style.format("th button", "display")) == "contents"
+    assert browser.run(style.format("th.number", "whiteSpace")) == "normal"
+
+
 def test_it_prints_with_everything_opened(browser: Chromium) -> None:
     pdf = browser.print_pdf()
     assert pdf.startswith(b"%PDF")

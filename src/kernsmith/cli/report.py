@@ -76,7 +76,8 @@ def report(
         found = analyse(observations(result.measured), asked, percent=effect)
     except ValueError as error:
         raise UserError(f"study {table.name}: {error}") from None
-    page = study_page(recorded_document(table, result), variance_sections(found))
+    notes = [f"{table.missing} trials have not run yet."] if table.missing else []
+    page = study_page(recorded_document(table, result), variance_sections(found), notes)
     return _write(page, output)
 
 

@@ -34,6 +34,7 @@ _CHANGE = f"change of {MODEL_CYCLES} against the default layout (%)"
 def layout_page(document: LayoutDocument) -> str:
     """The HTML of what `kernsmith layout` found."""
     lab = document.lab
+    replayed = f"one window of {lab.every}" if lab.every > 1 else "all replayed"
     if isinstance(document, SampleDocument):
         title, sections = "random layouts", _sample_sections(document)
     else:
@@ -44,7 +45,7 @@ def layout_page(document: LayoutDocument) -> str:
             subtitle=f"kernel {lab.kernel[:12]}, {lab.cpu} model, {', '.join(lab.workloads)}",
             sections=[*sections, *caution_sections(), Text(MODEL_WORDS)],
             figures=as_plain(document),
-            footer=(lab.vmlinux, f"{lab.blocks} executed blocks, one window of {lab.every}"),
+            footer=(lab.vmlinux, f"{lab.blocks:,} executed blocks, {replayed}"),
         )
     )
 

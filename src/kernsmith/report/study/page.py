@@ -46,12 +46,15 @@ _OF_LAYOUTS = (
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
 
-def study_page(document: StudyDocument, more: Sequence[Section] = ()) -> str:
+def study_page(
+    document: StudyDocument, more: Sequence[Section] = (), notes: Sequence[str] = ()
+) -> str:
     """The HTML of a study document: the answer, what explains it, then all figures, folded.
 
-    more: sections behind the figures, of what the document does not hold.
+    more: sections behind the figures, of what the document does not hold. notes: warnings.
     """
-    sections = _answer_sections(document)
+    sections: list[Section] = [Verdict(note, "warning") for note in notes]
+    sections += _answer_sections(document)
     sections += _explaining_sections(document)
     sections += _design_sections(document)
     if document.failures:
