@@ -11,7 +11,11 @@ from kernsmith.document.study import StudyDocument
 
 @dataclass(frozen=True)
 class CommitView:
-    """id: its whole hash. author, date: as git writes them."""
+    """id: its whole hash. author, date: as git writes them.
+
+    `kernel.history.Commit` is what a repository that is there says; this is what a file tells that
+    is read without one, and whose keys stay.
+    """
 
     id: str
     subject: str

@@ -14,7 +14,8 @@ from re import sub
 from typing import Any
 
 from kernsmith import __version__
-from kernsmith.report.analysis import document
+from kernsmith.document.analysis import Analysis as AnalysisDocument
+from kernsmith.report.analysis.document import in_words
 from kernsmith.stats.analysis import Analysis
 from kernsmith.stats.samples import Stratum
 
@@ -26,7 +27,7 @@ _SECONDS = {"s", "sec", "secs", "seconds"}
 def as_document(analysis: Analysis) -> dict[str, Any]:
     """The JSON document of docs/analyze.schema.json: unrounded; NaN and infinity are null."""
     head = {"format": FORMAT, "version": VERSION, "kernsmith": __version__}
-    return {**head, **plain(document.in_words(analysis))}
+    return {**head, **plain(in_words(analysis))}
 
 
 def as_json(analysis: Analysis) -> str:
@@ -39,7 +40,7 @@ def schema() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     found: dict[str, Any] = _nullable(
-        TypeAdapter(document.Analysis).json_schema(mode="serialization")
+        TypeAdapter(AnalysisDocument).json_schema(mode="serialization")
     )
     found["title"] = "The result of kernsmith analyze --format json"
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
