@@ -130,7 +130,7 @@ class PrivateApt:
             if progress:
                 progress("fetching Debian's package lists", None)
             try:
-                self._run("apt-get", "update", log=self.log, timeout=_UPDATE_SECONDS)
+                _apt("apt-get", self._config, "update", log=self.log, timeout=_UPDATE_SECONDS)
             except ProgramMissing:
                 raise
             except ProcessFailed as failure:
@@ -144,7 +144,7 @@ class PrivateApt:
 
     def newest(self, name: str) -> Package | None:
         """The newest version of a package in all suites, or None."""
-        shown = self._run("apt-cache", "show", "--no-all-versions", name, check=False)
+        shown = _apt("apt-cache", self._config, "show", "--no-all-versions", name, check=False)
         fields = dict(re.findall(r"^([\w-]+): (.*)$", shown, re.MULTILINE))
         if "Filename" not in fields:
             return None
@@ -152,13 +152,13 @@ class PrivateApt:
 
     def offers(self, name: str) -> dict[str, str]:
         """The suites that have a package, each with its version there."""
-        table = self._run("apt-cache", "madison", name, check=False)
+        table = _apt("apt-cache", self._config, "madison", name, check=False)
         rows = re.findall(r"^\s*\S+ \|\s*(\S+)\s*\|\s*\S+ ([\w-]+)/main", table, re.MULTILINE)
         return {suite: version for version, suite in reversed(rows)}
 
     def names(self, prefix: str) -> list[str]:
         """The names of all packages that begin with ``prefix``, sorted."""
-        return sorted(self._run("apt-cache", "pkgnames", prefix).split())
+        return sorted(_apt("apt-cache", self._config, "pkgnames", prefix).split())
 
     def download(self, package: Package, folder: Path, progress: Progress | None = None) -> Path:
         """Download a package into ``folder``; apt checks its digest against the signed lists."""
@@ -167,8 +167,9 @@ class PrivateApt:
             if progress and (match := re.match(r"dlstatus:\d+:([\d.]+):", line)):
                 progress(f"downloading {package.name} {package.version}", float(match[1]) / 100)
 
-        self._run(
+        _apt(
             "apt-get",
+            self._config,
             "-oAPT::Status-Fd=1",
             "download",
             f"{package.name}={package.version}",
@@ -200,26 +201,10 @@ class PrivateApt:
         (self.root / "preferences").write_text(_PREFERENCES)
         (self.root / "apt.conf").write_text(_CONFIG.format(root=self.root))
 
-    def _run(
-        self,
-        program: str,
-        *arguments: str,
-        log: Path | None = None,
-        cwd: Path | None = None,
-        on_line: Callable[[str], None] | None = None,
-        timeout: float = 120,
-        check: bool = True,
-    ) -> str:
-        return _apt(
-            program,
-            f"--config-file={self.root}/apt.conf",
-            *arguments,
-            log=log,
-            cwd=cwd,
-            on_line=on_line,
-            timeout=timeout,
-            check=check,
-        )
+    @property
+    def _config(self) -> str:
+        """The word by which every apt program here works in the private root."""
+        return f"--config-file={self.root}/apt.conf"
 
 
 def _apt(
