@@ -14,6 +14,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import find_kernel, make_command
 from kernsmith.kernel.recipe import Recipe, make_recipe
 from kernsmith.kernel.source import resolve_source
+from kernsmith.kernel.standing import clear_for
 from kernsmith.study import Study, plan_variants
 
 
@@ -77,3 +78,25 @@ def test_a_kernel_whose_compiler_is_lost_is_not_taken(here: Path) -> None:
     text = json.dumps(kernel.provenance | {"variant": variant})
     (kernel.folder / "provenance.json").write_text(text)
     assert find_kernel(replace(recipe)) is None
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_was_begun_from_another_folder_is_cleared_but_for_what_was_made_of_it(
+    here: Path, tmp_path: Path, finished: bool
+) -> None:
+    """A build that was killed goes on from the folder that it was begun from only."""
+    recipe = recipe_of(here)
+    folder = built(recipe).folder
+    for name in ("out/vmlinux.o", "layouts/random-1/vmlinux", "build.log"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    (folder / "out/source").symlink_to(here)
+    there = recipe_of(shutil.copytree(here, tmp_path / "there")).source
+    if not finished:
+        (folder / "provenance.json").unlink()
+        clear_for(folder, recipe.source)
+        assert (folder / "out/vmlinux.o").exists()
+        assert (folder / "build.log").exists()
+    clear_for(folder, there)
+    left = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert left == {"vmlinux", "layouts/random-1/vmlinux"}
