@@ -54,9 +54,9 @@ def test_finished_runs_in_the_order_of_the_plan(url: str) -> None:
         ("base", "random:1.2", (1002.0, "cycles")),
         ("afdo", "random:1.2", (902.0, "cycles")),
     ]
-    assert (table.failed, table.missing) == (1, 1)
+    assert [row.run and row.run.status for row in table.plan][-2:] == ["failed", None]
+    assert table.missing == 1
     assert table.units == {"model_cycles": "cycles", "seconds": "s"}
-    assert table.machines == ("tcg (skylake)",)
 
 
 def test_by_name_by_digest_or_the_latest(url: str) -> None:

@@ -39,18 +39,15 @@ class StudyTable:
 
     plan: in its order. builds: the latest of each variant that a study of this name had.
     units: by metric that a finished run has.
-    failed: trials whose latest run failed; missing: trials without a run.
+    missing: how many trials have no run.
     """
 
     name: str
     digest: str
     text: str
-    recorded_at: str
-    machines: tuple[str, ...]
     plan: tuple[PlannedRow, ...]
     builds: tuple[BuildRow, ...]
     units: dict[str, str]
-    failed: int
     missing: int
 
 
@@ -114,12 +111,9 @@ def _table(connection: Connection, study: Row[tuple[str, str, str, str]]) -> Stu
         name=study.name,
         digest=study.digest,
         text=study.text,
-        recorded_at=study.recorded_at,
-        machines=tuple(sorted({f"{row.trial.machine} ({row.trial.cpu})" for row in plan})),
         plan=plan,
         builds=_builds(connection, study.name),
         units={name: unit for run in done for name, (_, unit) in run.metrics.items()},
-        failed=sum(row.run is not None and not row.run.ok for row in plan),
         missing=sum(row.run is None for row in plan),
     )
 
