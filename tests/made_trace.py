@@ -33,6 +33,12 @@ def make_kernel(folder: Path) -> TraceFile:
     return TraceFile("pipe", trace, "made")
 
 
+def write_trace(path: Path, tag: str) -> None:
+    """The trace, as of any workload."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_trace(tag))
+
+
 def _link_map() -> str:
     def line(address: int, size: int, align: int, what: str) -> str:
         return f"{address:16x} {address:16x} {size:8x} {align:5d} {what}\n"

@@ -18,17 +18,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kernsmith import process
+from kernsmith import paths, process
 from kernsmith.engine import Silent
+from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.run import measure
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.source import Source
+from kernsmith.layout import PlacedOrder, layout_name, random_order
 from kernsmith.ledger import Ledger, now
 from kernsmith.machine import Boot, Job, Outcome
 from kernsmith.machine.protocol import Metric
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
+from made_trace import HOT, make_kernel, write_trace
 
 WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
 CYCLES = Metric("model_cycles", "cycles", "", "modelled")
@@ -40,7 +43,8 @@ class Scripted:
     `hang`, `failed`, `pause` (ok, after a while), `slow` (waits for a program, for minutes) or
     `crash` (this process is killed). What it does not name is ok.
 
-    folder: holds the script, so that several processes share it, and a log with a line a run.
+    folder: holds the script, so that several processes share it, and a log with a line a run;
+        also model_cycles by the name of the image's folder, where these are not by workload.
     """
 
     folder: Path
@@ -49,6 +53,7 @@ class Scripted:
     slots: int = 2
     name: str = "scripted"
     profiles: bool = False
+    cpu: Path | None = None  # with one, it writes the trace of made_trace
     metrics: tuple[Metric, ...] = (CYCLES,)
     assumptions: tuple[str, ...] = ()
 
@@ -98,9 +103,14 @@ class ScriptedSession:
             self.boots.append(
                 Boot(len(self.boots), ("/opt/bin/boot",), console, now(), "", "", ended)
             )
-        metrics = {"model_cycles": (1e6 + len(name), "cycles")} if status == "ok" else {}
+        cycles = script.get("cycles", {}).get(self.image.parent.name, 1e6 + len(name))
+        metrics = {"model_cycles": (cycles, "cycles")} if status == "ok" else {}
         reason = "" if status == "ok" else "as the script says"
-        return Outcome(status, reason, metrics, job.folder / "console", 0.1, self.boots[-1])
+        console, trace = job.folder / "console", None
+        if job.trace and status == "ok":
+            trace = job.folder / "trace"
+            write_trace(trace, job.trace)
+        return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], trace=trace)
 
 
 @dataclass(frozen=True)
@@ -115,6 +125,25 @@ class Made:
 
     def image(self, variant: Variant, layout: Layout) -> Path | None:
         return self.folder / f"{variant.label}-{layout}" / "vmlinux"
+
+    def order(self, variant: Variant, layout: Layout) -> Link | None:
+        return None
+
+
+@dataclass(frozen=True)
+class MadeTraced(Made):
+    """The kernel of made_trace, for all variants; its folder is that of the kernel."""
+
+    def kernel(self, variant: Variant) -> Kernel | None:
+        return Kernel("a" * 64, self.folder, {"variant": {"name": "made"}, "build_id": "made"})
+
+    def image(self, variant: Variant, layout: Layout) -> Path | None:
+        link = self.order(variant, layout)
+        return self.folder / (link.name if link and layout.seed else "") / "vmlinux"
+
+    def order(self, variant: Variant, layout: Layout) -> Link | None:
+        names = tuple(random_order(HOT, layout.seed))
+        return Link("a" * 64, layout_name("random", names), PlacedOrder(names, {}))
 
 
 def prepared(machine: Scripted, design: Design, cpu: str = "skylake") -> Prepared:
@@ -134,6 +163,14 @@ def prepared(machine: Scripted, design: Design, cpu: str = "skylake") -> Prepare
     return Prepared(
         study, study.digest, {"x": source}, WORKLOADS, (), machine, machine, variants, trials
     )
+
+
+def traced(machine: Scripted) -> MadeTraced:
+    """The kernel that machines with a CPU model take traces of; in the store."""
+    folder = paths.kernels() / ("a" * 20)
+    if not folder.exists():
+        make_kernel(folder)
+    return MadeTraced(folder)
 
 
 def runs(machine: Scripted, ledger: str, design: Design) -> list[tuple[str, int, int | None]]:

@@ -129,7 +129,7 @@ def _extent(path: Path, without: frozenset[str]) -> tuple[int, float]:
 @contextmanager
 def _unused(path: Path) -> Iterator[bool]:
     """Whether nobody holds a lock in or for a thing; until the end nobody else gets one."""
-    locks = [path / "lock", path.with_name(f".{path.name}.lock")]
+    locks = [path / "lock", path.with_name(f".{path.name}.lock"), *path.glob("*.lock")]
     held = []
     try:
         for lock in locks:

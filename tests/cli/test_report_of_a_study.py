@@ -16,7 +16,7 @@ from kernsmith.cli.report import report
 from kernsmith.document import StudyDocument
 from kernsmith.document.text import as_plain
 from kernsmith.engine.prepare import Prepared, Refused
-from kernsmith.engine.trials import trial_rows
+from kernsmith.engine.trial_rows import trial_rows
 from kernsmith.engine.verdicts import Measured, judge
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, stored_kernel

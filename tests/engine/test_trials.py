@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
-from kernsmith.engine.trials import trial_rows
+from kernsmith.engine.trial_rows import trial_rows
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger
 from kernsmith.ledger.voids import Selection

@@ -13,6 +13,8 @@ from kernsmith.document.layouts import (
     SampleDocument,
 )
 from kernsmith.document.study import (
+    CheckedView,
+    CheckView,
     FactorsView,
     LevelView,
     LookView,
@@ -32,6 +34,8 @@ from kernsmith.document.study import (
 
 __all__ = [
     "BisectDocument",
+    "CheckView",
+    "CheckedView",
     "CommitView",
     "FactorsView",
     "LabView",

@@ -185,7 +185,10 @@ class FactorsView:
 
 @dataclass(frozen=True)
 class RunView:
-    """A trial in plan order with what it measured. trial: its digest. status: `none`: no run."""
+    """A trial in plan order with what it measured. trial: its digest. status: `none`: no run.
+
+    replayed: the layout was not booted but replayed from a trace.
+    """
 
     position: int
     block: int
@@ -198,6 +201,36 @@ class RunView:
     started_at: str | None
     console: str | None
     metrics: Mapping[str, float]
+    replayed: bool = False
+
+
+@dataclass(frozen=True)
+class CheckedView:
+    """`model_cycles` of one workload. error: of the prediction, in per cent."""
+
+    workload: str
+    predicted: float
+    measured: float
+    error: float
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """A layout that was replayed, and linked and booted, too: `model_cycles`.
+
+    predicted, measured: geometric means over workloads. error: in per cent; None without a boot
+        that ended well. limit: how large it may be. holds: whether it is not larger, and all
+        workloads were booted.
+    """
+
+    variant: str
+    layout: str
+    predicted: float | None
+    measured: float | None
+    error: float | None
+    limit: float
+    holds: bool
+    workloads: tuple[CheckedView, ...]
 
 
 @dataclass(frozen=True)
@@ -253,6 +286,7 @@ class StudyDocument:
 
     kernsmith: version of the program. source: of the baseline. seconds: wall time of the command.
     failures: sentences; empty when all went well. report: path of the HTML page.
+    checks: replayed layouts that were booted, too; empty where all were booted.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -274,6 +308,7 @@ class StudyDocument:
     luck: tuple[LuckView, ...] = ()
     mixes: tuple[MixView, ...] = ()
     report: str = ""
+    checks: tuple[CheckView, ...] = ()
 
     @property
     def baseline(self) -> str:

@@ -14,6 +14,7 @@ from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared, prepare
+from kernsmith.engine.trial_rows import trial_rows
 from kernsmith.engine.trials import finished_trials
 from kernsmith.engine.workers import LocalWorkers
 from kernsmith.kernel.recipe import make_recipe
@@ -43,7 +44,7 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
     prepared = prepare(study, events, look_only=True)
     forge = Forge(prepared, events)
     links = forge.find()
-    done = finished_trials(prepared, forge, ledger)
+    done = finished_trials(trial_rows(prepared, forge), prepared.machine, ledger)
     builds = _builds(prepared, forge)
     training = _training(prepared, forge)
     typical = ledger.typical_seconds(study.machine)

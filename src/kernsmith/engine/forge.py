@@ -8,13 +8,15 @@ from pathlib import Path
 from kernsmith.engine.events import Events
 from kernsmith.engine.images import Images
 from kernsmith.engine.kernels import Failures, Kernels
+from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.training import Seen
+from kernsmith.engine.trial_rows import CHECKED
 from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.profile import call_lines
-from kernsmith.study import Layout, Variant
+from kernsmith.study import Layout, Trial, Variant
 
 
 class Forge:
@@ -59,18 +61,31 @@ class Forge:
         """The image of a variant in a layout, if it could be made."""
         return self._images.image(variant, layout)
 
+    def order(self, variant: Variant, layout: Layout) -> Link | None:
+        """What would be linked for a layout, if it is known without linking anything."""
+        return self._images.order(variant, layout)
+
     def build(self) -> None:
         """Build all variants of the study; see `Kernels.build`."""
         self.kernels.build(self._seen)
 
     def link(self) -> None:
-        """Link every layout of the study's trials."""
-        self._images.link(self.prepared.trials)
+        """Link every layout of the study's trials that is booted."""
+        self._images.link(self._linked())
 
     def find(self) -> int:
         """Take what the caches hold and make nothing; returns how many images are missing."""
         self.kernels.find()
-        return len(self._images.find(self.prepared.trials))
+        return len(self._images.find(self._linked()))
+
+    def _linked(self) -> list[Trial]:
+        """Trials that need an image: all but those that are replayed and not checked."""
+        design = self.prepared.study.design
+        return [
+            trial
+            for trial in self.prepared.trials
+            if not design.replays(trial.layout) or trial.layout_number <= CHECKED
+        ]
 
     def _calls(self, kernel: Kernel) -> str:
         return call_lines(self._profiles.counts(kernel, self._seen), kernel)

@@ -66,6 +66,14 @@ class Images:
         """The image of a variant in a layout, if it could be made."""
         return self.made.get((identity(variant), layout))
 
+    def order(self, variant: Variant, layout: Layout) -> Link | None:
+        """What would be linked; None when only a link would tell it, or there is no kernel."""
+        kernel = self.kernels.kernel(variant)
+        if kernel is None or self.by_place:
+            return None
+        orders = self._orders(())
+        return orders.asked(kernel, layout) if orders.knows(kernel, layout) else None
+
     def find(self, trials: Sequence[Trial]) -> list[tuple[Key, Kernel]]:
         """Take the images that are there; returns those that are not, with their kernels.
 
@@ -144,11 +152,16 @@ class _Orders:
         """Where the image is or will be; None when that is not known without linking."""
         if layout == Layout():
             return kernel.vmlinux
-        if layout.named == PROFILE and (kernel.key, PROFILE) not in self._named:
-            return None
-        if self._is_placed(layout) and not all(link_map_path(k).exists() for k in self._beside):
+        if not self.knows(kernel, layout):
             return None
         return layout_image(kernel, self._name(kernel, layout))
+
+    def knows(self, kernel: Kernel, layout: Layout) -> bool:
+        """Whether a layout's order is known without linking."""
+        if layout.named == PROFILE and (kernel.key, PROFILE) not in self._named:
+            return False
+        placed = self._is_placed(layout)
+        return not placed or all(link_map_path(k).exists() for k in self._beside)
 
     def asked(self, kernel: Kernel, layout: Layout) -> Link:
         """What is to be linked."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from kernsmith.engine.events import Events
 from kernsmith.engine.replay import Replays, Traced, open_traced
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
+from kernsmith.engine.traces import trace_path, trace_tag
 from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
@@ -21,7 +22,6 @@ from kernsmith.layout import Costs, Evaluator, TraceFile, layout_name, read_link
 from kernsmith.layout.evaluate import movable_in
 from kernsmith.machine import Job, Outcome
 from kernsmith.machine.tcg import Tcg
-from kernsmith.study import digest_of
 
 # Sorting functions that lld has itself.
 LINKERS = ("hfsort", "cdsort")
@@ -108,16 +108,12 @@ def open_lab(
     movable = movable_in(text, movable_functions(read_system_map(kernel.system_map)))
     paths = _traces(kernel, workloads, machine, events, workers)
     events.stage("read traces")
-    files = (TraceFile(work.name, paths[work.name], _tag(kernel, work)) for work in workloads)
+    files = (TraceFile(work.name, paths[work.name], trace_tag(kernel, work)) for work in workloads)
     traced = Traced(kernel.folder, tuple(files))
     opened = open_traced(traced, text, lambda done: events.progress("traces", done, len(workloads)))
     replays = Replays(traced, machine.cpu, workers)
     evaluator = Evaluator(opened, movable, machine.cpu, replays, every=every)
     return Lab(kernel, machine, tuple(workloads), evaluator, opened.counters, workers)
-
-
-def _tag(kernel: Kernel, workload: Workload) -> str:
-    return f"{kernel.build_id}/{workload.name}-{workload.rounds}-{workload.warmup}"
 
 
 def _traces(
@@ -128,14 +124,13 @@ def _traces(
     workers: Workers,
 ) -> dict[str, Path]:
     """The trace of each workload, taken now where there is none."""
-    conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
-    folder = kernel.folder / "traces" / digest_of(conditions)[:12]
-    paths = {w.name: folder / f"{w.name}-{w.rounds}-{w.warmup}.trace" for w in workloads}
+    paths = {w.name: trace_path(kernel, w, machine) for w in workloads}
+    folder = paths[workloads[0].name].parent
     with locked(folder / "lock"):
         missing = [w for w in workloads if not paths[w.name].exists()]
         if missing:
             events.stage(f"trace {len(missing)} workloads")
-        jobs = [Job(w, folder / f"{w.name}.boot", trace=_tag(kernel, w)) for w in missing]
+        jobs = [Job(w, folder / f"{w.name}.boot", trace=trace_tag(kernel, w)) for w in missing]
         for name, outcome in _run_all(kernel.vmlinux, jobs, machine, events, workers).items():
             assert outcome.trace is not None
             outcome.trace.replace(paths[name])

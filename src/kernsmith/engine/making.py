@@ -12,7 +12,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.build import build_kernel, find_kernel
 from kernsmith.kernel.config import parse_config
-from kernsmith.kernel.link import relink
+from kernsmith.kernel.link import link_map, relink
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.layout import PlacedOrder
 from kernsmith.store import local_store
@@ -82,6 +82,15 @@ def link(say: Say, asked: Link) -> str:
     order = asked.order
     image = relink(_kernel(asked.kernel), asked.name, list(order.names), order.paddings)
     return local_store().key(image)
+
+
+def map_link(say: Say, kernel: str) -> str:
+    """Have the linker's map of a kernel, given by its key; returns the key of the map.
+
+    Raises:
+        LinkFailed, UserError: see `kernel.link.link_map`.
+    """
+    return local_store().key(link_map(_kernel(kernel)))
 
 
 def _kernel(key: str) -> Kernel:

@@ -94,6 +94,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     workloads = catalogue.select(study.workloads)
     train = catalogue.select(study.train) if study.train else workloads
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
+    _check_layouts_by(study, machine)
     trainer = machine if machine.profiles else find_machine("tcg", study.cpu)
     names = [workload.name for workload in train]
     variants = plan_variants(study, names)
@@ -162,6 +163,14 @@ def _check_order_file(variant: Variant) -> None:
     named = variant.layout.named
     if named not in ("", PROFILE) and not os.access(named, os.R_OK):
         raise UserError(f"{variant.name}: cannot read the order file {named}")
+
+
+def _check_layouts_by(study: Study, machine: Machine) -> None:
+    if study.design.layouts_by == "replay" and (machine.cpu is None or not machine.exact):
+        raise UserError(
+            f"design.layouts_by: the machine {machine.name} writes no traces to replay: allowed "
+            "is boot"
+        )
 
 
 def _check_metric(name: str, machine: Machine) -> None:

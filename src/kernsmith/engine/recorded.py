@@ -65,7 +65,7 @@ def recorded_result(table: StudyTable, asked: Asked) -> StudyResult:
     design = replace(study.design, alpha=asked.alpha or study.design.alpha)
     if asked.metrics:
         design = replace(design, metric=asked.metrics[0])
-    stored = _Stored(
+    stored = Stored(
         {by_name[row.variant]: row.trial.kernel for row in table.plan},
         {(name, ""): failed[name] for name in by_name if name not in names},
     )
@@ -88,7 +88,9 @@ def recorded_result(table: StudyTable, asked: Asked) -> StudyResult:
         ),
     )
     measured = [
-        Measured(trial, row.trial.digest, _only(row.run, asked.metrics))
+        Measured(
+            trial, row.trial.digest, _only(row.run, asked.metrics), row.trial.replayed, row.booted
+        )
         for trial, row in zip(trials, table.plan, strict=True)
     ]
     return judge(prepared, stored, measured, 0.0)
@@ -218,6 +220,7 @@ class _Elsewhere:
     metrics: tuple[Metric, ...]
     apart: bool = True
     profiles: bool = False
+    cpu: Path | None = None
     slots: int = 1
     assumptions: tuple[str, ...] = ()
 
@@ -235,7 +238,7 @@ class _Elsewhere:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class Stored:
     """The kernels of a study, where the store still holds them."""
 
     keys: Mapping[Variant, str]

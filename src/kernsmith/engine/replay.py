@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from weakref import WeakValueDictionary
@@ -141,13 +142,19 @@ def open_traced(
     with _reading:
         opened = _in_memory.get(traced)
         if opened is None:
-            opened = TracedText(text or _text_of(traced.folder), traced.traces, on_read)
+            opened = TracedText(text or text_of(traced.folder), traced.traces, on_read)
             _in_memory[traced] = opened
         _latest[:] = [opened]
         return opened
 
 
-def _text_of(folder: Path) -> Text:
+@lru_cache(maxsize=2)
+def text_of(folder: Path) -> Text:
+    """The text of the kernel in a folder of the store.
+
+    Raises:
+        UserError: there is none.
+    """
     kernel = load_kernel(folder)
     if kernel is None:
         raise UserError(f"there is no kernel in {folder}: run the same again")

@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
+from kernsmith.engine.build_plan import identity
 from kernsmith.engine.builds import record_builds
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.trials import Bootable, record_training, run_trials, trial_rows
+from kernsmith.engine.replayed import free_traces, run_replays
+from kernsmith.engine.trial_rows import (
+    Bootable,
+    checking_rows,
+    record_default,
+    trial_rows,
+)
+from kernsmith.engine.trials import run_trials
 from kernsmith.engine.verdicts import Measured, StudyResult, judge, look
 from kernsmith.engine.workers import Workers
 from kernsmith.guest.workloads import Workload
@@ -24,11 +33,17 @@ from kernsmith.study.places import without_folders
 
 
 def run_study(
-    prepared: Prepared, ledger: Ledger, events: Events, workers: Workers | None = None
+    prepared: Prepared,
+    ledger: Ledger,
+    events: Events,
+    workers: Workers | None = None,
+    *,
+    keep_traces: bool = False,
 ) -> StudyResult:
     """Do everything that a study asks for and that the ledger does not hold yet.
 
-    workers: who builds, links and boots; by default this machine.
+    workers: who builds, links, boots and replays; by default this machine.
+    keep_traces: whether traces that layouts were replayed from stay in the store.
 
     Failed trials and variants are left out of the verdicts and listed in the result.
 
@@ -39,7 +54,8 @@ def run_study(
     began = time.monotonic()
 
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
-        record_training(prepared, ledger, kernel, workload, outcome, started)
+        trainer = prepared.trainer
+        record_default(prepared, trainer, ledger, kernel, workload, outcome, started)
 
     forge = Forge(prepared, events, seen, workers)
     try:
@@ -53,7 +69,7 @@ def run_study(
         if layouts != design.layouts:
             forge.prepared = _in_layouts(prepared, layouts)
         forge.link()
-        return measure(forge.prepared, forge, ledger, events, workers)
+        return measure(forge.prepared, forge, ledger, events, workers, keep_traces=keep_traces)
 
     def decide(measured: list[Measured], last: bool) -> list[Measured] | None:
         looks = look(forge.prepared, measured)
@@ -62,7 +78,20 @@ def run_study(
         return measured if last or all(each.stop for each in looks.values()) else None
 
     measured = grow(design.layouts, design.most_layouts, measure_in, decide)
+    if design.layouts_by == "replay":
+        free_traces(prepared, forge)
+        _tell_not_replayed(measured, forge)
     return judge(forge.prepared, forge, measured, time.monotonic() - began)
+
+
+def _tell_not_replayed(measured: Sequence[Measured], forge: Forge) -> None:
+    for item in measured:
+        if item.replayed and item.run is None:
+            variant, workload = item.trial.variant, item.trial.workload
+            forge.failures[identity(variant), f"replayed {workload}"] = (
+                f"not replayed: {variant.name}, {workload}: the boot that writes the trace has not "
+                "ended well"
+            )
 
 
 def _in_layouts(prepared: Prepared, layouts: int) -> Prepared:
@@ -78,6 +107,8 @@ def measure(
     ledger: Ledger,
     events: Events,
     workers: Workers | None = None,
+    *,
+    keep_traces: bool = False,
 ) -> list[Measured]:
     """Run the trials whose kernels could be made, and return all of them with their runs.
 
@@ -89,6 +120,26 @@ def measure(
     study = prepared.study
     key = digest_of([prepared.digest, [[t.position, row.digest] for t, row in rows.items()]])
     ledger.record_study(key, study.name, write_study(without_folders(study)), plan)
-    run_trials(prepared, forge, rows, ledger, events, workers)
-    runs = ledger.runs(row.digest for row in rows.values())
-    return [Measured(trial, row.digest, runs.get(row.digest)) for trial, row in rows.items()]
+    replayed = {trial: row for trial, row in rows.items() if row.replayed}
+    booted = {trial: row for trial, row in rows.items() if trial not in replayed}
+    checking = {
+        trial: row
+        for trial, row in checking_rows(replayed).items()
+        if forge.image(trial.variant, trial.layout) is not None
+    }
+    for row in checking.values():
+        ledger.add_trial(row)
+    if replayed:
+        run_replays(prepared, forge, replayed, ledger, events, workers, keep_traces=keep_traces)
+    run_trials(prepared, forge, booted | checking, ledger, events, workers)
+    runs = ledger.runs(row.digest for row in (*rows.values(), *checking.values()))
+    return [
+        Measured(
+            trial,
+            row.digest,
+            runs.get(row.digest),
+            trial in replayed,
+            runs.get(checking[trial].digest) if trial in checking else None,
+        )
+        for trial, row in rows.items()
+    ]

@@ -4,130 +4,62 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
 from uuid import uuid4
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
+from kernsmith.engine.trial_rows import (
+    Bootable,
+    Rows,
+    boot_row,
+    run_row,
+    settled,
+    settles,
+)
 from kernsmith.engine.workers import LocalWorkers, Workers
-from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import Kernel
-from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow
-from kernsmith.machine import Boot, Job, Machine, Outcome
-from kernsmith.machine.protocol import PANIC
-from kernsmith.study import Layout, Trial, Variant, digest_of
-from kernsmith.study.places import short_names
+from kernsmith.ledger import Ledger, RunRow, TrialRow
+from kernsmith.machine import Boot, Job, Machine
+from kernsmith.study import Trial
 
 # How often a trial that another process holds is looked at again.
 _POLL_SECONDS = 0.5
 
-Rows = Mapping[Trial, TrialRow]
 
-
-class Bootable(Protocol):
-    """Where the kernels of a study's trials are found; None for those that could not be made."""
-
-    def kernel(self, variant: Variant) -> Kernel | None:
-        """The kernel of a variant."""
-        ...
-
-    def image(self, variant: Variant, layout: Layout) -> Path | None:
-        """What boots: the kernel in a layout."""
-        ...
-
-
-def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
-    """The ledger's row for each trial whose image could be made, in plan order."""
-    conditions = dict(prepared.machine.fingerprint())
-    # What a noisy machine measured for one study is no outcome of another's trial.
-    study = None if prepared.machine.exact else prepared.digest
-    rows = {}
-    for trial in prepared.trials:
-        kernel, image = forge.kernel(trial.variant), forge.image(trial.variant, trial.layout)
-        if kernel is None or image is None:
-            continue
-        # The folder of a relinked image is named by its order's content; a seed is only a word.
-        order = "" if trial.layout == Layout() else image.parent.name
-        rows[trial] = _row(
-            kernel,
-            prepared.workload(trial.workload),
-            # Replicates on an exact machine are one run: the same trial.
-            replace(trial, replicate=0) if prepared.machine.exact else trial,
-            {
-                "machine": conditions,
-                "order": order,
-                "study": study and [study, trial.position],
-            },
-        )
-    return rows
-
-
-@dataclass(frozen=True)
-class _Default:
-    """What a training run has in common with a trial."""
-
-    layout: Layout
-    machine: str
-    cpu: str
-    replicate: int = 0
-
-
-def _row(
-    kernel: Kernel, workload: Workload, trial: Trial | _Default, conditions: dict[str, Any]
-) -> TrialRow:
-    conditions |= {"rounds": workload.rounds, "warmup": workload.warmup}
-    fields: dict[str, Any] = {
-        "kernel": kernel.key,
-        "layout": str(trial.layout),
-        "workload": workload.name,
-        "machine": trial.machine,
-        "cpu": trial.cpu,
-        "replicate": trial.replicate,
-    }
-    # A CPU model may have any name; what is in it is among the conditions.
-    digest = digest_of(fields | {"cpu": None, "conditions": conditions})
-    variant = kernel.provenance["variant"]["name"]
-    return TrialRow(digest=digest, variant=variant, conditions=conditions, **fields)
-
-
-def record_training(
-    prepared: Prepared,
-    ledger: Ledger,
-    kernel: Kernel,
-    workload: Workload,
-    outcome: Outcome,
-    started: str,
-) -> None:
-    """Record a training run: on an exact machine it is its kernel's trial in the default layout."""
-    if not prepared.trainer.exact:
-        return
-    cpu = short_names(prepared.study).get(prepared.study.cpu, prepared.study.cpu)
-    like = _Default(Layout(), prepared.trainer.name, cpu)
-    conditions = {
-        "machine": dict(prepared.trainer.fingerprint()),
-        "order": "",
-        "study": None,
-    }
-    row = _row(kernel, workload, like, conditions)
-    ledger.add_trial(row)
-    attempt = ledger.claim(row.digest)
-    if attempt is not None and _settled(ledger, row.digest, prepared.trainer) is None:
-        boot = ledger.record_boot(_boot_row(uuid4().hex, row, outcome.boot))
-        ledger.record(_run_row(row.digest, attempt, started, outcome, boot))
-
-
-def finished_trials(prepared: Prepared, forge: Bootable, ledger: Ledger) -> set[Trial]:
+def finished_trials(rows: Rows, machine: Machine, ledger: Ledger) -> set[Trial]:
     """Trials whose run is in the ledger already."""
-    rows = trial_rows(prepared, forge)
     runs = ledger.runs(row.digest for row in rows.values())
-    done = {digest for digest, run in runs.items() if _settles(run, prepared.machine)}
+    done = {digest for digest, run in runs.items() if settles(run, machine)}
     return {trial for trial, row in rows.items() if row.digest in done}
+
+
+def open_trials(rows: Rows, machine: Machine, ledger: Ledger, events: Events) -> list[Trial]:
+    """What has no run yet, in plan order; of trials with one row the first."""
+    first: dict[str, Trial] = {}
+    for trial, row in rows.items():
+        first.setdefault(row.digest, trial)
+    finished = finished_trials(rows, machine, ledger)
+    todo = [trial for trial in first.values() if trial not in finished]
+    if finished:
+        events.note(f"{len(first) - len(todo)} of {len(first)} trials are in the ledger already")
+    return todo
+
+
+def in_passes(
+    todo: Sequence[Trial], one_pass: Callable[[Sequence[Trial]], list[Trial]], events: Events
+) -> None:
+    """Until nothing is left: one_pass tries each once, and returns what other processes hold."""
+    left = one_pass(todo)
+    if left:
+        events.note(f"waiting for {len(left)} trials that another process is running")
+    while left:
+        time.sleep(_POLL_SECONDS)
+        left = one_pass(left)
 
 
 def run_trials(
@@ -138,24 +70,13 @@ def run_trials(
     events: Events,
     workers: Workers | None = None,
 ) -> None:
-    """Run what has no run yet, in plan order, several at once where the machine allows it."""
-    first: dict[str, Trial] = {}
-    for trial, row in rows.items():
-        first.setdefault(row.digest, trial)
-    finished = finished_trials(prepared, forge, ledger)
-    todo = [trial for trial in first.values() if trial not in finished]
-    if finished:
-        events.note(f"{len(first) - len(todo)} of {len(first)} trials are in the ledger already")
+    """Boot what has no run yet, in plan order, several at once where the machine allows it."""
+    todo = open_trials(rows, prepared.machine, ledger, events)
     if not todo:
         return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")
     work = _Work(prepared, forge, rows, ledger, events, workers or LocalWorkers(), len(todo))
-    todo = work.one_pass(todo)
-    if todo:
-        events.note(f"waiting for {len(todo)} trials that another process is running")
-    while todo:
-        time.sleep(_POLL_SECONDS)
-        todo = work.one_pass(todo)
+    in_passes(todo, work.one_pass, events)
 
 
 @dataclass
@@ -214,14 +135,14 @@ class _Work:
     def _begin(self, trial: Trial) -> Job | None:
         """Claim a trial; None when it has a run, or another process has it and is not finished."""
         row, machine = self.rows[trial], self.prepared.machine
-        if earlier := _settled(self.ledger, row.digest, machine):
+        if earlier := settled(self.ledger, row.digest, machine):
             self._count(trial, earlier)
             return None
         attempt = self.ledger.claim(row.digest)
         if attempt is None:
             self.held.append(trial)
             return None
-        if earlier := _settled(self.ledger, row.digest, machine):
+        if earlier := settled(self.ledger, row.digest, machine):
             self._count(trial, earlier)
             return None
         self.attempts[trial] = attempt
@@ -233,7 +154,7 @@ class _Work:
         row = self.rows[trial]
         boot = self._number(visit, row, ran.outcome.boot)
         attempt = self.attempts[trial]
-        run = _run_row(row.digest, attempt, ran.started_at, ran.outcome, boot)
+        run = run_row(row.digest, attempt, ran.started_at, ran.outcome, boot)
         self.ledger.record(run)
         self._count(trial, run)
 
@@ -241,7 +162,7 @@ class _Work:
         """The ledger's number of a boot, which its first run records."""
         key = (visit.name, boot.number)
         if key not in self.boots:
-            number = self.ledger.record_boot(_boot_row(visit.name, row, boot))
+            number = self.ledger.record_boot(boot_row(visit.name, row, boot))
             self.boots[key] = (number, boot.wall_seconds is not None)
         return self.boots[key][0]
 
@@ -250,51 +171,3 @@ class _Work:
             number, ended = self.boots.get((visit.name, boot.number), (0, True))
             if not ended and boot.wall_seconds is not None:
                 self.ledger.end_boot(number, boot.status, boot.reason, boot.wall_seconds)
-
-
-def _boot_row(session: str, row: TrialRow, boot: Boot) -> BootRow:
-    order = row.conditions["order"]
-    program = [Path(word).name for word in boot.command[:1]]
-    return BootRow(
-        session=session,
-        machine=row.machine,
-        image=f"{row.kernel}/{order}" if order else row.kernel,
-        kernel=row.kernel,
-        layout=row.layout,
-        # Which emulator it was, the conditions say by its content.
-        command=(*program, *boot.command[1:]),
-        console=str(boot.console),
-        started_at=boot.started_at,
-        wall_seconds=boot.wall_seconds,
-        status=boot.status,
-        reason=boot.reason,
-    )
-
-
-def _settled(ledger: Ledger, digest: str, machine: Machine) -> RunRow | None:
-    """The run that makes another one pointless, if there is one."""
-    run = ledger.runs([digest]).get(digest)
-    return run if run is not None and _settles(run, machine) else None
-
-
-def _settles(run: RunRow, machine: Machine) -> bool:
-    """Whether a trial needs no further run.
-
-    A kernel that panics on an exact machine panics again; a time limit that passed or an emulator
-    that was killed may have been this host's fault, and is tried again by the next command.
-    """
-    return run.ok or (machine.exact and run.status == PANIC)
-
-
-def _run_row(trial: str, attempt: int, started: str, outcome: Outcome, boot: int) -> RunRow:
-    return RunRow(
-        trial=trial,
-        attempt=attempt,
-        status=outcome.status,
-        reason=outcome.reason,
-        console=str(outcome.console),
-        started_at=started,
-        wall_seconds=outcome.wall_seconds,
-        metrics=outcome.metrics,
-        boot=boot,
-    )

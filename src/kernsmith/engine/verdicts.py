@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from kernsmith.engine.checks import Check, Replicated, find_checks
 from kernsmith.engine.prepare import Prepared
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
@@ -30,11 +31,17 @@ LABEL = "label"
 
 @dataclass(frozen=True)
 class Measured:
-    """A trial with its run; None when there is none."""
+    """A trial with its run; None when there is none.
+
+    replayed: the run is, or would be, a replay. booted: the run that booted the same layout, to
+        check that.
+    """
 
     trial: Trial
     digest: str
     run: RunRow | None
+    replayed: bool = False
+    booted: RunRow | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class StudyResult:
 
     factors: one analysis of the whole design a primary metric; empty for fewer than two factors.
     kernels, profiles: by the name of the variant. failures: sentences.
+    checks: replayed layouts that were booted, too.
     """
 
     prepared: Prepared
@@ -54,6 +62,7 @@ class StudyResult:
     failures: tuple[str, ...]
     looks: Mapping[str, Decision]
     seconds: float
+    checks: tuple[Check, ...] = ()
 
     def verdict(self, variant: str, workload: str, metric: str) -> Verdict | None:
         """One verdict, if it could be given."""
@@ -89,6 +98,15 @@ def judge(
             trial, run = item.trial, item.run
             what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
             failures.append(f"{run.status}: {what}: {run.reason}; console: {run.console}")
+    checks = find_checks(
+        [
+            Replicated(each.trial, each.run, each.booted)
+            for variant in prepared.variants
+            for each in measured
+            if each.trial.variant == variant and each.replayed and each.run is not None
+        ]
+    )
+    failures += [check.sentence for check in checks if not check.holds]
     return StudyResult(
         prepared=prepared,
         measured=tuple(measured),
@@ -99,6 +117,7 @@ def judge(
         failures=tuple(failures),
         looks=look(prepared, measured),
         seconds=seconds,
+        checks=checks,
     )
 
 

@@ -154,6 +154,10 @@ class Ledger:
         """
         return self._leases.hold(trial)
 
+    def give_back(self, trial: str, attempt: int) -> None:
+        """End a claim without a run: the trial is free at once."""
+        self._leases.give_back(trial, attempt)
+
     def record(self, run: RunRow) -> None:
         """Add a run with its metrics, in one transaction."""
         fields = {name: value for name, value in vars(run).items() if name != "metrics"}

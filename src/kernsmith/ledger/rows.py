@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 OK = "ok"
+REPLAYED = "replayed"
+"""Among the conditions of a trial whose layout is replayed: what it gives is no boot's run."""
 
 
 def now() -> str:
@@ -32,6 +34,16 @@ class TrialRow:
     cpu: str
     replicate: int
     conditions: Mapping[str, Any] = field(compare=False)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether its layout is replayed from a trace, and not booted."""
+        return REPLAYED in self.conditions
+
+    @property
+    def booted_conditions(self) -> dict[str, Any]:
+        """The conditions of the trial that boots the same layout."""
+        return {name: value for name, value in self.conditions.items() if name != REPLAYED}
 
 
 @dataclass(frozen=True)

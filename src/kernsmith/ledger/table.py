@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -24,13 +24,17 @@ from kernsmith.ledger.schema import BUILDS, STUDIES, STUDY_TRIALS, TRIALS
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """A place in a study's plan. run: the trial's latest one that counts, if it has any."""
+    """A place in a study's plan. run: the trial's latest one that counts, if it has any.
+
+    booted: of a replayed trial, the run that booted the same layout, if there is one.
+    """
 
     position: int
     block: int
     variant: str
     trial: TrialRow
     run: RunRow | None
+    booted: RunRow | None = None
 
 
 @dataclass(frozen=True)
@@ -129,8 +133,30 @@ def _plan(connection: Connection, digest: str) -> tuple[PlannedRow, ...]:
         (position, block, variant, TrialRow(*trial))
         for position, block, variant, *trial in connection.execute(query)
     ]
-    runs = read_runs(connection, {trial.digest for *_, trial in planned})
-    return tuple(PlannedRow(*row, runs.get(row[-1].digest)) for row in planned)
+    same = _booted(connection, [trial for *_, trial in planned if trial.replayed])
+    runs = read_runs(connection, {*(trial.digest for *_, trial in planned), *same.values()})
+    return tuple(
+        PlannedRow(*row, runs.get(row[-1].digest), runs.get(same.get(row[-1].digest, "")))
+        for row in planned
+    )
+
+
+def _booted(connection: Connection, replayed: Sequence[TrialRow]) -> dict[str, str]:
+    """By the digests of replayed trials: the trials that boot the same, as far as there are any."""
+
+    def same(trial: TrialRow) -> tuple[object, ...]:
+        return trial.kernel, trial.layout, trial.workload, trial.machine, trial.replicate
+
+    found: dict[tuple[object, ...], list[TrialRow]] = {}
+    for kernel in {trial.kernel for trial in replayed}:
+        for row in connection.execute(select(TRIALS).where(TRIALS.c.kernel == kernel)):
+            found.setdefault(same(trial := TrialRow(*row)), []).append(trial)
+    return {
+        trial.digest: other.digest
+        for trial in replayed
+        for other in found.get(same(trial), ())
+        if other.conditions == trial.booted_conditions
+    }
 
 
 def _builds(connection: Connection, name: str) -> tuple[BuildRow, ...]:

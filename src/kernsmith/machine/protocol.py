@@ -122,6 +122,7 @@ class Machine(Protocol):
     apart: every run of a session has a boot of its own, so that runs of one image need not stand
         next to each other.
     profiles: it can write exact branch counts and traces.
+    cpu: the file of the CPU model that traces are replayed through; None where it writes none.
     slots: how many sessions may be open at once without changing each other's figures.
     metrics: what it measures.
     assumptions: what its figures presume, a sentence each, for reports.
@@ -135,6 +136,8 @@ class Machine(Protocol):
     def apart(self) -> bool: ...
     @property
     def profiles(self) -> bool: ...
+    @property
+    def cpu(self) -> Path | None: ...
     @property
     def slots(self) -> int: ...
     @property

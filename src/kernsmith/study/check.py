@@ -47,6 +47,11 @@ def check_study(study: Study) -> None:
             find_factor(factor).check(level)
         except UserError as error:
             raise LevelError(f"{where}: {error}") from None
+    if study.design.layouts_by == "replay" and study.design.pairing == "place":
+        raise UserError(
+            'design.layouts_by: layouts with pairing = "place" have paddings and must be linked: '
+            'allowed is "boot", or pairing = "seed"'
+        )
     try:
         check_flags(study.flags)
     except UserError as error:

@@ -26,7 +26,7 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.source_word import path_beside
-from kernsmith.study.study import Design, Named, Pairing, Setting, Study
+from kernsmith.study.study import Design, LayoutsBy, Named, Pairing, Setting, Study
 from kernsmith.study.variant import name_of_levels
 
 
@@ -110,6 +110,8 @@ class DesignTable(_Table):
     """What `until` and the first sentence are about; default: model_cycles, else seconds."""
     pairing: Pairing = "seed"
     """How layouts of two variants belong together."""
+    layouts_by: LayoutsBy = "boot"
+    """Whether random layouts are booted, or replayed from one trace of each workload."""
 
 
 class StudyFile(_Table):
@@ -315,5 +317,7 @@ def write_study(study: Study) -> str:
         lines.append(f"metric = {quote(design.metric)}")
     if design.pairing != "seed":
         lines.append(f"pairing = {quote(design.pairing)}")
+    if design.layouts_by != "boot":
+        lines.append(f"layouts_by = {quote(design.layouts_by)}")
     lines.append("")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
+from kernsmith.study.layout import Layout
 from kernsmith.study.variant import digest_of
 
 Pairing = Literal["seed", "place"]
@@ -14,6 +15,14 @@ Pairing = Literal["seed", "place"]
 `seed`: the same seed shuffles the functions that both have into the same relative order.
 `place`: besides, the functions that are equally long in all variants of the study come first, so
 that they lie at the same addresses in all of them; those that differ follow.
+"""
+
+LayoutsBy = Literal["boot", "replay"]
+"""How random layouts are measured.
+
+`boot`: each is linked and booted. `replay`: a kernel is booted once with each workload, in its
+default layout; what was executed is replayed in the others, and two of them are linked and booted
+to check it.
 """
 
 Setting = bool | int | float | str
@@ -34,7 +43,8 @@ class Design:
     most_layouts: the limit of a study that goes on until its interval is narrow enough.
     metric: what `until` and the first sentence of a result are about; empty: `model_cycles`, or
         `seconds` on a machine without a model.
-    pairing: `seed` or `place` (see `Pairing`).
+    pairing: `seed` or `place` (see `Pairing`). layouts_by: see `LayoutsBy`; where functions are
+        paired by place, layouts have paddings, which only a link lays out: they are booted.
     """
 
     layouts: int = 8
@@ -45,6 +55,11 @@ class Design:
     most_layouts: int = 64
     metric: str = ""
     pairing: Pairing = "seed"
+    layouts_by: LayoutsBy = "boot"
+
+    def replays(self, layout: Layout) -> bool:
+        """Whether a layout is replayed: what is drawn, nothing else."""
+        return self.layouts_by == "replay" and bool(layout.seed)
 
 
 @dataclass(frozen=True)
@@ -93,4 +108,6 @@ class Study:
             del fields["linker"]
         if not self.settings:  # likewise
             del fields["settings"]
+        if self.design.layouts_by == "boot":  # likewise
+            del fields["design"]["layouts_by"]
         return digest_of(fields)

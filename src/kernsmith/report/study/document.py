@@ -8,6 +8,8 @@ from math import exp, isfinite
 
 from kernsmith import __version__
 from kernsmith.document import (
+    CheckedView,
+    CheckView,
     FactorsView,
     LevelView,
     LookView,
@@ -23,6 +25,7 @@ from kernsmith.document import (
     WorkloadView,
 )
 from kernsmith.document.study import INSTRUCTIONS, Bounds
+from kernsmith.engine.checks import LIMIT, Check
 from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
@@ -72,6 +75,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         sequential=tuple(_look(name, decision) for name, decision in result.looks.items()),
         failures=tuple(result.failures),
         seconds=result.seconds,
+        checks=tuple(_check(each) for each in result.checks),
     )
     return with_luck(document)
 
@@ -207,4 +211,23 @@ def _run(item: Measured) -> RunView:
         started_at=run.started_at if run else None,
         console=run.console if run else None,
         metrics={name: value for name, (value, _) in run.metrics.items()} if run else {},
+        replayed=item.replayed,
+    )
+
+
+def _check(check: Check) -> CheckView:
+    figures = (check.predicted, check.measured, check.error)
+    predicted, measured, error = (each if isfinite(each) else None for each in figures)
+    return CheckView(
+        variant=check.variant,
+        layout=check.layout,
+        predicted=predicted,
+        measured=measured,
+        error=error,
+        limit=LIMIT,
+        holds=check.holds,
+        workloads=tuple(
+            CheckedView(name, before, after, 100 * (before / after - 1))
+            for name, (before, after) in check.workloads.items()
+        ),
     )

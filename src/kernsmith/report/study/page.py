@@ -27,6 +27,7 @@ from kernsmith.report.page import (
     Verdict,
     render_page,
 )
+from kernsmith.report.study.checks import check_sections
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution_sections
@@ -252,6 +253,7 @@ def _layout_sections(document: StudyDocument) -> list[Section]:
         ),
         Chart(box_plot(samples, title), "Random layouts of each kernel"),
         Chart(run_order_plot(order, title, "block"), "The same figures in the order of the runs"),
+        *check_sections(document),
     ]
 
 

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Replay the random layouts of a study: one boot of each kernel and workload serves all of them.
+
+A run by replay is a row of the ledger like any other, of a trial that is told from the one that
+boots the same layout by its conditions (`ledger.rows.REPLAYED`). Its figures are those of the boot
+that wrote the trace, with those in their place that a layout changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from threading import Lock
+from uuid import uuid4
+
+from kernsmith import paths
+from kernsmith.engine.events import Events
+from kernsmith.engine.making import map_link
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.replay import text_of
+from kernsmith.engine.sessions import Ran
+from kernsmith.engine.traces import (
+    Replayed,
+    Tracing,
+    free_trace,
+    trace_and_replay,
+    trace_path,
+    trace_tag,
+)
+from kernsmith.engine.trial_rows import Bootable, Rows, default_row, record_default, settled
+from kernsmith.engine.trials import in_passes, open_trials
+from kernsmith.engine.workers import Done, LocalWorkers, Work, Workers
+from kernsmith.errors import KernsmithError, UserError
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.ledger import Ledger, RunRow
+from kernsmith.ledger.rows import OK
+from kernsmith.machine import Job
+from kernsmith.study import Trial
+
+
+def run_replays(
+    prepared: Prepared,
+    forge: Bootable,
+    rows: Rows,
+    ledger: Ledger,
+    events: Events,
+    workers: Workers | None = None,
+    *,
+    keep_traces: bool = False,
+) -> None:
+    """Replay what has no run yet; record each run, and each boot that writes a trace as a trial.
+
+    rows: of the trials that are replayed. keep_traces: whether traces stay in the store.
+
+    Raises:
+        UserError: a kernel whose functions nobody knows the places of.
+    """
+    todo = open_trials(rows, prepared.machine, ledger, events)
+    if not todo:
+        return
+    workers = workers or LocalWorkers()
+    kernels = {rows[t].kernel: k for t in todo if (k := forge.kernel(t.variant)) is not None}
+    _map(list(kernels.values()), events, workers)
+    events.stage(f"replay {len(todo)} trials")
+    work = _Work(prepared, forge, rows, ledger, events, workers, kernels, len(todo), keep_traces)
+    in_passes(todo, work.one_pass, events)
+
+
+def free_traces(prepared: Prepared, forge: Bootable) -> None:
+    """Remove the traces that the study has kept for more layouts."""
+    for variant in prepared.variants:
+        if kernel := forge.kernel(variant):
+            for workload in prepared.workloads:
+                free_trace(kernel, workload, prepared.machine)
+
+
+def _map(kernels: Sequence[Kernel], events: Events, workers: Workers) -> None:
+    """Have each kernel's linker map, which says where its functions lie."""
+    events.stage("read the linker's maps")
+
+    def take(done: Done[str]) -> None:
+        try:
+            done.result()
+        except KernsmithError as error:
+            raise UserError(
+                f"layouts cannot be replayed: {error}; --layouts-by boot links and boots each"
+            ) from error
+
+    workers.each((Work(map_link, (kernel.key,)) for kernel in kernels), take)
+
+
+@dataclass
+class _Group:
+    """Layouts of one kernel and workload that this process has claimed, with their attempts.
+
+    default: metrics of the boot in the default layout, and its console.
+    trace: what the trace says that it is of, and the digest of that boot's trial.
+    """
+
+    kernel: Kernel
+    workload: Workload
+    claimed: list[tuple[Trial, int]]
+    default: tuple[Mapping[str, tuple[float, str]], str] | None
+    trace: Mapping[str, str]
+
+
+@dataclass
+class _Work:
+    """Replays on their way to the ledger. held: what other processes have in this pass."""
+
+    prepared: Prepared
+    forge: Bootable
+    rows: Rows
+    ledger: Ledger
+    events: Events
+    workers: Workers
+    kernels: Mapping[str, Kernel]
+    total: int
+    keep: bool
+    done: int = 0
+    held: list[Trial] = field(default_factory=list)
+    counting: Lock = field(default_factory=Lock)
+    folder: Path = field(default_factory=lambda: paths.cache_root() / "runs" / uuid4().hex[:12])
+
+    def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
+        """Try each trial once; returns those that another living process has."""
+        self.held.clear()
+        begun: list[_Group] = []
+
+        def say(place: int, value: object) -> None:
+            group = begun[place]
+            if isinstance(value, Ran):
+                self._booted(group, value)
+            elif isinstance(value, Replayed):
+                self._replayed(group, value)
+
+        def take(done: Done[bool]) -> None:
+            if not done.result():
+                self._give_up(begun[done.place])
+
+        works = self._works(todo, begun.append)
+        self.workers.each(works, take, say=say, slots=self.prepared.machine.slots)
+        return sorted(self.held, key=lambda trial: trial.position)
+
+    def _works(
+        self, todo: Sequence[Trial], begin: Callable[[_Group], None]
+    ) -> Iterator[Work[bool]]:
+        """A piece for each kernel and workload; kernel after kernel, as texts are large."""
+
+        def place(trial: Trial) -> tuple[str, str]:
+            return self.rows[trial].kernel, trial.workload
+
+        by_kernel = groupby(
+            sorted(todo, key=lambda t: (place(t), t.position)), lambda t: place(t)[0]
+        )
+        for key, of_kernel in by_kernel:
+            kernel = self.kernels[key]
+            numbered: dict[str, tuple[int, ...]] = {}
+            for name, trials in groupby(of_kernel, lambda t: t.workload):
+                workload = self.prepared.workload(name)
+                if group := self._claim(kernel, workload, list(trials)):
+                    begin(group)
+                    yield Work(trace_and_replay, (self._piece(group, numbered),))
+
+    def _claim(self, kernel: Kernel, workload: Workload, trials: list[Trial]) -> _Group | None:
+        machine = self.prepared.machine
+        row = default_row(self.prepared, machine, kernel, workload)
+        known = settled(self.ledger, row.digest, machine)
+        if known is not None and not known.ok:
+            what = f"{trials[0].variant.name}, {workload.name}"
+            self.events.note(f"{known.status}: {what}: there is no trace to replay")
+            return None
+        claimed = [(t, n) for t in trials if (n := self._attempt(t)) is not None]
+        if not claimed:
+            return None
+        default = None if known is None else (known.metrics, known.console)
+        trace = {"trace": trace_tag(kernel, workload), "trial": row.digest}
+        return _Group(kernel, workload, claimed, default, trace)
+
+    def _attempt(self, trial: Trial) -> int | None:
+        """Claim a trial; None when it has a run, or another process has it."""
+        digest, machine = self.rows[trial].digest, self.prepared.machine
+        attempt = self.ledger.claim(digest)
+        if attempt is None:
+            self.held.append(trial)
+        elif settled(self.ledger, digest, machine):
+            self.ledger.give_back(digest, attempt)
+            self._count()
+            return None
+        return attempt
+
+    def _piece(self, group: _Group, numbered: dict[str, tuple[int, ...]]) -> Tracing:
+        """numbered: the kernel's orders by their names, as far as they are known."""
+        kernel, workload, machine = group.kernel, group.workload, self.prepared.machine
+        text = text_of(kernel.folder)
+        orders = []
+        for trial, _ in group.claimed:
+            link = self.forge.order(trial.variant, trial.layout)
+            assert link is not None
+            if link.name not in numbered:
+                numbered[link.name] = tuple(text.numbers(link.order.names))
+            orders.append(numbered[link.name])
+        tag = trace_tag(kernel, workload)
+        assert machine.cpu is not None
+        return Tracing(
+            machine=machine,
+            folder=kernel.folder,
+            job=Job(workload, self.folder / f"{kernel.key[:20]}-{workload.name}", trace=tag),
+            path=trace_path(kernel, workload, machine),
+            cpu=machine.cpu,
+            boots=group.default is None,
+            orders=tuple(orders),
+            keep=self.keep,
+            free=not self.prepared.study.design.until,
+        )
+
+    def _booted(self, group: _Group, ran: Ran) -> None:
+        outcome = ran.outcome
+        record_default(
+            self.prepared, self.prepared.machine, self.ledger, group.kernel, group.workload,
+            outcome, ran.started_at,
+        )  # fmt: skip
+        if outcome.ok:
+            group.default = outcome.metrics, str(outcome.console)
+        else:
+            what = f"{group.workload.name} in the default layout"
+            self.events.note(f"{outcome.status}: {what}: {outcome.reason}; {outcome.console}")
+
+    def _replayed(self, group: _Group, replayed: Replayed) -> None:
+        assert group.default is not None
+        metrics, console = group.default
+        for at, (figures,) in enumerate(replayed.figures):
+            trial, attempt = group.claimed[replayed.first + at]
+            run = RunRow(
+                trial=self.rows[trial].digest,
+                attempt=attempt,
+                status=OK,
+                reason="",
+                console=console,
+                started_at=replayed.started_at,
+                wall_seconds=replayed.seconds / len(replayed.figures),
+                metrics={
+                    name: (figures.get(name, value), unit)
+                    for name, (value, unit) in metrics.items()
+                },
+                provenance={"replayed_from": group.trace},
+            )
+            self.ledger.record(run)
+            self._count()
+
+    def _give_up(self, group: _Group) -> None:
+        """Without a trace; that the boot failed is the default layout's own run."""
+        for trial, attempt in group.claimed:
+            self.ledger.give_back(self.rows[trial].digest, attempt)
+
+    def _count(self) -> None:
+        with self.counting:
+            self.done += 1
+            self.events.progress("trials", self.done, self.total)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Random layouts that are replayed: what is booted, recorded, checked, repeated and kept."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith import paths
+from kernsmith.cli.outcome import exit_code
+from kernsmith.engine import Silent
+from kernsmith.engine.recorded import Stored
+from kernsmith.engine.replay import Replay, Traced, replay
+from kernsmith.engine.run import measure
+from kernsmith.engine.trial_rows import CHECKED
+from kernsmith.engine.verdicts import Measured, StudyResult, judge
+from kernsmith.errors import UserError
+from kernsmith.layout import TraceFile, layout_name, random_order, read_link_map
+from kernsmith.ledger import Ledger
+from kernsmith.report.study.document import study_document
+from kernsmith.study import Design, Study
+from kernsmith.study.file import study_from_tables
+from made_trace import HOT, make_kernel
+from scripted_machine import Scripted, prepared, traced
+
+LAYOUTS = 10  # more than are replayed together
+DESIGN = Design(layouts=LAYOUTS, layouts_by="replay")
+WORKLOADS = 3
+LABELS = 2
+CHECKS = LABELS * CHECKED * WORKLOADS
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path / "cache"))
+    script(tmp_path)
+    return Scripted(tmp_path, slots=2, cpu=paths.shipped("cpus", "skylake.toml"))
+
+
+def script(folder: Path, **words: object) -> None:
+    """Boots that measure what replays say, but for what `words` say."""
+    (folder / "script.json").write_text(json.dumps({"cycles": predicted(folder)} | words))
+
+
+def predicted(folder: Path) -> dict[str, float]:
+    """model_cycles by the names of images' folders."""
+    kernel = folder / "predicted"
+    if not kernel.exists():
+        make_kernel(kernel)
+    trace = TraceFile("pipe", kernel / "traces" / "pipe.trace", "made")
+    text = read_link_map(kernel / "link.map")
+    seeds = [f"{label}.1.{number}" for number in range(1, LAYOUTS + 1) for label in ("a", "b")]
+    orders = [tuple(text.numbers(random_order(HOT, seed))) for seed in seeds]
+    asked = Replay(Traced(kernel, (trace,)), paths.shipped("cpus", "skylake.toml"), tuple(orders))
+    costs = replay(lambda value: None, asked)
+    return {image(seed): cost["model_cycles"] for seed, (cost,) in zip(seeds, costs, strict=True)}
+
+
+def image(seed: str) -> str:
+    """The name of the folder of a relinked image."""
+    return layout_name("random", random_order(HOT, seed))
+
+
+def measured(machine: Scripted, design: Design = DESIGN, *, keep: bool = False) -> list[Measured]:
+    ledger = Ledger(f"sqlite:///{machine.folder}/ledger.sqlite")
+    try:
+        plan = prepared(machine, design)
+        return measure(plan, traced(machine), ledger, Silent(), keep_traces=keep)
+    finally:
+        ledger.close()
+
+
+def traces(machine: Scripted) -> list[Path]:
+    return list(traced(machine).folder.glob("traces/*/*.trace"))
+
+
+def judged(machine: Scripted, found: list[Measured]) -> StudyResult:
+    return judge(prepared(machine, DESIGN), Stored({}), found, 0.0)
+
+
+def test_one_boot_of_a_workload_and_two_checks_serve_all_layouts(machine: Scripted) -> None:
+    found = measured(machine)
+    assert len(found) == LABELS * WORKLOADS * (1 + LAYOUTS)
+    assert all(item.run is not None and item.run.ok for item in found)
+    kernel = traced(machine).folder.name
+    started = Counter(line.split()[0] for line in machine.started())
+    # Both labels are one kernel: its boots in the default layout are those that wrote traces.
+    assert started == {
+        kernel: WORKLOADS,
+        **{image(f"{label}.1.{number}"): WORKLOADS for label in "ab" for number in (1, 2)},
+    }
+    assert not traces(machine), "a trace was left behind"
+
+
+def test_a_replay_is_a_run_that_says_what_it_was_replayed_from(machine: Scripted) -> None:
+    script(machine.folder, cycles={"a" * 20: 5e6})
+    expected = predicted(machine.folder)
+    for item in measured(machine):
+        assert item.run is not None
+        cycles = item.run.metrics["model_cycles"]
+        if item.replayed:
+            default = f"made/{item.trial.workload}-1-1"
+            assert item.run.provenance["replayed_from"]["trace"] == default
+            assert item.run.boot is None
+            assert cycles == (expected[image(item.trial.layout.seed)], "cycles")
+        else:
+            assert str(item.trial.layout) == "default"
+            assert item.run.boot is not None
+            assert cycles == (5e6, "cycles")
+
+
+def test_asking_again_repeats_nothing_and_more_layouts_cost_one_boot(machine: Scripted) -> None:
+    first = measured(machine)
+    before = machine.started()
+    assert measured(machine) == first
+    assert machine.started() == before
+    more = measured(machine, replace(DESIGN, layouts=LAYOUTS + 5))
+    assert more[: len(first)] == first
+    assert len(machine.started()) == len(before) + WORKLOADS
+    assert all(item.run is not None and item.run.ok for item in more)
+
+
+def test_a_booted_layout_is_another_trial_than_a_replayed_one(machine: Scripted) -> None:
+    """Whoever asks for boots gets boots; those that checked the replays are among them."""
+    replays = measured(machine)
+    before = len(machine.started())
+    boots = measured(machine, replace(DESIGN, layouts_by="boot"))
+    assert len(machine.started()) - before == LABELS * WORKLOADS * LAYOUTS - CHECKS
+    assert [one.digest == other.digest for one, other in zip(replays, boots, strict=True)] == [
+        str(one.trial.layout) == "default" for one in replays
+    ]
+
+
+def test_what_a_killed_study_has_recorded_is_not_repeated(machine: Scripted) -> None:
+    script(machine.folder, fork=["crash"])
+    code = (
+        "import sys; from pathlib import Path; import test_replayed as t; "
+        "t.measured(t.Scripted(Path(sys.argv[1]), slots=1, "
+        "cpu=t.paths.shipped('cpus', 'skylake.toml')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(machine.folder)],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+        check=False,
+    )
+    assert done.returncode == -9
+    ended = [line for line in machine.started() if "fork" not in line]
+    found = measured(machine)
+    assert all(item.run is not None and item.run.ok for item in found)
+    again = Counter(machine.started())
+    assert all(again[line] == 1 for line in ended)
+    assert not traces(machine)
+
+
+def test_where_a_boot_is_not_what_was_predicted_the_command_fails(machine: Scripted) -> None:
+    wrong = predicted(machine.folder)
+    wrong[image("b.1.2")] *= 1.006
+    script(machine.folder, cycles=wrong)
+    result = judged(machine, measured(machine))
+    (failure,) = result.failures
+    assert failure.startswith(
+        "the replayed layout random:b.1.2 of label=b is not what booting it gives: "
+    )
+    assert "-0.60 % and more than 0.5 %" in failure
+    document = study_document(result)
+    assert exit_code(document) == 1
+    assert [check.holds for check in document.checks] == [True] * 3 + [False]
+    assert [check.error for check in document.checks][:3] == [0.0] * 3
+
+
+def test_a_layout_that_does_not_boot_is_told(machine: Scripted) -> None:
+    """Replays do not see a kernel that dies in another layout: the two that are booted do."""
+    script(machine.folder, pipe=["ok", "panic"])
+    result = judged(machine, measured(machine))
+    (failure,) = result.failures
+    assert "could not be checked by booting: no run of pipe" in failure
+
+
+def test_without_a_trace_one_workload_is_left_out(machine: Scripted) -> None:
+    script(machine.folder, fork=["panic"] * 9)
+    found = measured(machine)
+    ended = Counter((item.trial.workload, item.run.status if item.run else "") for item in found)
+    assert ended["fork", "panic"] == LABELS
+    assert ended["fork", ""] == LABELS * LAYOUTS
+    assert ended["pipe", "ok"] == LABELS * (1 + LAYOUTS)
+    # On an exact machine the next command does not try it again.
+    assert measured(machine) == found
+    kernel = traced(machine).folder.name
+    assert machine.started().count(f"{kernel} fork 0") == 1
+
+
+def test_traces_stay_when_they_are_asked_for(machine: Scripted) -> None:
+    measured(machine, keep=True)
+    assert sorted(path.name for path in traces(machine)) == [
+        f"{name}-1-1.trace" for name in ("fork", "mmap", "pipe")
+    ]
+    started = len(machine.started())
+    measured(machine, replace(DESIGN, layouts=LAYOUTS + 1))
+    assert len(machine.started()) == started
+    assert len(traces(machine)) == WORKLOADS
+
+
+def test_replays_are_refused_where_nothing_can_be_replayed(machine: Scripted) -> None:
+    tables = {"source": {"use": "debian:7.3"}, "factors": {"label": ["a", "b"]}}
+    by_place = {"layouts_by": "replay", "pairing": "place"}
+    with pytest.raises(UserError, match=r'study: design.layouts_by: .* allowed is "boot"'):
+        study_from_tables(tables | {"design": by_place}, origin="study", name="x")
+    assert Study("x", "lab", ()).digest == Study("x", "lab", (), design=Design()).digest
+    assert Study("x", "lab", ()).digest != Study("x", "lab", (), design=DESIGN).digest
