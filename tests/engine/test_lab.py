@@ -131,13 +131,19 @@ def test_packing_puts_what_workloads_share_first_and_fetches_fewer_lines(lab: La
 
 def test_traces_of_another_kernel_are_refused(lab: Lab, tmp_path: Path) -> None:
     text = lab.evaluator.text
-    (trace, *_) = lab.kernel.folder.glob("traces/*/signal-*.trace")
+    # Other tracers' may be there as well.
+    traces = lab.kernel.folder.glob("traces/*/signal-*.trace")
+    trace = max(traces, key=lambda path: path.stat().st_mtime)
     with pytest.raises(UserError, match="is of another kernel or workload"):
         TracedText(text, [TraceFile("signal", trace, "another")])
     cut = tmp_path / "cut.trace"
     cut.write_bytes(trace.read_bytes()[:100_000])
     with pytest.raises(UserError, match="is cut off"):
         TracedText(text, [TraceFile("signal", cut, "another")])
+    old = tmp_path / "old.trace"
+    old.write_bytes(b"KSTRACE1" + bytes(4000) + b"KSTREND1")
+    with pytest.raises(UserError, match="version 1, which has no map of the kernel's pages"):
+        TracedText(text, [TraceFile("signal", old, "another")])
 
 
 def test_replays_elsewhere_tell_the_same(

@@ -14,6 +14,7 @@ from kernsmith.machine import Job, Outcome, find_machine, run_once
 from kernsmith.machine import tcg as tcg_module
 from kernsmith.machine.metrics import METRICS
 from kernsmith.machine.tcg import Tcg, open_machine
+from kernsmith.paths import shipped
 from kernsmith.profile.counts import read_body
 
 pytestmark = pytest.mark.kernel
@@ -126,6 +127,19 @@ def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:
 def test_unknown_machines_and_cpu_models_are_told(machine: str, cpu: str, told: str) -> None:
     with pytest.raises(UserError, match=told):
         find_machine(machine, cpu)
+
+
+def test_a_cpu_model_of_one_page_size_is_told_what_replaced_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    model = shipped("cpus", "skylake.toml").read_text()
+    path.write_text(model.replace("[l1i]", "page_bytes = 4096\n\n[l1i]", 1))
+    with pytest.raises(UserError, match=r"mine\.toml: page_bytes: was replaced: .*small and large"):
+        find_machine("tcg", str(path))
+    array = "small = { entries = 128, ways = 8 }"
+    assert array in model
+    path.write_text(model.replace(array, "entries = 128\nways = 8", 1))
+    with pytest.raises(UserError, match=r"mine\.toml: itlb\.entries: was replaced: say shared"):
+        find_machine("tcg", str(path))
 
 
 def test_a_corrupt_cpu_model_is_told_with_its_key(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What depends on the processor's architecture, behind one trait: [`Architecture`].
 
+mod pages;
 mod x86_64;
 
 use std::ffi::CStr;
 use std::fmt::Debug;
 
+pub use pages::{Page, PageMap, Run, SMALL};
 pub use x86_64::X86_64;
 
 /// All that can be traced.
@@ -24,7 +26,10 @@ pub static ALL: [&dyn Architecture; 1] = [&X86_64];
 ///   nothing, needs no privilege, and that no compiler makes. The guest's programs execute it;
 /// * how an interrupted program is found: code that handlers of interrupts and exceptions begin
 ///   with ([`is_exception_entry`](Self::is_exception_entry)), and where the program goes on when
-///   one begins ([`frame`](Self::frame)), be that on the stack or in registers.
+///   one begins ([`frame`](Self::frame)), be that on the stack or in registers;
+/// * in pages of which sizes the kernel's code is mapped: what the page tables say
+///   ([`code_pages`](Self::code_pages)), and what Linux makes of an image that was not booted
+///   ([`image_pages`](Self::image_pages)).
 ///
 /// Everything is a function of its arguments; nothing here knows of QEMU but by name.
 pub trait Architecture: Debug + Sync {
@@ -60,6 +65,26 @@ pub trait Architecture: Debug + Sync {
     /// The program that was interrupted, when the first block of a handler is entered; `None` when
     /// it is no handler after all.
     fn frame(&self, vcpu: &mut dyn Vcpu) -> Option<Frame>;
+
+    /// The registers that say where the page tables are, by their names in QEMU's descriptions
+    /// for GDB; each has 64 bits.
+    fn page_registers(&self) -> &'static [&'static CStr];
+
+    /// The pages of all code of the kernel and its modules, as the page tables have them.
+    /// `registers`: what those of [`page_registers`](Self::page_registers) held at any time since
+    /// the kernel runs programs: the kernel's part of the tables is everybody's. `memory`: see
+    /// [`Vcpu::memory`].
+    ///
+    /// `None` when the tables cannot be read, or not all of them.
+    fn code_pages(
+        &self,
+        registers: &[u64],
+        memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
+    ) -> Option<PageMap>;
+
+    /// The pages of the kernel's own text by the rule that the kernel follows when it has booted:
+    /// of an image whose text goes from `start` to `end` (the address behind it).
+    fn image_pages(&self, start: u64, end: u64) -> PageMap;
 }
 
 /// The architecture that QEMU calls so.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! x86-64 in 64-bit mode, under Linux.
 
+mod tables;
+
 use std::ffi::CStr;
 
-use crate::{AddressSpace, Architecture, Frame, Marker, Terminator, Vcpu};
+use crate::{AddressSpace, Architecture, Frame, Marker, PageMap, Run, SMALL, Terminator, Vcpu};
 
 /// x86-64, 64-bit mode.
 #[derive(Debug, Clone, Copy, Default)]
@@ -150,7 +152,46 @@ impl Architecture for X86_64 {
         vcpu.memory(stack_pointer, &mut stack).then_some(())?;
         frame_on(&stack)
     }
+
+    fn page_registers(&self) -> &'static [&'static CStr] {
+        &[c"cr3", c"cr4"]
+    }
+
+    /// Linux has all its code in the last 2 GiB: the image, and behind it what is allocated for
+    /// modules, BPF and trampolines (Documentation/arch/x86/x86_64/mm.rst).
+    fn code_pages(
+        &self,
+        registers: &[u64],
+        memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
+    ) -> Option<PageMap> {
+        tables::code_pages(registers, memory)
+    }
+
+    /// `head_64.S` maps the whole image in pages of 2 MiB (`level2_kernel_pgt`). When it has booted,
+    /// `mark_rodata_ro` (`arch/x86/mm/init_64.c`) takes away the right to execute from
+    /// `PFN_ALIGN(_etext)` on, for which `__change_page_attr` (`arch/x86/mm/pat/set_memory.c`)
+    /// splits the page that has text before this address, too; whatever else is done to text begins
+    /// and ends on 2 MiB. (`__START_KERNEL` is a multiple of `CONFIG_PHYSICAL_ALIGN`, which is at
+    /// least 2 MiB.) Page table isolation and SRSO align entry text to 2 MiB, and split nothing.
+    fn image_pages(&self, start: u64, end: u64) -> PageMap {
+        let start = start & !(LARGE_BYTES - 1);
+        let end = end.next_multiple_of(1 << SMALL);
+        let split = (end & !(LARGE_BYTES - 1)).max(start);
+        let runs = [(start, split, LARGE), (split, end, SMALL)];
+        let runs = runs.into_iter().filter(|(from, to, _)| from < to);
+        let runs = runs.map(|(start, end, shift)| Run {
+            start,
+            last: end - 1,
+            shift,
+        });
+        PageMap::new(runs).unwrap_or_default()
+    }
 }
+
+/// log2 of the bytes of a large page.
+const LARGE: u32 = 21;
+
+const LARGE_BYTES: u64 = 1 << LARGE;
 
 /// Words of the longest frame.
 const FRAME_WORDS: usize = 6;

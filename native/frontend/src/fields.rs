@@ -70,6 +70,11 @@ impl Fields {
         ModelError::new(self.key(name), message)
     }
 
+    /// Whether the key is there and was not read yet.
+    pub fn has(&self, name: &str) -> bool {
+        self.table.contains_key(name)
+    }
+
     fn take(&mut self, name: &str) -> Result<Value, ModelError> {
         self.table
             .remove(name)
@@ -148,7 +153,7 @@ impl Fields {
         choices: &[(&str, T)],
         optional: bool,
     ) -> Result<T, ModelError> {
-        if optional && !self.table.contains_key(name) {
+        if optional && !self.has(name) {
             return Ok(choices[0].1);
         }
         let value = self.take(name)?;

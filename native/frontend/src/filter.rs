@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use super::{CpuModel, Key, Replacement, SetAssociative};
+use super::{CpuModel, Key, Replacement, SetAssociative, TlbArrays, TlbEntries};
 
 /// Keys in `sets × ways`, of which each is put in when it was missing.
 ///
@@ -28,14 +28,20 @@ impl<K: Key> Filter<K> {
         // It checks the geometry, too.
         let any = SetAssociative::new(entries, ways, replacement);
         if K::BITS == 32 && ways <= LANES && has_avx2() {
-            Self::LatestFirst(LatestFirst {
-                sets: vec![[u32::MAX; LANES]; entries / ways],
-                ways,
-                replacement,
-            })
+            Self::LatestFirst(LatestFirst::new(&[(entries, ways)], replacement))
         } else {
             Self::Any(any)
         }
+    }
+
+    /// Two stores in one: large pages are in entries of their own (see [`TlbKey`]). `None` where it
+    /// would be no faster than two are.
+    fn by_size(small: &TlbEntries, large: &TlbEntries) -> Option<Self> {
+        let fits = small.ways.max(large.ways) <= LANES && small.replacement == large.replacement;
+        (K::BITS == 32 && fits && has_avx2()).then(|| {
+            let banks = [small, large].map(|bank| (bank.entries, bank.ways));
+            Self::LatestFirst(LatestFirst::new(&banks, small.replacement))
+        })
     }
 
     /// Looks keys up one after the other, and puts in those that are missing. `step` is given what
@@ -51,9 +57,15 @@ impl<K: Key> Filter<K> {
             // SAFETY: there is such a store only where the host has AVX2.
             #[cfg(target_arch = "x86_64")]
             Self::LatestFirst(store) => unsafe {
-                match store.replacement {
-                    Replacement::Lru => store.fold::<_, _, true>(keys, state, step),
-                    Replacement::RoundRobin => store.fold::<_, _, false>(keys, state, step),
+                match (store.replacement, store.by_size) {
+                    (Replacement::Lru, false) => store.fold::<_, _, true, false>(keys, state, step),
+                    (Replacement::Lru, true) => store.fold::<_, _, true, true>(keys, state, step),
+                    (Replacement::RoundRobin, false) => {
+                        store.fold::<_, _, false, false>(keys, state, step)
+                    }
+                    (Replacement::RoundRobin, true) => {
+                        store.fold::<_, _, false, true>(keys, state, step)
+                    }
                 }
             },
             #[cfg(not(target_arch = "x86_64"))]
@@ -91,14 +103,6 @@ impl<K: Key> Levels<K> {
         Self { first, second }
     }
 
-    /// The TLBs of [`super::InstructionTlbs`]: keys are addresses divided by a page's size.
-    #[must_use]
-    pub fn tlbs(model: &CpuModel) -> Self {
-        let [first, second] = [&model.itlb, &model.stlb]
-            .map(|tlb| Filter::new(tlb.entries, tlb.ways, tlb.replacement));
-        Self { first, second }
-    }
-
     /// Looks keys up one after the other, of which none should be the one before. `missed(1, …)` is
     /// called with those that the first store did not have, `missed(2, …)` with those that the
     /// second did not have either.
@@ -111,6 +115,98 @@ impl<K: Key> Levels<K> {
     }
 }
 
+/// The TLBs of [`super::InstructionTlbs`].
+#[derive(Debug, Clone)]
+pub struct Tlbs<K> {
+    levels: [Tlb<K>; 2],
+}
+
+/// One level.
+#[derive(Debug, Clone)]
+enum Tlb<K> {
+    Whole(Filter<K>),
+    /// Of small and of large pages.
+    BySize([Filter<K>; 2]),
+}
+
+/// What a page is known by: its number in the low bits; from [`Self::SIZE_AT`] on, in six bits,
+/// zero for a small page and something else for each larger size; above them, whatever tells pages
+/// of the same number apart.
+pub trait TlbKey: Key {
+    /// Where the bits of the size begin.
+    const SIZE_AT: u32 = Self::BITS - 8;
+
+    /// Whether the page is larger than the smallest.
+    fn is_large(self) -> bool;
+}
+
+impl TlbKey for u32 {
+    #[inline(always)]
+    fn is_large(self) -> bool {
+        self >> Self::SIZE_AT & 63 != 0
+    }
+}
+
+impl TlbKey for u64 {
+    #[inline(always)]
+    fn is_large(self) -> bool {
+        self >> Self::SIZE_AT & 63 != 0
+    }
+}
+
+impl<K: TlbKey> Tlb<K> {
+    fn new(arrays: &TlbArrays) -> Self {
+        let filter = |one: TlbEntries| Filter::new(one.entries, one.ways, one.replacement);
+        match *arrays {
+            TlbArrays::Shared(entries) => Self::Whole(filter(entries)),
+            TlbArrays::BySize { small, large } => match Filter::by_size(&small, &large) {
+                Some(both) => Self::Whole(both),
+                None => Self::BySize([small, large].map(filter)),
+            },
+        }
+    }
+
+    /// See [`Filter::filter`].
+    fn filter(&mut self, keys: &mut [K]) -> usize {
+        let by_size = match self {
+            Self::Whole(all) => return all.filter(keys),
+            Self::BySize(by_size) => by_size,
+        };
+        // Runs of pages of one kind, so that each is asked for many in a row.
+        let (mut missing, mut begin) = (0, 0);
+        while let Some(first) = keys.get(begin) {
+            let large = first.is_large();
+            let others = keys[begin..].iter().position(|key| key.is_large() != large);
+            let end = others.map_or(keys.len(), |length| begin + length);
+            let missed = by_size[usize::from(large)].filter(&mut keys[begin..end]);
+            keys.copy_within(begin..begin + missed, missing);
+            missing += missed;
+            begin = end;
+        }
+        missing
+    }
+}
+
+impl<K: TlbKey> Tlbs<K> {
+    /// Empty TLBs of the model's geometry.
+    #[must_use]
+    pub fn new(model: &CpuModel) -> Self {
+        Self {
+            levels: [&model.itlb, &model.stlb].map(|level| Tlb::new(&level.arrays)),
+        }
+    }
+
+    /// See [`Levels::enter`].
+    #[inline(always)]
+    pub fn enter(&mut self, keys: &mut [K], mut missed: impl FnMut(u32, &[K])) {
+        let [first, second] = &mut self.levels;
+        let missing = first.filter(keys);
+        missed(1, &keys[..missing]);
+        let missing = second.filter(&mut keys[..missing]);
+        missed(2, &keys[..missing]);
+    }
+}
+
 /// Keys that are compared and moved at once.
 const LANES: usize = 8;
 
@@ -119,8 +215,42 @@ const LANES: usize = 8;
 #[derive(Debug, Clone)]
 pub struct LatestFirst {
     sets: Vec<[u32; LANES]>,
-    ways: usize,
+    /// All keys are in the first one, or, by size, large pages in the second one.
+    banks: [Bank; 2],
+    by_size: bool,
     replacement: Replacement,
+}
+
+/// Some of the sets.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bank {
+    first: usize,
+    /// One less than there are.
+    mask: usize,
+    /// The last way, as a bit.
+    last: u32,
+}
+
+impl LatestFirst {
+    /// banks: entries and ways of each.
+    fn new(banks: &[(usize, usize)], replacement: Replacement) -> Self {
+        let mut found = [Bank::default(); 2];
+        let mut sets = 0;
+        for (bank, (entries, ways)) in found.iter_mut().zip(banks) {
+            *bank = Bank {
+                first: sets,
+                mask: entries / ways - 1,
+                last: 1 << (ways - 1),
+            };
+            sets += entries / ways;
+        }
+        Self {
+            sets: vec![[u32::MAX; LANES]; sets],
+            banks: found,
+            by_size: banks.len() > 1,
+            replacement,
+        }
+    }
 }
 
 /// By place of a key in its set: where each lane's key comes from when this one goes to the front;
@@ -140,10 +270,11 @@ static TO_FRONT: [[i32; LANES]; LANES + 1] = [
 
 #[cfg(target_arch = "x86_64")]
 impl LatestFirst {
-    /// See [`Filter::fold`]. USE: whether the use of a key brings it to the front. Nothing here is a branch that depends on a key: the host would
-    /// predict none of them.
+    /// See [`Filter::fold`]. USE: whether the use of a key brings it to the front. `BY_SIZE`: whether
+    /// keys are pages, of which large ones are in the second bank. Nothing here is a branch that
+    /// depends on a key: the host would predict none of them.
     #[target_feature(enable = "avx2,bmi1")]
-    fn fold<K: Key, S, const USE: bool>(
+    fn fold<K: Key, S, const USE: bool, const BY_SIZE: bool>(
         &mut self,
         keys: impl Iterator<Item = K>,
         mut state: S,
@@ -154,10 +285,11 @@ impl LatestFirst {
             _mm256_loadu_si256, _mm256_movemask_ps, _mm256_permutevar8x32_epi32, _mm256_set1_epi32,
             _mm256_storeu_si256,
         };
-        let mask = self.sets.len() - 1;
-        let last = 1_u32 << (self.ways - 1);
         for key in keys {
-            let set: *mut __m256i = self.sets[key.low() & mask].as_mut_ptr().cast();
+            let bank = BY_SIZE && (key.low() as u32).is_large();
+            let Bank { first, mask, last } = self.banks[usize::from(bank)];
+            let set = first + (key.low() & mask);
+            let set: *mut __m256i = self.sets[set].as_mut_ptr().cast();
             // SAFETY: a set is 32 bytes, which need not be aligned; so is a row of the table.
             let held = unsafe { _mm256_loadu_si256(set) };
             let wanted = _mm256_set1_epi32(key.low() as i32);

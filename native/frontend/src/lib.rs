@@ -21,13 +21,16 @@ pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
 pub use fields::ModelError;
-pub use filter::{Filter, Levels};
+pub use filter::{Filter, Levels, TlbKey, Tlbs};
 pub use model::{
-    CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbGeometry,
+    CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbArrays,
+    TlbEntries, TlbGeometry,
 };
 pub use predictor::{Branch, Directions, Predictor};
 pub use set_associative::{Key, SetAssociative};
 pub use tlb::InstructionTlbs;
+
+use kernsmith_arch::PageMap;
 
 /// All simulated structures of one CPU.
 #[derive(Debug, Clone)]
@@ -46,6 +49,12 @@ impl FrontEnd {
             tlbs: InstructionTlbs::new(model),
             predictor: Predictor::new(&model.predictor),
         }
+    }
+
+    /// From now on, code is mapped like this; before, all pages are small. TLBs keep what they
+    /// have.
+    pub fn map(&mut self, pages: PageMap) {
+        self.tlbs.map(pages);
     }
 
     /// Fetches the code bytes `start..=last` (addresses; `last` is the last byte).

@@ -37,12 +37,41 @@ pub struct CacheGeometry {
     pub miss_cycles: f64,
 }
 
-/// One TLB.
+/// Entries of a TLB, one a page.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TlbGeometry {
+pub struct TlbEntries {
     pub entries: usize,
     pub ways: usize,
     pub replacement: Replacement,
+}
+
+/// Which pages compete for which entries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TlbArrays {
+    /// Pages of all sizes for the same ones.
+    Shared(TlbEntries),
+    /// Small pages (4 KiB) for these, all larger ones for those.
+    BySize {
+        small: TlbEntries,
+        large: TlbEntries,
+    },
+}
+
+impl TlbArrays {
+    /// The entries that small pages are in, and those that large pages are in.
+    #[must_use]
+    pub fn by_size(&self) -> [TlbEntries; 2] {
+        match *self {
+            Self::Shared(entries) => [entries; 2],
+            Self::BySize { small, large } => [small, large],
+        }
+    }
+}
+
+/// One level of TLBs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TlbGeometry {
+    pub arrays: TlbArrays,
     /// What a miss adds: the next TLB's latency, or the page walk.
     pub miss_cycles: f64,
 }
@@ -83,7 +112,6 @@ pub struct CpuModel {
     pub name: String,
     pub description: String,
     pub line_bytes: usize,
-    pub page_bytes: usize,
     /// Instructions that a cycle sustains when nothing stalls.
     pub width: f64,
     pub l1i: CacheGeometry,
@@ -113,12 +141,12 @@ impl CpuModel {
     /// The first key that is missing, unknown or out of range.
     pub fn parse(text: &str) -> Result<Self, ModelError> {
         let mut fields = Fields::parse(text)?;
+        refuse_page_size(&fields)?;
         let line_bytes = fields.power_of_two("line_bytes", 16..=256)?;
         let model = Self {
             name: identifier(&mut fields)?,
             description: fields.text("description")?,
             line_bytes,
-            page_bytes: fields.power_of_two("page_bytes", 1024..=1 << 30)?,
             width: fields.number("width", 0.1..=64.0)?,
             l1i: cache(&mut fields, "l1i", line_bytes)?,
             l2: cache(&mut fields, "l2", line_bytes)?,
@@ -165,17 +193,53 @@ fn cache(parent: &mut Fields, name: &str, line: usize) -> Result<CacheGeometry, 
     Ok(geometry)
 }
 
+/// Models once had one size for all pages.
+fn refuse_page_size(fields: &Fields) -> Result<(), ModelError> {
+    if !fields.has("page_bytes") {
+        return Ok(());
+    }
+    Err(fields.error(
+        "page_bytes",
+        "was replaced: sizes of pages are those of the traced guest, and itlb and stlb say by \
+         shared, or small and large, which entries they have for them (docs/model.md)",
+    ))
+}
+
 fn tlb(parent: &mut Fields, name: &str) -> Result<TlbGeometry, ModelError> {
     let mut fields = parent.section(name)?;
+    for key in ["entries", "ways", "replacement"] {
+        if fields.has(key) {
+            let message = "was replaced: say shared = { entries, ways, … } for entries that pages \
+                           of all sizes share, or small and large (docs/model.md)";
+            return Err(fields.error(key, message));
+        }
+    }
+    let arrays = if fields.has("shared") {
+        TlbArrays::Shared(tlb_entries(&mut fields, "shared")?)
+    } else {
+        TlbArrays::BySize {
+            small: tlb_entries(&mut fields, "small")?,
+            large: tlb_entries(&mut fields, "large")?,
+        }
+    };
     let geometry = TlbGeometry {
+        arrays,
+        miss_cycles: fields.number("miss_cycles", CYCLES)?,
+    };
+    fields.end()?;
+    Ok(geometry)
+}
+
+fn tlb_entries(parent: &mut Fields, name: &str) -> Result<TlbEntries, ModelError> {
+    let mut fields = parent.section(name)?;
+    let found = TlbEntries {
         entries: fields.integer("entries", 1..=1 << 20)?,
         ways: fields.integer("ways", 1..=256)?,
         replacement: replacement(&mut fields)?,
-        miss_cycles: fields.number("miss_cycles", CYCLES)?,
     };
-    check_sets(&fields, "ways", geometry.entries, geometry.ways)?;
+    check_sets(&fields, "ways", found.entries, found.ways)?;
     fields.end()?;
-    Ok(geometry)
+    Ok(found)
 }
 
 fn predictor(parent: &mut Fields) -> Result<PredictorGeometry, ModelError> {

@@ -3,6 +3,7 @@
 
 mod random;
 
+use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::{Counters, CpuModel, FrontEnd};
 use random::Random;
 
@@ -38,6 +39,80 @@ fn a_stretch_over_a_page_end_enters_two_lines_and_two_pages() {
     let counters = fetch(&[(KERNEL + 4090, KERNEL + 4100)]);
     assert_eq!((counters.l1i_accesses, counters.l2i_misses), (2, 2));
     assert_eq!(counters.itlb_misses, 2);
+}
+
+/// Pages of 2 MiB from [`KERNEL`] on, and what is behind them in pages of 4 KiB.
+fn with_large_pages(large: u64) -> FrontEnd {
+    let mut front_end = FrontEnd::new(&model());
+    let run = |start, bytes, shift| Run {
+        start,
+        last: start + bytes - 1,
+        shift,
+    };
+    let end = KERNEL + (large << 21);
+    let runs = [run(KERNEL, large << 21, 21), run(end, 16 << 12, 12)];
+    front_end.map(PageMap::new(runs).expect("whole pages that rise"));
+    front_end
+}
+
+fn itlb_misses(front_end: &mut FrontEnd, addresses: &[u64]) -> u64 {
+    let mut counters = Counters::default();
+    for address in addresses {
+        front_end.fetch(*address, *address, &mut counters);
+    }
+    counters.itlb_misses
+}
+
+#[test]
+fn a_large_page_is_translated_once() {
+    let mut front_end = with_large_pages(1);
+    let all: Vec<u64> = (0..512).map(|page| KERNEL + page * 4096).collect();
+    assert_eq!(itlb_misses(&mut front_end, &all), 1);
+    assert_eq!(itlb_misses(&mut front_end, &all), 0);
+}
+
+#[test]
+fn a_stretch_from_a_large_page_into_a_small_one_enters_both() {
+    let mut counters = Counters::default();
+    let end = KERNEL + (1 << 21);
+    with_large_pages(1).fetch(end - 10, end + 10, &mut counters);
+    assert_eq!((counters.itlb_misses, counters.stlb_misses), (2, 2));
+}
+
+#[test]
+fn large_pages_have_eight_entries_of_their_own() {
+    let rounds = |pages: u64| -> Vec<u64> {
+        let of = |page: u64| KERNEL + (page << 21);
+        (0..3).flat_map(|_| 0..pages).map(of).collect()
+    };
+    assert_eq!(itlb_misses(&mut with_large_pages(8), &rounds(8)), 8);
+    assert_eq!(itlb_misses(&mut with_large_pages(9), &rounds(9)), 27);
+    // Whatever programs do to the entries for small pages.
+    let mut front_end = with_large_pages(8);
+    assert_eq!(itlb_misses(&mut front_end, &rounds(8)), 8);
+    let program: Vec<u64> = (1..=1000).map(|page| page * 4096).collect();
+    assert_eq!(itlb_misses(&mut front_end, &program), 1000);
+    assert_eq!(itlb_misses(&mut front_end, &rounds(8)), 0);
+}
+
+#[test]
+fn pages_of_two_sizes_are_never_one_entry() {
+    // A shared store of two pages of the same number: one of 4 KiB, one of 2 MiB.
+    let shared = SKYLAKE
+        .replace(
+            "small = { entries = 128, ways = 8 }",
+            "shared = { entries = 8, ways = 8 }",
+        )
+        .replace("large = { entries = 8, ways = 8 }", "");
+    let model = CpuModel::parse(&shared).expect("it is valid");
+    let mut front_end = FrontEnd::new(&model);
+    let large = Run {
+        start: 5 << 21,
+        last: (6 << 21) - 1,
+        shift: 21,
+    };
+    front_end.map(PageMap::new([large]).expect("a whole page"));
+    assert_eq!(itlb_misses(&mut front_end, &[5 << 12, 5 << 21, 5 << 12]), 2);
 }
 
 #[test]

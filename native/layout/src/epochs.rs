@@ -4,24 +4,30 @@
 //! A cache that does without conflicts keeps a line until as many others as it has room for were
 //! fetched. So a trace is cut into epochs, in each of which as many different lines are fetched
 //! as the level has entries; what is executed in an epoch is fetched once in it. The same holds
-//! for TLBs and pages.
+//! for TLBs and pages: where large pages have entries of their own, only small pages make up the
+//! epochs of the others, and what lies in a large page is told how often it would be fetched anew
+//! if it lay in a small one, and the other way round.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use kernsmith_frontend::CpuModel;
+use kernsmith_arch::{PageMap, SMALL};
+use kernsmith_frontend::{CpuModel, TlbArrays, TlbGeometry};
 use kernsmith_trace::{Block, Event};
 
 use super::Text;
 use super::replay::{FIXED, Replay};
+
+/// What is fetched: lines, small pages and large pages.
+pub const UNITS: usize = 3;
 
 /// A block of a section.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fetched {
     pub start: u32,
     pub end: u32,
-    /// What fetching it costs, by line and by page.
-    pub costs: [f32; 2],
+    /// What fetching it costs, by line, by small and by large page.
+    pub costs: [f32; UNITS],
 }
 
 /// By section: the kernel's blocks that a trace executes there.
@@ -29,32 +35,28 @@ pub fn by_section(replay: &Replay, text: &Text, model: &CpuModel) -> HashMap<u32
     let layout = [text.place(&[])];
     let [_, kernel] = replay.cost(text, &layout, model, 1)[0];
     let cycles = kernel.cycles(model).max(1.0);
-    let (line, page) = (model.line_bytes as u64, model.page_bytes as u64);
-    let levels = [
-        (
-            line,
-            model.l1i.bytes / model.line_bytes,
-            model.l1i.miss_cycles,
-        ),
-        (
-            line,
-            model.l2.bytes / model.line_bytes,
-            model.l2.miss_cycles,
-        ),
-        (page, model.itlb.entries, model.itlb.miss_cycles),
-        (page, model.stlb.entries, model.stlb.miss_cycles),
-    ];
-    let times = levels.map(|(bytes, entries, miss)| {
-        let cost = move |times: u32| f64::from(times) * miss / cycles;
-        epochs(replay, bytes, entries)
-            .into_iter()
-            .map(cost)
-            .collect::<Vec<f64>>()
+    let bytes = model.line_bytes as u64;
+    let lines = |block: &Block| (block.start / bytes..=last_of(block) / bytes).collect();
+    let caches = [&model.l1i, &model.l2].map(|cache| {
+        let times = epochs(replay, &lines, cache.bytes / model.line_bytes);
+        (times, cache.miss_cycles)
     });
+    let pages = replay.pages_in(text, &layout[0]);
+    let tlbs = [0, 1].map(|size| {
+        [&model.itlb, &model.stlb].map(|tlb| {
+            let times = of_tlb(replay, &pages, tlb, size);
+            (times, tlb.miss_cycles)
+        })
+    });
+    let [small, large] = tlbs;
+    let units = [caches, small, large];
     let mut found = HashMap::<u32, Vec<Fetched>>::new();
     for (number, block) in replay.trace().blocks.iter().enumerate() {
         let section = replay.section(number as u32);
-        let costs = [0, 2].map(|level| (times[level][number] + times[level + 1][number]) as f32);
+        let cost = |(times, miss): &(Vec<u32>, f64)| f64::from(times[number]) * miss / cycles;
+        let costs = units
+            .each_ref()
+            .map(|levels| levels.iter().map(cost).sum::<f64>() as f32);
         if section != FIXED && block.kernel && costs.iter().any(|cost| *cost > 0.0) {
             let place = text.sections()[section as usize];
             let start = (block.start - place.start) as u32;
@@ -68,25 +70,46 @@ pub fn by_section(replay: &Replay, text: &Text, model: &CpuModel) -> HashMap<u32
     found
 }
 
-/// By block: in how many epochs of the region it is executed. In each epoch, `entries` different
-/// stretches of `bytes` are.
-fn epochs(replay: &Replay, bytes: u64, entries: usize) -> Vec<u32> {
-    let trace = replay.trace();
-    let stretches = |block: &Block| {
-        let last = block.start + u64::from(block.bytes) - 1;
-        block.start / bytes..=last / bytes
+fn last_of(block: &Block) -> u64 {
+    block.start + u64::from(block.bytes) - 1
+}
+
+/// By block: how often it is fetched anew when it lies in a small page (`size` 0) or in a large one.
+fn of_tlb(replay: &Replay, pages: &PageMap, tlb: &TlbGeometry, size: usize) -> Vec<u32> {
+    let competes = |shift| match tlb.arrays {
+        TlbArrays::Shared(_) => true,
+        TlbArrays::BySize { .. } => usize::from(shift > SMALL) == size,
     };
-    let mut numbers: Vec<u64> = trace.blocks.iter().flat_map(stretches).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    // Stretches that follow each other have numbers that do.
+    let starts = |block: &Block| {
+        let mut starts = Vec::new();
+        let mut address = block.start;
+        while address <= last_of(block) {
+            let page = pages.page(address);
+            starts.extend(competes(page.shift).then_some(page.start));
+            address = page.last + 1;
+        }
+        starts
+    };
+    epochs(replay, &starts, tlb.arrays.by_size()[size].entries)
+}
+
+/// By block: in how many epochs of the region it is executed. In each epoch, `entries` different
+/// stretches of code are; `stretches`: those that a block is in.
+fn epochs(replay: &Replay, stretches: &dyn Fn(&Block) -> Vec<u64>, entries: usize) -> Vec<u32> {
+    let trace = replay.trace();
+    let mut numbers = HashMap::new();
+    let mut all = Vec::new();
+    // By block: where its stretches are in `all`.
     let places: Vec<Range<usize>> = trace
         .blocks
         .iter()
         .map(|block| {
-            let all = stretches(block);
-            let first = numbers.partition_point(|number| number < all.start());
-            first..first + (all.end() - all.start()) as usize + 1
+            let first = all.len();
+            for stretch in stretches(block) {
+                let next = numbers.len();
+                all.push(*numbers.entry(stretch).or_insert(next));
+            }
+            first..all.len()
         })
         .collect();
     let mut times = vec![0; trace.blocks.len()];
@@ -99,9 +122,9 @@ fn epochs(replay: &Replay, bytes: u64, entries: usize) -> Vec<u32> {
                 let block = block as usize;
                 latest[block] = epoch;
                 times[block] += 1;
-                for stretch in &mut seen[places[block].clone()] {
-                    different += usize::from(*stretch != epoch);
-                    *stretch = epoch;
+                for stretch in &all[places[block].clone()] {
+                    different += usize::from(seen[*stretch] != epoch);
+                    seen[*stretch] = epoch;
                 }
                 if different >= entries {
                     epoch += 1;

@@ -2,22 +2,18 @@
 //! What workloads fetch of each section, and what that costs by where the section begins.
 //!
 //! How often a part of a section is fetched anew (`epochs.rs`) hardly depends on the layout. How
-//! many lines it takes up does: on where it begins, and on what it shares its lines with.
+//! many lines and pages it takes up does: on where it begins, and on what it shares them with.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
+use kernsmith_arch::{Page, PageMap};
 use kernsmith_frontend::CpuModel;
 
-use super::epochs::{Fetched, by_section};
+use super::epochs::{Fetched, UNITS, by_section};
+use super::gathered::{Gathered, LANES, Lanes};
 use super::parallel::in_parallel;
 use super::{Replay, Text};
-
-/// Costs of this many workloads lie together.
-const LANES: usize = 16;
-
-/// One cost a workload.
-type Lanes = [f32; LANES];
 
 /// Where the parts of a function end of which one knows how probable it is that they are executed
 /// when the function is, in bytes.
@@ -40,7 +36,8 @@ struct Span {
 #[derive(Debug)]
 pub struct Footprints {
     line_bytes: u64,
-    page_bytes: u64,
+    /// In the default layout: where the kernel's rule cuts its text up hardly depends on the order.
+    pages: PageMap,
     /// Those that were traced.
     workloads: usize,
     /// Groups of lanes that hold one cost for each workload, and one for the untraced one.
@@ -48,7 +45,8 @@ pub struct Footprints {
     /// By section: its spans.
     of: Vec<Range<usize>>,
     spans: Vec<Span>,
-    /// By span: `width` groups of lanes, what fetching its line costs; and as many, its page.
+    /// By span: `width` groups of lanes, what fetching its line costs; as many, its page when that
+    /// is a small one; and as many, when it is a large one.
     costs: Vec<Lanes>,
 }
 
@@ -64,7 +62,10 @@ impl Footprints {
         let mut prints = Self {
             workloads,
             line_bytes: model.line_bytes as u64,
-            page_bytes: model.page_bytes as u64,
+            pages: replays
+                .first()
+                .map(|replay| replay.pages_in(text, &text.place(&[])))
+                .unwrap_or_default(),
             width,
             of: Vec::with_capacity(text.sections().len()),
             spans: Vec::new(),
@@ -101,18 +102,17 @@ impl Footprints {
         bounds.sort_unstable();
         bounds.dedup();
         for pair in bounds.windows(2) {
-            let mut costs = vec![[0.0_f32; LANES]; 2 * self.width];
+            let mut costs = vec![[0.0_f32; LANES]; UNITS * self.width];
             for (lane, block) in blocks {
                 if block.start <= pair[0] && pair[1] <= block.end {
-                    for (level, cost) in block.costs.iter().enumerate() {
-                        let place = level * self.width + lane / LANES;
+                    for (unit, cost) in block.costs.iter().enumerate() {
+                        let place = unit * self.width + lane / LANES;
                         let known = &mut costs[place][lane % LANES];
                         *known = known.max(*cost);
                     }
                 }
             }
-            for level in 0..2 {
-                let groups = &mut costs[level * self.width..(level + 1) * self.width];
+            for groups in costs.chunks_exact_mut(self.width) {
                 let sum: f32 = groups.iter().flatten().sum();
                 groups[self.workloads / LANES][self.workloads % LANES] = sum;
             }
@@ -127,9 +127,9 @@ impl Footprints {
         for (part, end) in PARTS.into_iter().enumerate() {
             let end = end.min(size);
             if end > start {
-                let mut costs = vec![[0.0_f32; LANES]; 2 * self.width];
-                for (level, cost) in unknown.costs(section, part).into_iter().enumerate() {
-                    costs[level * self.width + untraced / LANES][untraced % LANES] = cost;
+                let mut costs = vec![[0.0_f32; LANES]; UNITS * self.width];
+                for (unit, cost) in unknown.costs(section, part).into_iter().enumerate() {
+                    costs[unit * self.width + untraced / LANES][untraced % LANES] = cost;
                 }
                 self.push(start as u32, end as u32, &costs);
             }
@@ -144,10 +144,16 @@ impl Footprints {
         }
     }
 
-    /// Bytes of a page, which is the largest thing of which parts are fetched together.
+    /// Bytes of a line.
     #[must_use]
-    pub fn page_bytes(&self) -> u64 {
-        self.page_bytes
+    pub fn line_bytes(&self) -> u64 {
+        self.line_bytes
+    }
+
+    /// The page that an address is in.
+    #[must_use]
+    pub fn page(&self, address: u64) -> Page {
+        self.pages.page(address)
     }
 
     /// Whether a workload executes the section, or may.
@@ -158,10 +164,54 @@ impl Footprints {
     /// What fetching some sections costs that begin at these addresses, which rise.
     #[must_use]
     pub fn cost(&self, placed: impl Iterator<Item = (u32, u64)> + Clone) -> f64 {
-        let groups = 0..self.width;
-        groups
-            .map(|group| self.cost_in(group, placed.clone()))
-            .sum()
+        let of_pages = |group| {
+            let mut pages = Gathered::default();
+            self.fetch(placed.clone(), |number, first, last| {
+                let costs = self.costs_of(number, group);
+                let [small, large] = [costs(1), costs(2)];
+                pages.fetch_pages(&self.pages, first, last, small, large);
+            });
+            pages.sum()
+        };
+        self.line_cost(placed.clone()) + (0..self.width).map(of_pages).sum::<f64>()
+    }
+
+    /// The same, of lines alone.
+    #[must_use]
+    pub fn line_cost(&self, placed: impl Iterator<Item = (u32, u64)> + Clone) -> f64 {
+        let shift = self.line_bytes.trailing_zeros();
+        let of_lines = |group| {
+            let mut lines = Gathered::default();
+            self.fetch(placed.clone(), |number, first, last| {
+                lines.fetch_lines(shift, first, last, self.costs_of(number, group)(0));
+            });
+            lines.sum()
+        };
+        (0..self.width).map(of_lines).sum()
+    }
+
+    /// Calls back with the number and the first and last address of each span of some sections that
+    /// begin at these addresses.
+    #[inline(always)]
+    fn fetch(
+        &self,
+        placed: impl Iterator<Item = (u32, u64)>,
+        mut fetch: impl FnMut(usize, u64, u64),
+    ) {
+        for (section, start) in placed {
+            for number in self.of[section as usize].clone() {
+                let span = self.spans[number];
+                let (first, end) = (start + u64::from(span.start), start + u64::from(span.end));
+                fetch(number, first, end - 1);
+            }
+        }
+    }
+
+    /// What fetching a span costs, in a group of lanes, by unit.
+    #[inline(always)]
+    fn costs_of<'a>(&'a self, span: usize, group: usize) -> impl Fn(usize) -> &'a Lanes {
+        let first = UNITS * self.width * span + group;
+        move |unit| &self.costs[first + unit * self.width]
     }
 
     /// What fetching costs the average workload, the untraced one included, when the sections begin
@@ -176,80 +226,6 @@ impl Footprints {
         // The untraced one weighs as much as all others.
         self.cost(placed.iter().copied()) / (2 * self.workloads) as f64
     }
-
-    /// The same, of one group of lanes.
-    fn cost_in(&self, group: usize, placed: impl Iterator<Item = (u32, u64)>) -> f64 {
-        let mut lines = Gathered::new(self.line_bytes);
-        let mut pages = Gathered::new(self.page_bytes);
-        for (section, start) in placed {
-            for number in self.of[section as usize].clone() {
-                let span = self.spans[number];
-                let (first, end) = (start + u64::from(span.start), start + u64::from(span.end));
-                let costs = 2 * self.width * number + group;
-                lines.fetch(first, end - 1, &self.costs[costs]);
-                pages.fetch(first, end - 1, &self.costs[costs + self.width]);
-            }
-        }
-        lines.sum() + pages.sum()
-    }
-}
-
-/// Lines or pages that are fetched, in the order of their addresses.
-struct Gathered {
-    shift: u32,
-    current: u64,
-    /// Of the current one, by workload: the dearest of what lies in it.
-    dearest: Lanes,
-    whole: Lanes,
-}
-
-impl Gathered {
-    fn new(bytes: u64) -> Self {
-        Self {
-            shift: bytes.trailing_zeros(),
-            current: 0,
-            dearest: [0.0; LANES],
-            whole: [0.0; LANES],
-        }
-    }
-
-    #[inline(always)]
-    fn fetch(&mut self, first: u64, last: u64, costs: &Lanes) {
-        let (first, last) = (first >> self.shift, last >> self.shift);
-        if first != self.current {
-            self.leave(first);
-        }
-        self.raise(costs);
-        if last != first {
-            self.leave(last);
-            let between = (last - first - 1) as f32;
-            for (sum, cost) in self.whole.iter_mut().zip(costs) {
-                *sum += between * cost;
-            }
-            self.raise(costs);
-        }
-    }
-
-    #[inline(always)]
-    fn raise(&mut self, costs: &Lanes) {
-        for (most, cost) in self.dearest.iter_mut().zip(costs) {
-            *most = if *cost > *most { *cost } else { *most };
-        }
-    }
-
-    #[inline(always)]
-    fn leave(&mut self, next: u64) {
-        for (sum, most) in self.whole.iter_mut().zip(&mut self.dearest) {
-            *sum += *most;
-            *most = 0.0;
-        }
-        self.current = next;
-    }
-
-    fn sum(mut self) -> f64 {
-        self.leave(0);
-        self.whole.iter().map(|sum| f64::from(*sum)).sum()
-    }
 }
 
 /// What is supposed of functions that no workload executes.
@@ -257,8 +233,8 @@ struct Unknown {
     /// By section: how probable it is that another workload executes it, times how many traced
     /// workloads there are.
     weights: Vec<f32>,
-    /// What fetching a function costs that a single workload executes, by line and by page.
-    costs: [f32; 2],
+    /// What fetching a function costs that a single workload executes, by line, small and large page.
+    costs: [f32; UNITS],
     /// By part of a function: how much of it is executed when the function is.
     parts: [f32; PARTS.len()],
 }
@@ -284,20 +260,21 @@ impl Unknown {
                 weights[*section as usize] = alone / unknown.max(1.0);
             }
         }
-        let mut costs = [0.0; 2];
+        let mut costs = [0.0; UNITS];
         let mut alone = 0;
         let mut parts = [(0.0, 0_u32); PARTS.len()];
         let mut all: Vec<_> = fetched.iter().flatten().collect();
         all.sort_by_key(|(section, _)| **section); // sums depend on the order
         for (section, blocks) in all {
-            let most = [0, 1].map(|level| {
-                let costs = blocks.iter().map(|block| block.costs[level]);
+            let most: [f32; UNITS] = std::array::from_fn(|unit| {
+                let costs = blocks.iter().map(|block| block.costs[unit]);
                 costs.fold(0.0, f32::max)
             });
             if users[*section as usize] == 1 {
                 alone += 1;
-                costs[0] += most[0];
-                costs[1] += most[1];
+                for (sum, most) in costs.iter_mut().zip(most) {
+                    *sum += most;
+                }
             }
             let size = text.sections()[*section as usize].size;
             let mut start = 0;
@@ -321,7 +298,7 @@ impl Unknown {
         }
     }
 
-    fn costs(&self, section: usize, part: usize) -> [f32; 2] {
+    fn costs(&self, section: usize, part: usize) -> [f32; UNITS] {
         self.costs
             .map(|cost| cost * self.weights[section] * self.parts[part])
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The known ways to order functions. All of them put what was executed first.
 
+use kernsmith_arch::SMALL;
+
 use super::chains::{cache_directed, call_chain_clustering, pettis_hansen};
 use super::graph::Graph;
 
@@ -36,11 +38,11 @@ impl Algorithm {
 
     /// Sections, first to last; those that were not executed are left out.
     #[must_use]
-    pub fn order(self, graph: &Graph, page_bytes: u64) -> Vec<u32> {
+    pub fn order(self, graph: &Graph) -> Vec<u32> {
         let nodes = match self {
             Self::HotFirst => graph.by(|node| node.weight),
             Self::Density => graph.by(|node| node.weight / node.size as f64),
-            Self::PettisHansen => pettis_hansen(graph, page_bytes),
+            Self::PettisHansen => pettis_hansen(graph, 1 << SMALL),
             Self::C3 => call_chain_clustering(graph),
             Self::CdSort => cache_directed(graph),
         };

@@ -171,13 +171,20 @@ impl<'a> Row<'a> {
             return;
         };
         let behind = low + moved_starts.len();
-        // Costs are shared within a page: from the beginning of the first one that changes to the
-        // end of the last one.
-        let page = self.footprints.page_bytes();
-        let first_page = self.starts[low].min(moved_starts[0]) / page * page;
-        let first = self.starts[..low].partition_point(|start| *start < first_page);
+        let from = self.starts[low].min(moved_starts[0]);
+        let to = self.end_of(behind).max(end);
+        // What lies in the page around all that changes is the same; else its parts may be shared
+        // with others from the beginning of the first page to the end of the last one.
+        let page = self.footprints.page(from);
+        let within = to - 1 <= page.last;
+        let line = self.footprints.line_bytes();
+        let (least, reached) = if within {
+            (from / line * line, to.next_multiple_of(line))
+        } else {
+            (page.start, self.footprints.page(to - 1).last + 1)
+        };
+        let first = self.starts[..low].partition_point(|start| *start < least);
         let first = first.saturating_sub(1);
-        let reached = self.end_of(behind).max(end).next_multiple_of(page);
         let last = behind + self.starts[behind..].partition_point(|start| *start < reached);
         let placed = |range: std::ops::Range<usize>| {
             let sections = self.sequence[range.clone()].iter().copied();
@@ -187,7 +194,13 @@ impl<'a> Row<'a> {
         let moved = self.moved.iter().chain(between).copied();
         let moved = moved.zip(moved_starts.iter().copied());
         let now = placed(first..low).chain(moved).chain(placed(behind..last));
-        if self.footprints.cost(now) < self.footprints.cost(placed(first..last)) {
+        let before = placed(first..last);
+        let is_cheaper = if within {
+            self.footprints.line_cost(now) < self.footprints.line_cost(before)
+        } else {
+            self.footprints.cost(now) < self.footprints.cost(before)
+        };
+        if is_cheaper {
             self.sequence[low..high].copy_from_slice(&self.moved);
             self.starts[low..behind].copy_from_slice(&moved_starts);
         }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use kernsmith_arch::{Architecture, PageMap, SMALL};
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_trace::{Block, Event, Trace};
 
@@ -22,26 +23,62 @@ pub struct Replay {
     /// The section of each block.
     sections: Vec<u32>,
     windows: Windows,
-    /// Whether 32 bits are enough, with the smallest pages.
+    /// Whether 32 bits are enough.
     narrow: bool,
+    architecture: &'static dyn Architecture,
+    /// The kernel's text by the rule that it follows, in the layout that was traced.
+    image: PageMap,
 }
 
 impl Replay {
     /// A trace, and the text of the kernel in the layout that it was taken in.
-    #[must_use]
-    pub fn new(mut trace: Trace, text: &Text) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// One sentence when the text's pages are not those that the kernel's own rule makes, so that
+    /// those of another layout are not known; or when there is no such architecture.
+    pub fn new(mut trace: Trace, text: &Text) -> Result<Self, String> {
+        let architecture = kernsmith_arch::find(&trace.facts.architecture)?;
+        let starts: Vec<u64> = text
+            .sections()
+            .iter()
+            .map(|section| section.start)
+            .collect();
+        let image = architecture.image_pages(text.start(), text.end_of(&starts));
+        let pages = &trace.facts.pages;
+        if pages.replaced(&image, &image).as_ref() != Some(pages) {
+            return Err(format!(
+                "the guest has mapped the kernel's text from {:#x} on in other pages than Linux \
+                 does, so those of another layout are not known",
+                text.start()
+            ));
+        }
         trace.sort_blocks();
         let section = |address| {
             text.section_of(address)
                 .map_or(FIXED, |number| number as u32)
         };
         let sections = trace.blocks.iter().map(|block| section(block.start));
-        Self {
+        Ok(Self {
             sections: sections.collect(),
             windows: Windows::new(&trace.words),
-            narrow: is_narrow(&trace.blocks, text, LEAST_PAGE),
+            narrow: is_narrow(&trace.blocks, text),
+            architecture,
+            image,
             trace,
-        }
+        })
+    }
+
+    /// In which pages code is mapped when the sections are at these addresses: what is traced, with
+    /// the kernel's text by the kernel's own rule ([`Architecture::image_pages`]).
+    #[must_use]
+    pub fn pages_in(&self, text: &Text, starts: &[u64]) -> PageMap {
+        let image = self
+            .architecture
+            .image_pages(text.start(), text.end_of(starts));
+        let traced = &self.trace.facts.pages;
+        // Longer text can only reach where nothing is executable.
+        traced.replaced(&self.image, &image).unwrap_or(image)
     }
 
     /// The trace.
@@ -101,11 +138,7 @@ impl Replay {
         model: &CpuModel,
         every: usize,
     ) -> Vec<[Counters; 2]> {
-        let page_bytes = model.page_bytes as u64;
-        let narrow = self.narrow
-            && stays(text, layouts)
-            && (page_bytes == LEAST_PAGE || is_narrow(&self.trace.blocks, text, page_bytes));
-        if narrow {
+        if self.narrow && stays(text, layouts) {
             self.cost_in::<u32>(text, layouts, model, every)
         } else {
             self.cost_in::<u64>(text, layouts, model, every)
@@ -167,9 +200,6 @@ impl Replay {
     }
 }
 
-/// No page is smaller.
-const LEAST_PAGE: u64 = 4096;
-
 /// What the low 32 bits of an address do not tell.
 fn upper(address: u64) -> u64 {
     address >> 32
@@ -177,17 +207,17 @@ fn upper(address: u64) -> u64 {
 
 /// Whether the low 32 bits of an address tell which page it is in, of all that are executed: all
 /// of the kernel's lie in the same 4 GiB as `text` does, and of programs no two meet.
-fn is_narrow(blocks: &[Block], text: &Text, page_bytes: u64) -> bool {
+fn is_narrow(blocks: &[Block], text: &Text) -> bool {
     let mut pages = HashMap::new();
     let mut ends = blocks.iter().flat_map(|block| {
         let last = block.start + u64::from(block.bytes) - 1;
         [block.start, last].map(|address| (address, block.kernel))
     });
     ends.all(|(address, kernel)| {
-        let page = address / page_bytes;
+        let page = address >> SMALL;
         match kernel {
             true => upper(address) == upper(text.start()),
-            false => *pages.entry(page % ((1 << 32) / page_bytes)).or_insert(page) == page,
+            false => *pages.entry(page % (1 << (32 - SMALL))).or_insert(page) == page,
         }
     })
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The front end of a CPU, as it goes through chunks of a trace in one layout.
 
+use kernsmith_arch::SMALL;
 use kernsmith_frontend::{
-    Counters, CpuModel, Directions, Filter, Key, Levels, Replacement, TargetsByPath,
+    Counters, CpuModel, Directions, Filter, Levels, Replacement, TargetsByPath, TlbKey, Tlbs,
 };
 use kernsmith_trace::Block;
 
 use super::chunks::{Chunk, INDIRECT, Leads, NO_CONDITION};
+use super::page_numbers::{PageNumbers, mode_bit};
 use super::pieces::Pieces;
 use super::replay::{FIXED, Replay};
 use super::text::Text;
@@ -15,7 +17,8 @@ use super::text::Text;
 /// the host's own caches.
 ///
 /// A number is an address shifted right and cut to some bits, and above them 1 for kernel mode.
-pub trait Number: Key {
+/// Those of pages: see [`TlbKey`].
+pub trait Number: TlbKey {
     fn new(number: u64) -> Self;
 
     fn get(self) -> u64;
@@ -74,7 +77,7 @@ impl<K: Number> Room<K> {
 /// The front end in one layout.
 pub struct Simulated<'a, K> {
     caches: Levels<K>,
-    tlbs: Levels<K>,
+    tlbs: Tlbs<K>,
     directions: Directions,
     /// The branch target buffer.
     buffer: Filter<K>,
@@ -82,8 +85,11 @@ pub struct Simulated<'a, K> {
     /// Of user and kernel mode.
     pub counters: [Counters; 2],
     line: K,
+    /// The small page that was entered last, and the page that it is in.
+    small_page: K,
     page: K,
-    /// log2 of the lines in a page.
+    pages: PageNumbers,
+    /// log2 of the lines in a small page.
     lines_of_page: u32,
     /// By piece: 2 × its line, plus 1 when it reaches into the next one.
     lines: Vec<K>,
@@ -122,6 +128,8 @@ impl<'a, K: Number> Simulated<'a, K> {
         let traced = &replay.trace().blocks;
         let blocks: Vec<_> = (0..).zip(traced).map(place).collect();
         let line_shift = model.line_bytes.trailing_zeros();
+        let lines_of_page = SMALL - line_shift;
+        let pages = replay.pages_in(text, starts);
         let line = |(block, offset, bytes): &(u32, u16, u16)| {
             let start = blocks[*block as usize].0 + u64::from(*offset);
             let last = start + u64::from(*bytes) - 1;
@@ -138,7 +146,7 @@ impl<'a, K: Number> Simulated<'a, K> {
             branches: blocks.iter().zip(traced).map(branch).collect(),
             blocks,
             caches: Levels::caches(model),
-            tlbs: Levels::tlbs(model),
+            tlbs: Tlbs::new(model),
             directions: Directions::new(&model.predictor),
             buffer: Filter::new(
                 model.predictor.btb_entries,
@@ -148,8 +156,10 @@ impl<'a, K: Number> Simulated<'a, K> {
             by_path: TargetsByPath::new(&model.predictor),
             counters: Default::default(),
             line: K::EMPTY,
+            small_page: K::EMPTY,
             page: K::EMPTY,
-            lines_of_page: model.page_bytes.trailing_zeros() - line_shift,
+            lines_of_page,
+            pages: PageNumbers::new::<K>(&pages, Self::LINE_BITS - lines_of_page),
             text,
             starts,
         }
@@ -204,18 +214,27 @@ impl<'a, K: Number> Simulated<'a, K> {
     fn translate(&mut self, count: usize, room: &mut Room<K>) {
         room.pages.resize(room.pages.len().max(count + 1), K::EMPTY);
         let pages = &mut room.pages[..=count];
-        let (mut kept, mut current) = (0, self.page);
+        let (mut kept, mut current) = (0, self.small_page);
         for line in &room.lines[..count] {
             let page = K::new(line.get() >> self.lines_of_page);
             pages[kept] = page;
             kept += usize::from(page != current);
             current = page;
         }
+        self.small_page = current;
+        // The same once more: most of these are in few pages.
+        let (small_pages, mut current) = (kept, self.page);
+        kept = 0;
+        for place in 0..small_pages {
+            let page = self.pages.page(pages[place]);
+            pages[kept] = page;
+            kept += usize::from(page != current);
+            current = page;
+        }
         self.page = current;
-        let mode = Self::LINE_BITS - self.lines_of_page;
         let counters = &mut self.counters;
         self.tlbs.enter(&mut pages[..kept], |level, missed| {
-            add(missed, mode, counters, |one| match level {
+            add(missed, mode_bit::<K>(), counters, |one| match level {
                 1 => &mut one.itlb_misses,
                 _ => &mut one.stlb_misses,
             });

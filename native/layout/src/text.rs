@@ -124,6 +124,19 @@ impl Text {
         })
     }
 
+    /// The address behind the text when the sections begin at these addresses.
+    #[must_use]
+    pub fn end_of(&self, starts: &[u64]) -> u64 {
+        let ends = self.sections.iter().zip(starts);
+        let last = ends.map(|(section, start)| start + section.size).max();
+        let is_align = |step: &&Step| matches!(step, Step::Align(_));
+        let behind = self.steps.iter().rev().take_while(is_align);
+        behind.fold(last.unwrap_or(self.start), |dot, step| match step {
+            Step::Align(align) => dot.next_multiple_of(*align),
+            Step::Group(_) => dot,
+        })
+    }
+
     /// The section that an address of the traced layout is in.
     #[must_use]
     pub fn section_of(&self, address: u64) -> Option<usize> {

@@ -13,7 +13,7 @@ fn where_nothing_is_fetched_twice_a_footprint_tells_what_fetching_costs() {
     for model in MODELS {
         let model = CpuModel::parse(model).expect("a shipped model");
         let (text, trace) = long_ring(&mut Random::new(9), &model);
-        let replay = Replay::new(trace, &text);
+        let replay = Replay::new(trace, &text).expect("as Linux maps it");
         let footprints = Footprints::new(&text, &[&replay], &model, 1);
         let cycles = replay.cost(&text, &[text.place(&[])], &model, 1)[0][1].cycles(&model);
         for run in [1, 2, 5] {
@@ -39,7 +39,7 @@ fn where_nothing_is_fetched_twice_a_footprint_tells_what_fetching_costs() {
 fn packing_keeps_the_zones_and_fetches_less() {
     let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
     let (text, trace) = long_ring(&mut Random::new(10), &model);
-    let replay = Replay::new(trace, &text);
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
     let footprints = Footprints::new(&text, &[&replay], &model, 1);
     let count = text.sections().len() as u32;
     let zone = |sections| Zone {
@@ -81,7 +81,7 @@ fn packing_keeps_the_zones_and_fetches_less() {
 fn packing_ends_when_it_is_told_to() {
     let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
     let (text, trace) = long_ring(&mut Random::new(11), &model);
-    let replay = Replay::new(trace, &text);
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
     let footprints = Footprints::new(&text, &[&replay], &model, 1);
     let zone = Zone {
         sections: (0..text.sections().len() as u32).collect(),

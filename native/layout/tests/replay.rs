@@ -4,10 +4,10 @@
 mod invented;
 
 use invented::random::Random;
-use invented::{FAR, MODELS, NEAR, START, shuffled, text, trace};
+use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
 use kernsmith_layout::{Replay, Section, Step, Text};
-use kernsmith_trace::{Block, Facts, Kind, Trace};
+use kernsmith_trace::{Block, Instructions, Kind, Trace};
 
 /// The same walk with every address moved, through the front end as the tracer uses it.
 fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Counters; 2] {
@@ -16,6 +16,7 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
         None => address,
     };
     let mut front_end = FrontEnd::new(model);
+    front_end.map(pages(text, starts));
     let mut counters = [Counters::default(); 2];
     let mut before: Option<Block> = None;
     let mut words = trace.words.iter().copied();
@@ -125,9 +126,10 @@ fn takes_turns(start: u64, fixed: u64, order: &[u32]) {
     let trace = Trace {
         words: (0..1000).map(|step| step % 2).collect(),
         blocks: vec![block(start, fixed), block(fixed, start)],
-        facts: Facts::default(),
+        instructions: Instructions::default(),
+        facts: facts(&text),
     };
-    let replay = Replay::new(trace.clone(), &text);
+    let replay = Replay::new(trace.clone(), &text).expect("as Linux maps it");
     let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
     let executed = executed(&trace, &text, &layout, &model);
     assert_eq!(executed[1].btb_misses, 2);
@@ -138,7 +140,7 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let mut random = Random::new(5);
     let text = text(&mut random, 60);
     let trace = trace(&mut random, &text, 120_000, user);
-    let replay = Replay::new(trace.clone(), &text);
+    let replay = Replay::new(trace.clone(), &text).expect("as Linux maps it");
     let mut layouts = vec![text.place(&[])];
     for _ in 0..9 {
         layouts.push(text.place(&shuffled(&mut random, 60)));
@@ -161,7 +163,7 @@ fn a_sample_is_a_part_of_the_whole() {
     let text = text(&mut random, 60);
     let trace = trace(&mut random, &text, 4_000_000, NEAR);
     let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
-    let replay = Replay::new(trace, &text);
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
     let layouts = [text.place(&[])];
     let whole = replay.cost(&text, &layouts, &model, 1)[0][1];
     let part = replay.cost(&text, &layouts, &model, 4)[0][1];
@@ -169,4 +171,93 @@ fn a_sample_is_a_part_of_the_whole() {
     assert!((0.15..0.35).contains(&share), "{share}");
     let rate = |counters: Counters| counters.l1i_misses as f64 / counters.l1i_accesses as f64;
     assert!((rate(part) / rate(whole) - 1.0).abs() < 0.05);
+}
+
+/// A function that fills a large page, and others before and behind it that call each other.
+#[test]
+fn what_an_order_puts_behind_the_last_large_page_is_in_small_ones() {
+    let section = |start, size| Section {
+        start,
+        size,
+        align: 4096,
+    };
+    let mut sections = vec![section(START, LARGE)];
+    sections.extend((0..64).map(|number| section(START + LARGE + number * 4096, 64)));
+    let steps = vec![Step::Group((0..65).collect())];
+    let text = Text::new(START, sections, steps).expect("it is consistent");
+    let block = |number: u64| Block {
+        start: START + LARGE + number * 4096,
+        target: 0,
+        bytes: 60,
+        last_offset: 55,
+        kind: Kind::IndirectJump,
+        kernel: true,
+    };
+    let trace = Trace {
+        words: (0..6400).map(|step| step % 64).collect(),
+        blocks: (0..64).map(block).collect(),
+        instructions: Instructions::default(),
+        facts: facts(&text),
+    };
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
+    let first: Vec<u32> = (1..65).collect();
+    let layouts = [text.place(&[]), text.place(&first)];
+    let found = layouts
+        .each_ref()
+        .map(|starts| pages(&text, starts).granule());
+    assert_eq!(found, [Some(21), Some(21)]);
+    // 32 entries for pages of all sizes, in turn: each of 64 small pages is missed each time.
+    let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
+    let misses = replay.cost(&text, &layouts, &model, 1);
+    let misses: Vec<u64> = misses.iter().map(|one| one[1].itlb_misses).collect();
+    assert_eq!(misses, [6400, 1]);
+}
+
+#[test]
+fn a_guest_that_maps_its_text_otherwise_is_refused() {
+    let mut random = Random::new(13);
+    let text = text(&mut random, 60);
+    let mut trace = trace(&mut random, &text, 100, NEAR);
+    trace.facts.pages = Default::default();
+    let reason = Replay::new(trace.clone(), &text).expect_err("nothing is mapped");
+    assert!(reason.contains("in other pages than Linux"), "{reason}");
+    trace.facts.architecture = "alpha".to_owned();
+    let reason = Replay::new(trace, &text).expect_err("there is no such architecture");
+    assert!(reason.contains("alpha"), "{reason}");
+}
+
+/// Two large pages less one small one, or not: what an order makes of paddings decides.
+#[test]
+fn where_the_text_ends_decides_which_pages_are_large() {
+    let section = |start, size, align| Section { start, size, align };
+    let end = START + 2 * LARGE;
+    let sections = vec![
+        section(START, 2 * LARGE - 8192, 4096),
+        section(end - 8192, 64, 64),
+        section(end - 4096, 4000, 4096),
+    ];
+    let steps = vec![Step::Group(vec![0, 1, 2])];
+    let text = Text::new(START, sections, steps).expect("it is consistent");
+    let layouts = [text.place(&[]), text.place(&[0, 2, 1])];
+    let ends = layouts.each_ref().map(|starts| text.end_of(starts));
+    assert_eq!(ends, [end - 96, end - 4096]);
+    let block = |number: u64| Block {
+        start: START + LARGE + number * 4096,
+        target: 0,
+        bytes: 60,
+        last_offset: 55,
+        kind: Kind::IndirectJump,
+        kernel: true,
+    };
+    let trace = Trace {
+        words: (0..6400).map(|step| step % 64).collect(),
+        blocks: (0..64).map(block).collect(),
+        instructions: Instructions::default(),
+        facts: facts(&text),
+    };
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
+    let model = CpuModel::parse(MODELS[2]).expect("a shipped model");
+    let misses = replay.cost(&text, &layouts, &model, 1);
+    let misses: Vec<u64> = misses.iter().map(|one| one[1].itlb_misses).collect();
+    assert_eq!(misses, [1, 6400]);
 }

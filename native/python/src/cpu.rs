@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 /// Reads and checks a CPU model file.
 ///
-/// Returns its name, description, line and page size, and the size of each structure. Raises
+/// Returns its name, description, line size, and the size of each structure. Raises
 /// `ValueError` with one sentence that names the file, the key, and what is allowed.
 #[pyfunction]
 pub fn cpu_model_check<'py>(python: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
@@ -19,7 +19,6 @@ pub fn cpu_model_check<'py>(python: Python<'py>, path: PathBuf) -> PyResult<Boun
     found.set_item("name", &model.name)?;
     found.set_item("description", &model.description)?;
     found.set_item("line_bytes", model.line_bytes)?;
-    found.set_item("page_bytes", model.page_bytes)?;
     found.set_item("width", model.width)?;
     for (name, cache) in [("l1i", &model.l1i), ("l2", &model.l2)] {
         found.set_item(name, describe_cache(python, cache)?)?;
@@ -40,8 +39,12 @@ fn describe_cache<'py>(python: Python<'py>, cache: &CacheGeometry) -> PyResult<B
 
 fn describe_tlb<'py>(python: Python<'py>, tlb: &TlbGeometry) -> PyResult<Bound<'py, PyDict>> {
     let found = PyDict::new(python);
-    found.set_item("entries", tlb.entries)?;
-    found.set_item("ways", tlb.ways)?;
+    for (size, array) in ["small", "large"].into_iter().zip(tlb.arrays.by_size()) {
+        let entries = PyDict::new(python);
+        entries.set_item("entries", array.entries)?;
+        entries.set_item("ways", array.ways)?;
+        found.set_item(size, entries)?;
+    }
     found.set_item("miss_cycles", tlb.miss_cycles)?;
     Ok(found)
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_layout::{
     Algorithm, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, in_parallel, pack,
@@ -54,6 +55,14 @@ impl LayoutLab {
         self.text.place(&order)
     }
 
+    /// In which pages the kernel's code is mapped in an order, by the first trace and the kernel's
+    /// own rule: (first address, last address, bytes of a page) of each run.
+    fn pages(&self, order: Vec<u32>) -> PyResult<Vec<(u64, u64, u64)>> {
+        let replays = self.chosen(&[0])?;
+        let pages = replays[0].pages_in(&self.text, &self.text.place(&order));
+        Ok(runs(&pages))
+    }
+
     /// Reads a trace of this kernel in the layout that the sections' addresses are of.
     ///
     /// tag: what the trace must say that it is of.
@@ -83,7 +92,11 @@ impl LayoutLab {
             "counters",
             dictionary(python, &trace.facts.counters[1], None)?,
         )?;
-        let replay = python.detach(|| Replay::new(trace, &self.text));
+        let replay = python
+            .detach(|| Replay::new(trace, &self.text))
+            .map_err(|reason| {
+                PyValueError::new_err(format!("trace {}: {reason}", path.display()))
+            })?;
         lock(&self.replays).push(replay.into());
         Ok(facts)
     }
@@ -102,7 +115,6 @@ impl LayoutLab {
         algorithm: &str,
         movable: Vec<u32>,
         traces: Vec<usize>,
-        page_bytes: u64,
     ) -> PyResult<Vec<u32>> {
         let known = Algorithm::ALL.iter().find(|(name, _)| *name == algorithm);
         let Some((_, algorithm)) = known else {
@@ -115,7 +127,7 @@ impl LayoutLab {
         Ok(python.detach(|| {
             let replays: Vec<&Replay> = replays.iter().map(AsRef::as_ref).collect();
             let graph = Graph::new(&self.text, &replays, &movable);
-            algorithm.order(&graph, page_bytes)
+            algorithm.order(&graph)
         }))
     }
 
@@ -281,6 +293,21 @@ impl LayoutLab {
 
 /// Layouts that are replayed together, so that a trace is decoded once for all of them.
 const BATCH: usize = 8;
+
+/// In which pages the guest of a trace had mapped its kernel's code: (first address, last address,
+/// bytes of a page) of each run. Raises `ValueError` with one sentence when it is no trace.
+#[pyfunction]
+pub fn trace_pages(path: PathBuf) -> PyResult<Vec<(u64, u64, u64)>> {
+    let facts = Trace::load_facts(&path);
+    let facts = facts.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(runs(&facts.pages))
+}
+
+fn runs(pages: &PageMap) -> Vec<(u64, u64, u64)> {
+    let runs = pages.runs().iter();
+    runs.map(|run| (run.start, run.last, 1 << run.shift))
+        .collect()
+}
 
 fn load_model(path: &Path) -> PyResult<CpuModel> {
     CpuModel::load(path).map_err(PyValueError::new_err)

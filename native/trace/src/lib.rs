@@ -4,38 +4,52 @@
 //!
 //! # The file
 //!
-//! Little-endian, version 1: [`MAGIC`]; the words of the sequence, 4 bytes each; a record of 24
+//! Little-endian, version 2: [`MAGIC`]; the words of the sequence, 4 bytes each; a record of 24
 //! bytes for each block (start, target of its direct branch: 8 bytes each; size, offset of the
-//! last instruction: 2 bytes each; [`Kind`], kernel mode, two times 0: 1 byte each); the tag; the
+//! last instruction: 2 bytes each; [`Kind`], kernel mode: 1 byte each; count of instructions: 2
+//! bytes); the sizes of all blocks' instructions, 1 byte each, block after block; the tag; the
 //! counters of user mode and of kernel mode (14 words of 8 bytes each, in the order of
-//! [`Counters::figures`]); the name of the CPU model with which these were simulated; and the
-//! footer: counts of words and blocks, bytes of tag and name (8 bytes each), [`END`]. The footer
-//! comes last, so a file that was cut off is recognised.
+//! [`Counters::figures`]); the name of the CPU model with which these were simulated; the
+//! architecture, as QEMU calls it; the kernel's map of pages, for each run its first and last
+//! address and the log2 of a page's bytes (8 bytes each); and the footer: counts of words, blocks
+//! and instructions, bytes of tag, name and architecture, count of runs (8 bytes each), [`END`].
+//! The footer comes last, so a file that was cut off is recognised.
 //!
 //! # The words
 //!
 //! A word below [`ESCAPE`] is the number of the block that is entered, to which the block before
 //! it has led by its last instruction. [`Escape`] words say where that is not so.
 
+mod instructions;
 mod reader;
 mod writer;
 
+pub use instructions::Instructions;
 pub use reader::{Trace, TraceError};
 pub use writer::TraceWriter;
 
+use kernsmith_arch::PageMap;
 use kernsmith_frontend::Counters;
 
 /// The first 8 bytes.
-pub const MAGIC: &[u8; 8] = b"KSTRACE1";
+pub const MAGIC: &[u8; 8] = b"KSTRACE2";
+
+/// Those of version 1, which said nothing of pages and instructions.
+const MAGIC_1: &[u8; 8] = b"KSTRACE1";
 
 /// The last 8 bytes.
-pub const END: &[u8; 8] = b"KSTREND1";
+pub const END: &[u8; 8] = b"KSTREND2";
 
 /// Words from here on are no block numbers.
 pub const ESCAPE: u32 = 1 << 31;
 
 const RECORD: usize = 24;
-const FOOTER: usize = 5 * 8;
+const RUN: usize = 24;
+
+/// Numbers in the footer.
+const LENGTHS: usize = 7;
+
+const FOOTER: usize = (LENGTHS + 1) * 8;
 
 /// What is told beside the entered blocks, as the words from [`ESCAPE`] on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +130,10 @@ pub struct Facts {
     pub tag: String,
     /// The CPU model with which `counters` were simulated.
     pub cpu: String,
+    /// The guest's architecture, as QEMU calls it.
+    pub architecture: String,
+    /// In which pages the guest has mapped the kernel's code.
+    pub pages: PageMap,
     /// Of user and kernel mode. What the layout does not change — instructions, repetitions —
     /// is taken from here.
     pub counters: [Counters; 2],

@@ -6,7 +6,11 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Kind, MAGIC, RECORD};
+use super::{
+    Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Instructions, Kind, LENGTHS, MAGIC, MAGIC_1,
+    RECORD, RUN,
+};
+use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::Counters;
 
 /// Why a file is no trace; one sentence.
@@ -27,7 +31,37 @@ pub struct Trace {
     /// See [`super`]: every block number is one of `blocks`, every escape is whole.
     pub words: Vec<u32>,
     pub blocks: Vec<Block>,
+    pub instructions: Instructions,
     pub facts: Facts,
+}
+
+/// How long the parts of a file are.
+struct Lengths {
+    words: u64,
+    blocks: u64,
+    instructions: u64,
+    /// Of the texts, in bytes.
+    tag: u64,
+    cpu: u64,
+    architecture: u64,
+    runs: u64,
+}
+
+impl Lengths {
+    /// Bytes of the whole file; `None` when no file is that long.
+    fn whole(&self) -> Option<u64> {
+        let rest = (MAGIC.len() + FOOTER + 2 * 8 * Counters::FIGURES) as u64;
+        let parts = [
+            self.words.checked_mul(4)?,
+            self.blocks.checked_mul(RECORD as u64)?,
+            self.runs.checked_mul(RUN as u64)?,
+            self.instructions,
+            self.tag,
+            self.cpu,
+            self.architecture,
+        ];
+        parts.into_iter().try_fold(rest, u64::checked_add)
+    }
 }
 
 impl Trace {
@@ -37,13 +71,21 @@ impl Trace {
     ///
     /// One sentence with the file and the reason.
     pub fn load(path: &Path) -> Result<Self, TraceError> {
-        let told = |reason: String| TraceError(format!("trace {}: {reason}", path.display()));
-        let mut file = File::open(path).map_err(|error| told(error.to_string()))?;
-        let size = file
-            .seek(SeekFrom::End(0))
-            .and_then(|size| file.rewind().map(|()| size))
-            .map_err(|error| told(error.to_string()))?;
-        Self::read(&mut file, size).map_err(told)
+        opened(path, Self::read)
+    }
+
+    /// Reads what a file says beside the sequence.
+    ///
+    /// # Errors
+    ///
+    /// One sentence with the file and the reason.
+    pub fn load_facts(path: &Path) -> Result<Facts, TraceError> {
+        opened(path, |file, size| {
+            let lengths = read_lengths(file, size)?;
+            let skipped = 4 * lengths.words + RECORD as u64 * lengths.blocks + lengths.instructions;
+            seek(file, MAGIC.len() as u64 + skipped)?;
+            read_facts(file, &lengths)
+        })
     }
 
     /// Reads a trace of `size` bytes.
@@ -52,44 +94,21 @@ impl Trace {
     ///
     /// Why it is none.
     pub fn read(source: &mut (impl Read + Seek), size: u64) -> Result<Self, String> {
-        let broken = |_| "is cut off".to_owned();
-        let least = (MAGIC.len() + FOOTER) as u64;
-        let mut magic = [0; 8];
-        source.rewind().map_err(broken)?;
-        source.read_exact(&mut magic).map_err(broken)?;
-        if magic != *MAGIC {
-            return Err("is no trace of this version".to_owned());
+        let lengths = read_lengths(source, size)?;
+        seek(source, MAGIC.len() as u64)?;
+        let words = read_words(source, lengths.words as usize)?;
+        let (mut blocks, mut counts) = (Vec::new(), Vec::new());
+        for _ in 0..lengths.blocks {
+            let (block, count) = read_block(source)?;
+            blocks.push(block);
+            counts.push(count);
         }
-        if size < least {
-            return Err("is cut off".to_owned());
-        }
-        source
-            .seek(SeekFrom::Start(size - FOOTER as u64))
-            .map_err(broken)?;
-        let [words, blocks, tag, cpu] = footer(source)?;
-        let expected = words
-            .checked_mul(4)
-            .and_then(|sum| sum.checked_add(blocks.checked_mul(RECORD as u64)?))
-            .and_then(|sum| sum.checked_add(tag)?.checked_add(cpu))
-            .and_then(|sum| sum.checked_add(least + 2 * 8 * Counters::FIGURES as u64));
-        if expected != Some(size) {
-            return Err(format!(
-                "has {size} bytes, which are not those that it says"
-            ));
-        }
-        source
-            .seek(SeekFrom::Start(MAGIC.len() as u64))
-            .map_err(broken)?;
+        let sizes = read_bytes(source, lengths.instructions as usize)?;
         let trace = Self {
-            words: read_words(source, words as usize)?,
-            blocks: (0..blocks)
-                .map(|_| read_block(source))
-                .collect::<Result<_, _>>()?,
-            facts: Facts {
-                tag: read_text(source, tag as usize)?,
-                counters: [read_counters(source)?, read_counters(source)?],
-                cpu: read_text(source, cpu as usize)?,
-            },
+            words,
+            blocks,
+            instructions: Instructions::new(sizes, counts.into_iter())?,
+            facts: read_facts(source, &lengths)?,
         };
         trace.check()?;
         Ok(trace)
@@ -118,6 +137,7 @@ impl Trace {
         let mut order: Vec<u32> = (0..self.blocks.len() as u32).collect();
         order.sort_by_key(|number| Reverse(entered[*number as usize]));
         self.blocks = order.iter().map(|old| self.blocks[*old as usize]).collect();
+        self.instructions = self.instructions.in_order(&order);
         let mut new = vec![0; order.len()];
         for (number, old) in order.iter().enumerate() {
             new[*old as usize] = number as u32;
@@ -153,11 +173,77 @@ impl Trace {
                 return Err(format!("has the word {word:#x}, which means nothing"));
             }
         }
+        for (number, block) in self.blocks.iter().enumerate() {
+            let sizes = self.instructions.sizes(number);
+            let bytes: u32 = sizes.iter().copied().map(u32::from).sum();
+            let last = self.instructions.offsets(number).last();
+            if bytes != block.bytes.into() || last != Some(block.last_offset) {
+                return Err(format!(
+                    "has a block at {:#x} of other instructions than it says",
+                    block.start
+                ));
+            }
+        }
         Ok(())
     }
 }
 
-fn footer(source: &mut impl Read) -> Result<[u64; 4], String> {
+/// Opens a file and has it read, of which the size is told.
+fn opened<T>(
+    path: &Path,
+    read: impl FnOnce(&mut File, u64) -> Result<T, String>,
+) -> Result<T, TraceError> {
+    let told = |reason: String| TraceError(format!("trace {}: {reason}", path.display()));
+    let mut file = File::open(path).map_err(|error| told(error.to_string()))?;
+    let size = file
+        .seek(SeekFrom::End(0))
+        .map_err(|error| told(error.to_string()))?;
+    read(&mut file, size).map_err(told)
+}
+
+fn seek(source: &mut impl Seek, place: u64) -> Result<(), String> {
+    source
+        .seek(SeekFrom::Start(place))
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+/// What the footer of a whole file of `size` bytes says.
+fn read_lengths(source: &mut (impl Read + Seek), size: u64) -> Result<Lengths, String> {
+    let mut magic = [0; 8];
+    seek(source, 0)?;
+    source
+        .read_exact(&mut magic)
+        .map_err(|_| "is cut off".to_owned())?;
+    if magic == *MAGIC_1 {
+        return Err("is of version 1, which has no map of the kernel's pages: \
+                    take the trace anew"
+            .to_owned());
+    }
+    if magic != *MAGIC {
+        return Err("is no trace of this version".to_owned());
+    }
+    let footer_at = size.checked_sub(FOOTER as u64);
+    seek(source, footer_at.ok_or("is cut off")?)?;
+    let [words, blocks, instructions, tag, cpu, architecture, runs] = footer(source)?;
+    let lengths = Lengths {
+        words,
+        blocks,
+        instructions,
+        tag,
+        cpu,
+        architecture,
+        runs,
+    };
+    if lengths.whole() != Some(size) {
+        return Err(format!(
+            "has {size} bytes, which are not those that it says"
+        ));
+    }
+    Ok(lengths)
+}
+
+fn footer(source: &mut impl Read) -> Result<[u64; LENGTHS], String> {
     let mut bytes = [0; FOOTER];
     source
         .read_exact(&mut bytes)
@@ -166,11 +252,45 @@ fn footer(source: &mut impl Read) -> Result<[u64; 4], String> {
     if end != END {
         return Err("is cut off: the tracer did not end it".to_owned());
     }
-    let mut found = [0; 4];
+    let mut found = [0; LENGTHS];
     for (number, bytes) in found.iter_mut().zip(numbers.chunks_exact(8)) {
         *number = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
     }
     Ok(found)
+}
+
+/// What comes behind the blocks.
+fn read_facts(source: &mut impl Read, lengths: &Lengths) -> Result<Facts, String> {
+    Ok(Facts {
+        tag: read_text(source, lengths.tag as usize)?,
+        counters: [read_counters(source)?, read_counters(source)?],
+        cpu: read_text(source, lengths.cpu as usize)?,
+        architecture: read_text(source, lengths.architecture as usize)?,
+        pages: read_pages(source, lengths.runs as usize)?,
+    })
+}
+
+fn read_pages(source: &mut impl Read, count: usize) -> Result<PageMap, String> {
+    let bytes = read_bytes(source, count * RUN)?;
+    let long = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    let run = |bytes: &[u8]| Run {
+        start: long(&bytes[..8]),
+        last: long(&bytes[8..16]),
+        shift: u32::try_from(long(&bytes[16..])).unwrap_or(u32::MAX),
+    };
+    if count == 0 {
+        return Err("has no map of the kernel's pages: take the trace anew".to_owned());
+    }
+    PageMap::new(bytes.chunks_exact(RUN).map(run))
+        .map_err(|reason| format!("has no map of the kernel's pages: {reason}"))
+}
+
+fn read_bytes(source: &mut impl Read, count: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; count];
+    source
+        .read_exact(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    Ok(bytes)
 }
 
 fn read_words(source: &mut impl Read, count: usize) -> Result<Vec<u32>, String> {
@@ -188,7 +308,8 @@ fn read_words(source: &mut impl Read, count: usize) -> Result<Vec<u32>, String> 
     Ok(words)
 }
 
-fn read_block(source: &mut impl Read) -> Result<Block, String> {
+/// A block and how many instructions it has.
+fn read_block(source: &mut impl Read) -> Result<(Block, usize), String> {
     let mut record = [0; RECORD];
     source
         .read_exact(&mut record)
@@ -208,7 +329,7 @@ fn read_block(source: &mut impl Read) -> Result<Block, String> {
     if block.bytes == 0 || block.last_offset >= block.bytes {
         return Err(format!("has an impossible block at {:#x}", block.start));
     }
-    Ok(block)
+    Ok((block, short(22).into()))
 }
 
 fn read_counters(source: &mut impl Read) -> Result<Counters, String> {
@@ -224,9 +345,6 @@ fn read_counters(source: &mut impl Read) -> Result<Counters, String> {
 }
 
 fn read_text(source: &mut impl Read, bytes: usize) -> Result<String, String> {
-    let mut text = vec![0; bytes];
-    source
-        .read_exact(&mut text)
-        .map_err(|error| error.to_string())?;
+    let text = read_bytes(source, bytes)?;
     String::from_utf8(text).map_err(|_| "has names that are no text".to_owned())
 }

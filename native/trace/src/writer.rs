@@ -73,32 +73,64 @@ impl TraceWriter {
         }
     }
 
-    /// Writes the blocks, by number, and everything else.
+    /// Writes the blocks, by number, each with the offsets of its instructions, and everything
+    /// else.
     ///
     /// # Errors
     ///
     /// The system's, also of writes before.
-    pub fn finish(mut self, blocks: impl Iterator<Item = Block>, facts: &Facts) -> io::Result<()> {
+    pub fn finish<'a>(
+        mut self,
+        blocks: impl Iterator<Item = (Block, &'a [u16])>,
+        facts: &Facts,
+    ) -> io::Result<()> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         let file = &mut self.file;
-        let mut count = 0_u64;
-        for block in blocks {
+        let (mut count, mut sizes) = (0_u64, Vec::new());
+        for (block, offsets) in blocks {
             count += 1;
             file.write_all(&block.start.to_le_bytes())?;
             file.write_all(&block.target.to_le_bytes())?;
             file.write_all(&block.bytes.to_le_bytes())?;
             file.write_all(&block.last_offset.to_le_bytes())?;
-            file.write_all(&[block.kind as u8, u8::from(block.kernel), 0, 0])?;
+            file.write_all(&[block.kind as u8, u8::from(block.kernel)])?;
+            file.write_all(&(offsets.len() as u16).to_le_bytes())?;
+            let ends = offsets.iter().skip(1).chain([&block.bytes]);
+            sizes.extend(
+                offsets
+                    .iter()
+                    .zip(ends)
+                    .map(|(begin, end)| (end - begin) as u8),
+            );
         }
+        file.write_all(&sizes)?;
         file.write_all(facts.tag.as_bytes())?;
         for figure in facts.counters.iter().flat_map(|one| one.figures()) {
             file.write_all(&figure.to_le_bytes())?;
         }
         file.write_all(facts.cpu.as_bytes())?;
-        let lengths = [facts.tag.len() as u64, facts.cpu.len() as u64];
-        for number in [self.words, count].into_iter().chain(lengths) {
+        file.write_all(facts.architecture.as_bytes())?;
+        let runs = facts.pages.runs();
+        for run in runs {
+            for number in [run.start, run.last, run.shift.into()] {
+                file.write_all(&number.to_le_bytes())?;
+            }
+        }
+        let texts = [&facts.tag, &facts.cpu, &facts.architecture].map(|text| text.len() as u64);
+        let [tag, cpu, architecture] = texts;
+        let instructions = sizes.len() as u64;
+        let runs = runs.len() as u64;
+        for number in [
+            self.words,
+            count,
+            instructions,
+            tag,
+            cpu,
+            architecture,
+            runs,
+        ] {
             file.write_all(&number.to_le_bytes())?;
         }
         file.write_all(END)?;

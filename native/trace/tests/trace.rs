@@ -7,8 +7,9 @@ mod random;
 use std::io::Cursor;
 use std::path::PathBuf;
 
+use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::Counters;
-use kernsmith_trace::{Block, Facts, Kind, Trace, TraceWriter};
+use kernsmith_trace::{Block, Facts, Instructions, Kind, Trace, TraceWriter};
 use random::Random;
 
 const BLOCK: Block = Block {
@@ -20,11 +21,29 @@ const BLOCK: Block = Block {
     kernel: true,
 };
 
+/// Offsets of the instructions of [`BLOCK`].
+const OFFSETS: [u16; 3] = [0, 3, 7];
+
+const RUNS: [Run; 2] = [
+    Run {
+        start: 0xffff_ffff_8100_0000,
+        last: 0xffff_ffff_813f_ffff,
+        shift: 21,
+    },
+    Run {
+        start: 0xffff_ffff_8140_0000,
+        last: 0xffff_ffff_8140_8fff,
+        shift: 12,
+    },
+];
+
 fn facts() -> Facts {
     let figures = std::array::from_fn(|number| number as u64 * 1_000_000_007);
     Facts {
         tag: "3f/pipe".to_owned(),
         cpu: "skylake".to_owned(),
+        architecture: "x86_64".to_owned(),
+        pages: PageMap::new(RUNS).expect("whole pages that rise"),
         counters: [Counters::default(), Counters::from_figures(figures)],
     }
 }
@@ -55,7 +74,10 @@ fn written(name: &str) -> Vec<u8> {
         },
     ];
     writer
-        .finish(blocks.into_iter(), &facts())
+        .finish(
+            blocks.into_iter().map(|block| (block, &OFFSETS[..])),
+            &facts(),
+        )
         .expect("it is written");
     let bytes = std::fs::read(&path).expect("it is there");
     std::fs::remove_file(path).expect("it can be removed");
@@ -83,6 +105,61 @@ fn what_is_written_is_read() {
         ]
     );
     assert_eq!(trace.facts, facts());
+    assert_eq!(trace.instructions.sizes(1), [3, 4, 2]);
+    assert!(trace.instructions.offsets(1).eq(OFFSETS));
+    assert_eq!(trace.instructions.sizes(2), [], "there is no such block");
+}
+
+#[test]
+fn facts_are_read_without_the_sequence() {
+    let path = path("facts");
+    std::fs::write(&path, written("facts-of")).expect("a temporary file");
+    let found = Trace::load_facts(&path);
+    std::fs::remove_file(&path).expect("it can be removed");
+    assert_eq!(found, Ok(facts()));
+}
+
+/// Version 1, from its first bytes to its last.
+#[test]
+fn a_trace_of_the_version_without_a_map_is_refused() {
+    let mut old = b"KSTRACE1".to_vec();
+    old.extend([0; 2 * 8 * Counters::FIGURES + 4 * 8]);
+    old.extend(b"KSTREND1");
+    assert_eq!(
+        read(&old).expect_err("it has no map"),
+        "is of version 1, which has no map of the kernel's pages: take the trace anew"
+    );
+}
+
+#[test]
+fn a_trace_with_an_empty_or_impossible_map_is_refused() {
+    let whole = written("map");
+    let footer = whole.len() - 64;
+    let run = footer - 48;
+    let mut empty = whole.clone();
+    empty.drain(run..footer);
+    let count = empty.len() - 16;
+    empty[count] = 0;
+    let reason = read(&empty).expect_err("it has no map");
+    assert_eq!(
+        reason,
+        "has no map of the kernel's pages: take the trace anew"
+    );
+    let mut odd = whole;
+    odd[run] = 1;
+    let reason = read(&odd).expect_err("no page begins there");
+    assert!(reason.contains("0xffffffff81000001"), "{reason}");
+}
+
+#[test]
+fn instructions_that_do_not_make_up_their_block_are_refused() {
+    let whole = written("instructions");
+    let sizes = [3, 4, 2, 3, 4, 2];
+    let place = whole.windows(6).position(|six| six == sizes);
+    let mut other = whole.clone();
+    other[place.expect("it is there")] = 4;
+    let reason = read(&other).expect_err("ten bytes are not nine");
+    assert!(reason.contains("other instructions"), "{reason}");
 }
 
 #[test]
@@ -135,9 +212,12 @@ fn sorted_blocks_are_the_same_sequence() {
     let mut trace = Trace {
         words: vec![cut, 0, 2, 1, led, 0, 0, 2, 1, 2],
         blocks: (0..4).map(block).collect(),
+        instructions: Instructions::new((1..=4).collect(), [1; 4].into_iter()).expect("four"),
         facts: Facts::default(),
     };
     trace.sort_blocks();
     assert_eq!(trace.words, [cut, 2, 0, 1, led, 0, 0, 0, 1, 0]);
     assert_eq!(trace.blocks, [2, 1, 0, 3].map(block));
+    let sizes = [0, 1, 2, 3].map(|number| trace.instructions.sizes(number)[0]);
+    assert_eq!(sizes, [3, 2, 1, 4]);
 }

@@ -234,6 +234,12 @@ impl Blocks {
         block.start + u64::from(self.offsets[block.number()][instruction])
     }
 
+    /// Where the instructions of the block with this number begin: offsets from its start.
+    #[must_use]
+    pub fn offsets(&self, number: usize) -> &[u16] {
+        &self.offsets[number]
+    }
+
     /// All records, by number.
     pub fn iter(&self) -> impl Iterator<Item = &Block> {
         self.arrays.iter().flatten()

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kernsmith_arch::{AddressSpace, Frame};
+use kernsmith_arch::{AddressSpace, Frame, PageMap};
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
@@ -72,6 +72,11 @@ impl Engine {
         }
     }
 
+    /// From now on, the kernel's code is mapped in these pages.
+    pub fn map(&mut self, pages: PageMap) {
+        self.front_end.map(pages);
+    }
+
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +115,9 @@ impl Engine {
         let Some(trace) = self.trace.take() else {
             return Ok(());
         };
-        trace.finish(self.blocks().iter().map(Block::described), facts)
+        let blocks = self.blocks();
+        let described = |block: &Block| (block.described(), blocks.offsets(block.number()));
+        trace.finish(blocks.iter().map(described), facts)
     }
 
     /// A block is entered. With `PROFILED`, ranges and edges are counted as well; with `TRACED`,

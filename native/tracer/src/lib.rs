@@ -10,6 +10,8 @@ mod frame;
 mod instrument;
 pub mod options;
 pub mod output;
+mod page_reader;
 mod plugin;
 pub mod profile;
 pub mod stream;
+mod vcpu;

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use kernsmith_arch::{Architecture, Marker};
+use kernsmith_arch::{Architecture, Marker, PageMap};
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_trace::{Facts, TraceWriter};
 
@@ -19,6 +19,7 @@ use crate::frame::FrameReader;
 use crate::instrument::Instrumentation;
 use crate::options::Options;
 use crate::output;
+use crate::page_reader::PageReader;
 use crate::stream::Stream;
 
 /// The API version QEMU checks.
@@ -47,6 +48,7 @@ struct Tracer {
     /// While armed.
     stream: Option<Stream>,
     frames: Option<FrameReader>,
+    pages: Option<PageReader>,
 }
 
 static mut TRACER: *mut Tracer = null_mut();
@@ -138,6 +140,7 @@ fn install(
         phase: Phase::Waiting,
         stream: None,
         frames: None,
+        pages: None,
     };
     // SAFETY: nothing else runs yet.
     unsafe {
@@ -160,6 +163,7 @@ extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
     tracer.frames = FrameReader::find(tracer.architecture);
+    tracer.pages = PageReader::find(tracer.architecture);
     tracer.instrumentation.locate();
     if tracer.frames.is_none() {
         let names = tracer.architecture.frame_registers();
@@ -193,6 +197,13 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
             watch_for_marker(tracer.architecture, insn);
         }
         if tracer.phase == Phase::Armed {
+            let new_pages = tracer
+                .pages
+                .as_mut()
+                .and_then(|pages| pages.meet(tb, count));
+            if let (Some(pages), Some(stream)) = (new_pages, &mut tracer.stream) {
+                stream.map(pages.clone());
+            }
             let frames = tracer.frames.as_mut();
             tracer.instrumentation.instrument(frames, tb, count);
         }
@@ -211,7 +222,7 @@ unsafe fn watch_for_marker(architecture: &dyn Architecture, insn: *mut Insn) {
         ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
         if let Some(marker) = architecture.marker(&bytes[..size]) {
             let data = marker as usize as *mut c_void;
-            ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, ffi::CB_NO_REGS, data);
+            ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, ffi::CB_R_REGS, data);
         }
     }
 }
@@ -227,12 +238,14 @@ impl Tracer {
             None => None,
         };
         let (profiled, traced) = (self.options.profile.is_some(), trace.is_some());
-        let engine = Engine::new(
+        let pages = self.read_pages();
+        let mut engine = Engine::new(
             &self.model,
             self.architecture.address_space(),
             self.instrumentation.blocks(),
             trace,
         );
+        engine.map(pages);
         match Stream::start(engine, profiled, traced) {
             Ok(stream) => self.stream = Some(stream),
             Err(error) => fail(&format!("cannot start a thread: {error}")),
@@ -242,9 +255,19 @@ impl Tracer {
         unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
     }
 
+    /// The kernel's code as it is mapped now. Without it, the simulation would be of another guest.
+    fn read_pages(&mut self) -> PageMap {
+        let read = self.pages.as_mut().and_then(PageReader::locate);
+        let unreadable = "the guest's page tables cannot be read: boot the kernel with nokaslr and \
+                          without page table isolation";
+        read.cloned().unwrap_or_else(|| fail(unreadable))
+    }
+
     fn begin(&mut self) {
         self.arm();
+        let pages = self.read_pages();
         if let Some(stream) = &mut self.stream {
+            stream.map(pages);
             stream.begin();
             self.instrumentation.begin();
         }
@@ -287,6 +310,13 @@ impl Tracer {
         let facts = Facts {
             tag: self.options.tag.clone(),
             cpu: self.model.name.clone(),
+            architecture: self.architecture.qemu_target().to_owned(),
+            pages: self
+                .pages
+                .as_ref()
+                .map(PageReader::map)
+                .cloned()
+                .unwrap_or_default(),
             counters,
         };
         engine

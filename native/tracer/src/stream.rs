@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use kernsmith_arch::Frame;
+use kernsmith_arch::{Frame, PageMap};
 
 use crate::block::Block;
 use crate::engine::Engine;
@@ -32,6 +32,8 @@ enum Message {
     Words(Vec<u64>),
     /// The region begins.
     Begin,
+    /// The kernel's code is mapped in other pages from now on.
+    Pages(PageMap),
 }
 
 /// The vCPU's end.
@@ -114,6 +116,12 @@ impl Stream {
         let _ = self.full.send(Message::Begin);
     }
 
+    /// The kernel's code is mapped in these pages from now on.
+    pub fn map(&mut self, pages: PageMap) {
+        self.hand_over();
+        let _ = self.full.send(Message::Pages(pages));
+    }
+
     /// Waits for the engine to come to the end. `None` when its thread has panicked.
     #[must_use]
     pub fn finish(mut self) -> Option<Engine> {
@@ -136,6 +144,7 @@ fn simulate<const PROFILED: bool, const TRACED: bool>(
     for message in incoming {
         match message {
             Message::Begin => follower.engine.begin(),
+            Message::Pages(pages) => follower.engine.map(pages),
             Message::Words(mut words) => {
                 // SAFETY: the words come from `Stream`.
                 unsafe { follower.follow::<PROFILED, TRACED>(&words) };

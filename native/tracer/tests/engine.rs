@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use kernsmith_arch::{Architecture, Frame, X86_64};
+use kernsmith_arch::{Architecture, Frame, PageMap, X86_64};
 use kernsmith_frontend::CpuModel;
 use kernsmith_tracer::block::{Block, Blocks, Instruction};
 use kernsmith_tracer::engine::Engine;
@@ -318,6 +318,25 @@ fn the_same_code_has_one_record_and_other_code_another() {
     assert!(machine.block(KERNEL, &[]).is_null());
 }
 
+/// The kernel's text in pages of 2 MiB, its last part in small ones.
+fn large_pages() -> PageMap {
+    X86_64.image_pages(KERNEL, KERNEL + 0x60_1000)
+}
+
+#[test]
+fn from_a_new_map_on_code_is_in_its_pages() {
+    let mut machine = Machine::new();
+    let far_apart: Vec<_> = (0..4)
+        .map(|number| machine.block(KERNEL + number * 4096, &[NOP, RET]))
+        .collect();
+    far_apart.iter().for_each(|block| machine.enter(*block));
+    assert_eq!(machine.engine.counters()[1].itlb_misses, 4);
+    machine.engine.map(large_pages());
+    machine.engine.begin();
+    far_apart.iter().for_each(|block| machine.enter(*block));
+    assert_eq!(machine.engine.counters()[1].itlb_misses, 1);
+}
+
 #[test]
 fn a_stream_of_many_buffers_gives_what_direct_calls_give() {
     const BLOCKS: u64 = 50_000;
@@ -332,6 +351,10 @@ fn a_stream_of_many_buffers_gives_what_direct_calls_give() {
         if number == BLOCKS / 3 {
             direct.engine.begin();
             stream.begin();
+        }
+        if number == BLOCKS / 2 {
+            direct.engine.map(large_pages());
+            stream.map(large_pages());
         }
         let start = KERNEL + number * number % 1009 * 32;
         let code: &[&[u8]] = if number % 3 == 0 {

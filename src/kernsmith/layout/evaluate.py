@@ -132,8 +132,7 @@ class Evaluator:
 
     def order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """The order that an algorithm (of `ALGORITHMS`) makes from some workloads."""
-        page = int(cpu_model_check(self.cpu)["page_bytes"])
-        found = self._lab.order(algorithm, self._sections, self._traces(train), page)
+        found = self._lab.order(algorithm, self._sections, self._traces(train))
         return self._symbols(found)
 
     def shared(self, workloads: Sequence[str]) -> list[str]:

@@ -44,8 +44,8 @@ ASSUMPTIONS = (
     "The guest has one vCPU. Its time is virtual: one instruction takes 2 ns and idling none: "
     "interrupts do not depend on what code costs.",
     "Data neither misses caches nor displaces code in them; wrong paths fetch nothing.",
-    "TLBs are modelled with the page size that the CPU model names; kernel text on x86-64 is "
-    "often mapped with 2 MiB pages, for which iTLB figures nearly vanish.",
+    "Kernel code is in the pages that the guest maps it in: on x86-64 of 2 MiB, up to 2 MiB at the "
+    "end of the text of 4 KiB. Programs have pages of 4 KiB.",
     "Interrupt entries, page faults and user code go through the simulated caches; only kernel "
     "code is counted.",
     "Repeated runs are equal to the last digit: figures vary with layouts and nothing else.",

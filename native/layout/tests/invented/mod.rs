@@ -5,9 +5,10 @@
 #[path = "../../../frontend/tests/random/mod.rs"]
 pub mod random;
 
+use kernsmith_arch::{Architecture, PageMap, X86_64};
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_layout::{Section, Step, Text};
-use kernsmith_trace::{Block, Facts, Kind, Trace};
+use kernsmith_trace::{Block, Facts, Instructions, Kind, Trace};
 use random::Random;
 
 pub const START: u64 = 0xffff_ffff_8100_0000;
@@ -18,7 +19,25 @@ pub const MODELS: [&str; 3] = [
     include_str!("../../../../cpus/cortex-a9.toml"),
 ];
 
-/// Sections of 32 to 700 bytes in two groups with an alignment between them.
+/// Bytes of a large page.
+pub const LARGE: u64 = 2 << 20;
+
+/// What the kernel's text is mapped in when the sections are at these addresses.
+pub fn pages(text: &Text, starts: &[u64]) -> PageMap {
+    X86_64.image_pages(text.start(), text.end_of(starts))
+}
+
+/// What the tracer says of a guest that boots this text.
+pub fn facts(text: &Text) -> Facts {
+    Facts {
+        architecture: X86_64.qemu_target().to_owned(),
+        pages: pages(text, &text.place(&[])),
+        ..Facts::default()
+    }
+}
+
+/// Sections of 32 to 700 bytes in two groups with an alignment between them; one is nearly a large
+/// page, so that what lies behind it is in small ones.
 pub fn text(random: &mut Random, count: u32) -> Text {
     let (mut dot, mut sections) = (START, Vec::new());
     for number in 0..count {
@@ -27,7 +46,10 @@ pub fn text(random: &mut Random, count: u32) -> Text {
         }
         let align = random.pick(&[16, 16, 32, 64]);
         dot = dot.next_multiple_of(align);
-        let size = 32 + random.below(669);
+        let size = match number == count / 3 {
+            true => LARGE - 8192,
+            false => 32 + random.below(669),
+        };
         sections.push(Section {
             start: dot,
             size,
@@ -129,7 +151,8 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
     Trace {
         words: sequence,
         blocks,
-        facts: Facts::default(),
+        instructions: Instructions::default(),
+        facts: facts(text),
     }
 }
 
@@ -158,7 +181,8 @@ pub fn ring() -> (Text, Trace) {
     let trace = Trace {
         words,
         blocks: (0..4).map(block).collect(),
-        facts: Facts::default(),
+        instructions: Instructions::default(),
+        facts: facts(&text),
     };
     (text, trace)
 }
@@ -185,13 +209,15 @@ pub fn long_ring(random: &mut Random, model: &CpuModel) -> (Text, Trace) {
         });
         dot = (dot + size).next_multiple_of(16);
     }
-    let text = Text::new(START, sections, vec![Step::Group((0..count).collect())]);
+    let text = Text::new(START, sections, vec![Step::Group((0..count).collect())])
+        .expect("it is consistent");
     let trace = Trace {
         words: (0..3).flat_map(|_| 0..count).collect(),
         blocks,
-        facts: Facts::default(),
+        instructions: Instructions::default(),
+        facts: facts(&text),
     };
-    (text.expect("it is consistent"), trace)
+    (text, trace)
 }
 
 pub fn shuffled(random: &mut Random, count: u32) -> Vec<u32> {
