@@ -18,6 +18,7 @@ _ROUNDS = 20
 _BASE = 0xFFFFFFFF81000000
 _APART = 8 << 10
 _CALL = 3
+_INSTRUCTIONS = (9, 9, 9, 5)
 
 
 def make_kernel(folder: Path) -> TraceFile:
@@ -62,20 +63,26 @@ def _trace(tag: str) -> bytes:
     starts = [_BASE + number * _APART for number in range(FUNCTIONS)]
     targets = [*starts[1:], starts[0]]
     blocks = [
-        struct.pack("<QQHHBBxx", start, target, 32, 27, _CALL, 1)
+        struct.pack("<QQHHBBH", start, target, 32, 27, _CALL, 1, len(_INSTRUCTIONS))
         for start, target in zip(starts, targets, strict=True)
     ]
     counters = [0] * 14, [len(words) - 1, *[0] * 13]
-    cpu = b"skylake"
+    cpu, architecture = b"skylake", b"x86_64"
+    # The large page that the end of the text lies in is split into small ones.
+    pages = struct.pack("<3Q", _BASE, _BASE + (2 << 20) - 1, 12)
+    lengths = [len(words), len(blocks), len(blocks) * len(_INSTRUCTIONS), len(tag), len(cpu)]
     return b"".join(
         [
-            b"KSTRACE1",
+            b"KSTRACE2",
             struct.pack(f"<{len(words)}I", *words),
             *blocks,
+            bytes(_INSTRUCTIONS) * len(blocks),
             tag.encode(),
             *(struct.pack("<14Q", *each) for each in counters),
             cpu,
-            struct.pack("<4Q", len(words), len(blocks), len(tag), len(cpu)),
-            b"KSTREND1",
+            architecture,
+            pages,
+            struct.pack("<7Q", *lengths, len(architecture), 1),
+            b"KSTREND2",
         ]
     )

@@ -3,7 +3,7 @@
 
 import pytest
 
-from kernsmith.engine.growth import grow, next_number
+from kernsmith.engine.growth import grow, next_number, next_of_replayed
 
 
 def decided_at(enough: int, first: int = 8, most: int = 64) -> list[int]:
@@ -14,7 +14,9 @@ def decided_at(enough: int, first: int = 8, most: int = 64) -> list[int]:
         measured.append(layouts)
         return layouts
 
-    answer = grow(first, most, measure, lambda n, last: n if n >= enough or last else None)
+    answer = grow(
+        first, most, measure, lambda n, last: n if n >= enough or last else None, next_number
+    )
     assert answer == measured[-1]
     return measured
 
@@ -33,4 +35,8 @@ def test_the_limit_ends_it() -> None:
 
 def test_an_answer_that_never_comes_is_an_error_and_not_a_loop() -> None:
     with pytest.raises(ValueError, match="no answer after 12 layouts"):
-        grow(8, 12, lambda layouts: layouts, lambda n, last: None)
+        grow(8, 12, lambda layouts: layouts, lambda n, last: None, next_number)
+
+
+def test_replayed_layouts_are_doubled() -> None:
+    assert [next_of_replayed(n, 512) for n in (0, 1, 8, 64, 300)] == [2, 3, 16, 128, 512]

@@ -10,6 +10,12 @@ from cyclopts import Parameter
 
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+from kernsmith.study.study import (
+    DEFAULT_LAYOUTS,
+    MOST_LAYOUTS,
+    LayoutsBy,
+    default_layouts_by,
+)
 
 
 def optimize(
@@ -20,7 +26,9 @@ def optimize(
     train: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     machine: str = "tcg",
     cpu: str = "skylake",
-    layouts: int = 8,
+    layouts: int | None = None,
+    layouts_by: LayoutsBy | None = None,
+    keep_traces: Annotated[bool, Parameter(negative=())] = False,
     until: float = 0.0,
     seed: int = 1,
     compiler: str = "",
@@ -56,10 +64,17 @@ def optimize(
     cpu
         CPU model of the tcg machine: a shipped one or a TOML file.
     layouts
-        Random layouts that each kernel is measured in.
+        Random layouts that each kernel is measured in; default: 64 where they are replayed, 8
+        where they are booted.
+    layouts_by
+        How random layouts are measured: replay (one boot of each kernel and workload serves all of
+        them; two are linked and booted to check it) or boot (each is linked and booted).
+    keep_traces
+        Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
+        same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     until
         Go on with more layouts until the overall interval is narrower than this many per cent
-        (64 layouts at most).
+        (512 layouts at most where they are replayed, else 64).
     seed
         Seed of the layouts and of the order of trials.
     compiler
@@ -74,7 +89,7 @@ def optimize(
     json
         Print the result as JSON instead of tables.
     """
-    if layouts < 0:
+    if layouts is not None and layouts < 0:
         raise UserError(f"--layouts must not be negative, it is {layouts}")
     if until < 0:
         raise UserError(f"--until must not be negative, it is {until:g}")
@@ -89,9 +104,28 @@ def optimize(
         cpu=cpu,
         compiler=compiler,
         profile=str(profile.absolute()) if profile else "",
-        design=Design(layouts=layouts, seed=seed, until=until),
+        design=_design(machine, layouts, layouts_by, seed, until),
     )
     from kernsmith.cli.outcome import run_and_show
     from kernsmith.study.file import located
 
-    return run_and_show(located(study, Path.cwd()), output=output, ledger=ledger, as_json=json)
+    return run_and_show(
+        located(study, Path.cwd()),
+        output=output,
+        ledger=ledger,
+        as_json=json,
+        keep_traces=keep_traces,
+    )
+
+
+def _design(
+    machine: str, layouts: int | None, layouts_by: LayoutsBy | None, seed: int, until: float
+) -> Design:
+    way = layouts_by or default_layouts_by(machine, "seed")
+    return Design(
+        layouts=DEFAULT_LAYOUTS[way] if layouts is None else layouts,
+        seed=seed,
+        until=until,
+        most_layouts=MOST_LAYOUTS[way],
+        layouts_by=way,
+    )

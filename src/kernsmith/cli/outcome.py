@@ -25,14 +25,23 @@ from kernsmith.study import Study
 _LOG_WIDTH = 120
 
 
-def run_and_show(study: Study, *, output: Path | None, ledger: str | None, as_json: bool) -> int:
-    """Run, write the report's files, print tables or JSON; 0, or 1 when a trial failed."""
-    document = run_and_write(study, output=output, ledger=ledger)
+def run_and_show(
+    study: Study,
+    *,
+    output: Path | None,
+    ledger: str | None,
+    as_json: bool,
+    keep_traces: bool = False,
+) -> int:
+    """Run, write the report's files, print tables or JSON; see `exit_code`."""
+    document = run_and_write(study, output=output, ledger=ledger, keep_traces=keep_traces)
     show(document, as_json=as_json)
     return exit_code(document)
 
 
-def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> StudyDocument:
+def run_and_write(
+    study: Study, *, output: Path | None, ledger: str | None, keep_traces: bool = False
+) -> StudyDocument:
     """Run a study and write the report's files; returns its document."""
     opened = Ledger(ledger)
     try:
@@ -41,7 +50,8 @@ def run_and_write(study: Study, *, output: Path | None, ledger: str | None) -> S
             # First: a folder that cannot be written is known before an hour of work, not after.
             folder = output or Path("kernsmith-results") / f"{study.name}-{prepared.digest[:8]}"
             folder.mkdir(parents=True, exist_ok=True)
-            return write_report(run_study(prepared, opened, display), folder)
+            result = run_study(prepared, opened, display, keep_traces=keep_traces)
+            return write_report(result, folder)
     finally:
         opened.close()
 
@@ -87,5 +97,5 @@ def result_console() -> Console:
 
 
 def exit_code(document: StudyDocument) -> int:
-    """0, or 1 when a trial or a variant failed."""
+    """0, or 1 when a trial or a variant failed, or a replay is not what booting gave."""
     return 1 if document.failures else 0

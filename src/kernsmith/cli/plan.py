@@ -17,6 +17,7 @@ from kernsmith.ledger import Ledger
 from kernsmith.report.plan_tables import print_plan
 from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
+from kernsmith.study.study import LayoutsBy
 
 
 def plan(
@@ -24,6 +25,7 @@ def plan(
     /,
     *,
     trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    layouts_by: LayoutsBy | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -43,12 +45,16 @@ def plan(
     trust
         A compiler or linker that the study names by its path, and that may be started; may be
         given several times. Those that are found by their names need no such word.
+    layouts_by
+        How random layouts are measured, whatever the study says: replay (one boot of each kernel
+        and workload serves all of them; two are linked and booted to check it) or boot (each is
+        linked and booted).
     ledger
         URL of the ledger that times are estimated from; default: SQLite in the cache.
     json
         Print the plan as JSON.
     """
-    asked = read_study(study)
+    asked = read_study(study, layouts_by)
     check_trust(asked, trust)
     opened = Ledger(ledger)
     try:

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
+from kernsmith.study.study import LayoutsBy
 
 
 def run(
@@ -17,6 +18,8 @@ def run(
     /,
     *,
     trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    layouts_by: LayoutsBy | None = None,
+    keep_traces: Annotated[bool, Parameter(negative=())] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -39,6 +42,13 @@ def run(
     trust
         A compiler or linker that the study names by its path, and that may be started; may be
         given several times. Those that are found by their names need no such word.
+    layouts_by
+        How random layouts are measured, whatever the study says: replay (one boot of each kernel
+        and workload serves all of them; two are linked and booted to check it) or boot (each is
+        linked and booted).
+    keep_traces
+        Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
+        same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -48,6 +58,6 @@ def run(
     """
     from kernsmith.cli.outcome import run_and_show
 
-    asked = read_study(study)
+    asked = read_study(study, layouts_by)
     check_trust(asked, trust)
-    return run_and_show(asked, output=output, ledger=ledger, as_json=json)
+    return run_and_show(asked, output=output, ledger=ledger, as_json=json, keep_traces=keep_traces)

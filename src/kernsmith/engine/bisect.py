@@ -20,7 +20,7 @@ from pathlib import Path
 
 from kernsmith.document import BisectDocument, CommitView, StepView
 from kernsmith.engine.events import Events
-from kernsmith.engine.growth import grow
+from kernsmith.engine.growth import grow, next_number
 from kernsmith.engine.prepare import prepare, study_digest
 from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import (
@@ -219,7 +219,8 @@ class Bisect:
             decided = decide(look, direction_of_study(found.prepared), last)
             return _step(commit, decided, look, found) if decided else None
 
-        return grow(study.design.layouts, study.design.most_layouts, compare_in, decide_step)
+        design = study.design
+        return grow(design.layouts, design.most_layouts, compare_in, decide_step, next_number)
 
     def _pair(self, one: Commit, other: Commit) -> Study:
         folder = self.repository.folder

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -14,17 +15,19 @@ from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared, prepare
-from kernsmith.engine.trial_rows import trial_rows
+from kernsmith.engine.trial_rows import CHECKED, Rows, checking_rows, trial_rows
 from kernsmith.engine.trials import finished_trials
 from kernsmith.engine.workers import LocalWorkers
+from kernsmith.kernel.link import link_map_path
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
-from kernsmith.study import Study, Trial
+from kernsmith.study import Layout, Study, Trial
 
 # Used until there is history; measured on 2 cores.
 _SECONDS_AN_OBJECT = 0.5
 _SECONDS_A_KNOWN_OBJECT = 0.1  # most of which ccache has
 _SECONDS_A_TRIAL = 6.0
+_SECONDS_A_REPLAY = 0.2
 _SECONDS_A_LINK = 6.0
 _DEFAULT_OBJECTS = 1800
 
@@ -44,21 +47,17 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
     prepared = prepare(study, events, look_only=True)
     forge = Forge(prepared, events)
     links = forge.find()
-    done = finished_trials(trial_rows(prepared, forge), prepared.machine, ledger)
+    rows = trial_rows(prepared, forge)
+    done = finished_trials(rows, prepared.machine, ledger)
     builds = _builds(prepared, forge)
     training = _training(prepared, forge)
-    typical = ledger.typical_seconds(study.machine)
-    usual = mean(typical.values()) if typical else _SECONDS_A_TRIAL
-
-    def seconds(workloads: Iterable[str], at_once: int) -> float:
-        return sum(typical.get(workload, usual) for workload in workloads) / at_once
-
-    open_trials = [trial.workload for trial in prepared.trials if trial not in done]
+    left = _left(prepared, rows, done, ledger)
+    links += _maps(forge, left.replays)
+    typical, seconds = _seconds(prepared, left, training, ledger)
     parts = {
         "builds": sum(build["seconds"] for build in builds),
-        "training": seconds(training, prepared.trainer.slots),
         "links": links * _SECONDS_A_LINK / LocalWorkers().slots,
-        "trials": seconds(open_trials, prepared.machine.slots),
+        **seconds,
     }
     return {
         "format": FORMAT,
@@ -71,10 +70,89 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
         "builds": builds,
         "training": training,
         "links": links,
-        "trials": [_trial(trial) | {"done": trial in done} for trial in prepared.trials],
+        "trials": [
+            _trial(trial) | {"done": trial in done, "replayed": _replayed(prepared, trial)}
+            for trial in prepared.trials
+        ],
+        "boots": {
+            "trials": len(left.boots),
+            "traces": len(left.traces),
+            "checks": len(left.checks),
+        },
+        "replays": len(left.replays),
         "seconds": parts | {"total": sum(parts.values())},
-        "history": bool(typical),
+        "history": typical,
     }
+
+
+@dataclass(frozen=True)
+class _Left:
+    """Trials without a run. traces: a trial for each boot that does nothing but write a trace;
+    checks: replayed ones that are still to be booted, too."""
+
+    boots: tuple[Trial, ...]
+    replays: tuple[Trial, ...]
+    traces: tuple[Trial, ...]
+    checks: tuple[Trial, ...]
+
+
+def _left(prepared: Prepared, rows: Rows, done: Collection[Trial], ledger: Ledger) -> _Left:
+    left = [trial for trial in prepared.trials if trial not in done]
+    boots = tuple(trial for trial in left if not _replayed(prepared, trial))
+    replays = tuple(trial for trial in left if _replayed(prepared, trial))
+    return _Left(boots, replays, _traces(replays, boots), _checks(prepared, rows, ledger))
+
+
+def _seconds(
+    prepared: Prepared, left: _Left, training: Sequence[str], ledger: Ledger
+) -> tuple[bool, dict[str, float]]:
+    """Whether the ledger has seen such boots, and the expected time of boots and replays."""
+    booted = ledger.typical_seconds(prepared.machine.name)
+    replayed = ledger.typical_seconds(prepared.machine.name, replayed=True)
+
+    def total(workloads: Iterable[str], typical: Mapping[str, float], usual: float) -> float:
+        usual = mean(typical.values()) if typical else usual
+        return sum(typical.get(workload, usual) for workload in workloads)
+
+    boots = [trial.workload for trial in (*left.boots, *left.traces, *left.checks)]
+    replays = [trial.workload for trial in left.replays]
+    slots = prepared.machine.slots
+    return bool(booted), {
+        "training": total(training, booted, _SECONDS_A_TRIAL) / prepared.trainer.slots,
+        "trials": total(boots, booted, _SECONDS_A_TRIAL) / slots,
+        "replays": total(replays, replayed, _SECONDS_A_REPLAY) / slots,
+    }
+
+
+def _replayed(prepared: Prepared, trial: Trial) -> bool:
+    return prepared.study.design.replays(trial.layout)
+
+
+def _checks(prepared: Prepared, rows: Rows, ledger: Ledger) -> tuple[Trial, ...]:
+    """Replayed trials whose layouts will be booted, too."""
+    known = finished_trials(checking_rows(rows), prepared.machine, ledger)
+    checked = (t for t in prepared.trials if _replayed(prepared, t) and t.layout_number <= CHECKED)
+    return tuple(trial for trial in checked if trial not in known)
+
+
+def _traces(replays: Iterable[Trial], boots: Iterable[Trial]) -> tuple[Trial, ...]:
+    """One trial for each boot that does nothing but write a trace.
+
+    Else the boot of the default layout does, which is a trial itself.
+    """
+
+    def place(trial: Trial) -> tuple[str, str]:
+        return identity(trial.variant), trial.workload
+
+    planned = {place(trial) for trial in boots if trial.layout == Layout()}
+    wanted = {place(trial): trial for trial in replays}
+    return tuple(trial for key, trial in wanted.items() if key not in planned)
+
+
+def _maps(forge: Forge, replays: Iterable[Trial]) -> int:
+    """Links that tell where the functions of kernels lie."""
+    kernels = {identity(trial.variant): forge.kernel(trial.variant) for trial in replays}
+    return sum(k is None or not link_map_path(k).exists() for k in kernels.values())
 
 
 def _trial(trial: Trial) -> dict[str, Any]:

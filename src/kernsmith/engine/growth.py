@@ -15,11 +15,13 @@ def grow(
     most: int,
     measure: Callable[[int], Found],
     decide: Callable[[Found, bool], Answer | None],
+    following: Callable[[int, int], int],
 ) -> Answer:
     """Measure in more and more layouts until it is decided.
 
     measure: with a number of layouts in all; those that there were before are measured already.
     decide: an answer, or None to go on; the second argument says that these layouts are the last.
+    following: the next number of layouts, of this one and `most`.
     first, most: number of layouts to begin with, and at which there is an answer in any case.
 
     Raises:
@@ -33,9 +35,14 @@ def grow(
             return answer
         if last:
             raise ValueError(f"no answer after {layouts} layouts, which are the last ones")
-        layouts = next_number(layouts, most)
+        layouts = following(layouts, most)
 
 
 def next_number(layouts: int, most: int) -> int:
     """Half as many layouts more, two at least."""
     return min(most, max(layouts + 2, layouts * 3 // 2))
+
+
+def next_of_replayed(layouts: int, most: int) -> int:
+    """Twice as many: layouts that are replayed cost little, and their trace is there."""
+    return min(most, max(layouts + 2, layouts * 2))

@@ -36,7 +36,7 @@ from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger, RunRow
-from kernsmith.ledger.rows import OK
+from kernsmith.ledger.rows import OK, REPLAYED_FROM
 from kernsmith.machine import Job
 from kernsmith.study import Trial
 
@@ -246,7 +246,7 @@ class _Work:
                     name: (figures.get(name, value), unit)
                     for name, (value, unit) in metrics.items()
                 },
-                provenance={"replayed_from": group.trace},
+                provenance={REPLAYED_FROM: group.trace},
             )
             self.ledger.record(run)
             self._count()

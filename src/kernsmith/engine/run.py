@@ -11,7 +11,7 @@ from kernsmith.engine.build_plan import identity
 from kernsmith.engine.builds import record_builds
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
-from kernsmith.engine.growth import grow
+from kernsmith.engine.growth import grow, next_number, next_of_replayed
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.replayed import free_traces, run_replays
 from kernsmith.engine.trial_rows import (
@@ -77,7 +77,8 @@ def run_study(
             events.decided(name, decision)
         return measured if last or all(each.stop for each in looks.values()) else None
 
-    measured = grow(design.layouts, design.most_layouts, measure_in, decide)
+    following = next_of_replayed if design.layouts_by == "replay" else next_number
+    measured = grow(design.layouts, design.most_layouts, measure_in, decide, following)
     if design.layouts_by == "replay":
         free_traces(prepared, forge)
         _tell_not_replayed(measured, forge)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
+from statistics import fmean
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, insert, select
 
 from kernsmith import paths
 from kernsmith.errors import UserError
@@ -20,7 +21,7 @@ from kernsmith.ledger.failures import Clash
 from kernsmith.ledger.leases import LEASE_SECONDS, Leases
 from kernsmith.ledger.opening import open_database
 from kernsmith.ledger.places import file_of, key_of, local, portable
-from kernsmith.ledger.rows import OK, BootRow, BuildRow, RunRow, TrialRow, now
+from kernsmith.ledger.rows import OK, REPLAYED_FROM, BootRow, BuildRow, RunRow, TrialRow, now
 from kernsmith.ledger.schema import (
     BOOT_ENDS,
     BOOTS,
@@ -245,16 +246,22 @@ class Ledger:
         with self._database.reading() as connection:
             return read_runs(connection, trials)
 
-    def typical_seconds(self, machine: str) -> dict[str, float]:
-        """Mean wall time of finished runs on a machine, by workload, in seconds."""
+    def typical_seconds(self, machine: str, *, replayed: bool = False) -> dict[str, float]:
+        """Mean wall time of finished runs on a machine, by workload, in seconds.
+
+        replayed: of those that are replays in place of those that booted.
+        """
         query = (
-            select(TRIALS.c.workload, func.avg(RUNS.c.wall_seconds))
+            select(TRIALS.c.workload, RUNS.c.wall_seconds, RUNS.c.provenance)
             .join(RUNS, RUNS.c.trial == TRIALS.c.digest)
             .where(TRIALS.c.machine == machine, RUNS.c.status == OK, STANDING)
-            .group_by(TRIALS.c.workload)
         )
+        found: dict[str, list[float]] = {}
         with self._database.reading() as connection:
-            return {workload: float(mean) for workload, mean in connection.execute(query)}
+            for workload, seconds, provenance in connection.execute(query):
+                if (REPLAYED_FROM in (provenance or {})) == replayed:
+                    found.setdefault(workload, []).append(seconds)
+        return {workload: fmean(seconds) for workload, seconds in found.items()}
 
 
 def _user() -> str:

@@ -11,6 +11,9 @@ from typing import Any
 OK = "ok"
 REPLAYED = "replayed"
 """Among the conditions of a trial whose layout is replayed: what it gives is no boot's run."""
+REPLAYED_FROM = "replayed_from"
+"""In the provenance of a run by replay: what its trace says that it is of, and the trial that wrote
+it."""
 
 
 def now() -> str:

@@ -33,22 +33,30 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
         console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True, markup=False)
     open_trials = [trial for trial in plan["trials"] if not trial["done"]]
     finished = len(plan["trials"]) - len(open_trials)
-    title = f"{len(open_trials)} trials, in the order in which they run"
+    title = f"{len(open_trials)} trials, in the order in which they are planned"
     trials = Table(title=title + (f" ({finished} more are in the ledger)" if finished else ""))
-    for title in ("#", "block", "variant", "layout", "workload", "replicate"):
+    for title in ("#", "block", "variant", "layout", "workload", "replicate", "by"):
         trials.add_column(title)
     for trial in open_trials[:_SHOWN_TRIALS]:
-        add_texts(trials, [str(trial[key]) for key in _KEYS])
+        way = "replay" if trial["replayed"] else "boot"
+        add_texts(trials, [*(str(trial[key]) for key in _KEYS), way])
     console.print(trials)
     if len(open_trials) > _SHOWN_TRIALS:
         console.print(f"… and {len(open_trials) - _SHOWN_TRIALS} more (all with --json)")
+    boots = plan["boots"]
+    if plan["replays"] or boots["checks"]:
+        console.print(
+            f"{plan['replays']} replays; boots: {boots['trials']} trials, {boots['traces']} more "
+            f"that write traces, {boots['checks']} that check replays"
+        )
     seconds = plan["seconds"]
     basis = "the ledger's history" if plan["history"] else "no history yet: a rough guess"
     console.print(
         f"expected: {duration(seconds['total'])} = builds {duration(seconds['builds'])}"
         f" + training {duration(seconds['training'])}"
         f" + {plan['links']} layouts {duration(seconds['links'])}"
-        f" + trials {duration(seconds['trials'])} ({basis})"
+        f" + trials {duration(seconds['trials'])}"
+        f" + replays {duration(seconds['replays'])} ({basis})"
     )
 
 

@@ -26,7 +26,17 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.source_word import path_beside
-from kernsmith.study.study import Design, LayoutsBy, Named, Pairing, Setting, Study
+from kernsmith.study.study import (
+    DEFAULT_LAYOUTS,
+    MOST_LAYOUTS,
+    Design,
+    LayoutsBy,
+    Named,
+    Pairing,
+    Setting,
+    Study,
+    default_layouts_by,
+)
 from kernsmith.study.variant import name_of_levels
 
 
@@ -94,8 +104,9 @@ class WorkloadsTable(_Table):
 class DesignTable(_Table):
     """[design]: how often and in which order."""
 
-    layouts: int = Field(8, ge=0, le=10_000)
-    """Random layouts of each variant, besides the default one."""
+    layouts: int | None = Field(None, ge=0, le=10_000)
+    """Random layouts of each variant, besides the default one; default: 64 where they are replayed,
+    8 where they are booted."""
     replicates: int = Field(1, ge=1, le=10_000)
     """Runs of each trial."""
     seed: int = Field(1, ge=-(2**63), lt=2**63)
@@ -104,13 +115,13 @@ class DesignTable(_Table):
     """Intervals have 1 - alpha confidence."""
     until: float = Field(0.0, ge=0, lt=100)
     """Go on until the overall interval is narrower than this many per cent; 0 is off."""
-    most_layouts: int = Field(64, ge=2, le=10_000)
-    """The limit for `until`."""
+    most_layouts: int | None = Field(None, ge=2, le=10_000)
+    """The limit for `until`; default: 512 where layouts are replayed, 64 where they are booted."""
     metric: str = ""
     """What `until` and the first sentence are about; default: model_cycles, else seconds."""
     pairing: Pairing = "seed"
     """How layouts of two variants belong together."""
-    layouts_by: LayoutsBy = "boot"
+    layouts_by: LayoutsBy | None = None
     """Whether random layouts are booted, or replayed from one trace of each workload."""
 
 
@@ -125,8 +136,10 @@ class StudyFile(_Table):
     design: DesignTable = Field(default_factory=lambda: DesignTable.model_validate({}))
 
 
-def read_study(path: Path) -> Study:
+def read_study(path: Path, layouts_by: LayoutsBy | None = None) -> Study:
     """The study that a TOML file describes.
+
+    layouts_by: in place of what the file says.
 
     Raises:
         UserError: the file cannot be read, or a key is unknown, missing or out of its range; the
@@ -145,6 +158,9 @@ def read_study(path: Path) -> Study:
         raise UserError(f"{path} is not TOML that can be read: it is nested too deeply") from None
     except ValueError as error:  # TOML's and Unicode's errors are some, numbers without end another
         raise UserError(f"{path} is not TOML: {_line(str(error))}") from None
+    design = tables.get("design", {})
+    if layouts_by and isinstance(design, dict):
+        tables["design"] = design | {"layouts_by": layouts_by}
     study = study_from_tables(tables, origin=str(path), name=path.stem)
     return located(study, path.absolute().parent)
 
@@ -169,13 +185,26 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         profile=file.workloads.profile,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
-        design=Design(**file.design.model_dump()),
+        design=_design(file),
     )
     try:
         check_study(study)
     except UserError as error:
         raise UserError(f"{origin}: {error}") from None
     return study
+
+
+def _design(file: StudyFile) -> Design:
+    """The design with what the file leaves open."""
+    table = file.design
+    way = table.layouts_by or default_layouts_by(file.machine.use, table.pairing)
+    said = {name: value for name, value in table.model_dump().items() if value is not None}
+    left_open: dict[str, Any] = {
+        "layouts": DEFAULT_LAYOUTS[way],
+        "most_layouts": MOST_LAYOUTS[way],
+        "layouts_by": way,
+    }
+    return Design(**left_open | said)
 
 
 def variants_in(
@@ -317,7 +346,7 @@ def write_study(study: Study) -> str:
         lines.append(f"metric = {quote(design.metric)}")
     if design.pairing != "seed":
         lines.append(f"pairing = {quote(design.pairing)}")
-    if design.layouts_by != "boot":
+    if design.layouts_by != default_layouts_by(study.machine, design.pairing):
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
     lines.append("")
     return "\n".join(lines)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 
 from kernsmith.study.layout import Layout
@@ -24,6 +26,18 @@ LayoutsBy = Literal["boot", "replay"]
 default layout; what was executed is replayed in the others, and two of them are linked and booted
 to check it.
 """
+
+DEFAULT_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 8, "replay": 64})
+"""Random layouts of a study that does not say how many."""
+
+MOST_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 64, "replay": 512})
+"""The limit of a study with `until` that does not say one."""
+
+
+def default_layouts_by(machine: str, pairing: Pairing) -> LayoutsBy:
+    """How layouts are measured if a study does not say it: replayed, where that can be."""
+    return "boot"
+
 
 Setting = bool | int | float | str
 
