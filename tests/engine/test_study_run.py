@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import spearmanr
 from sqlalchemy import create_engine, text
 
 from kernsmith.kernel.artifact import Kernel
@@ -92,7 +93,7 @@ def test_asking_again_repeats_nothing_and_says_the_same(
     before = count(folder, "runs")
     again = json.loads(kernsmith(folder, *OPTIMIZE, "--json").stdout)
     assert again["verdicts"] == document["verdicts"]
-    assert count(folder, "runs") == before == len(document["runs"])
+    assert count(folder, "runs") == before == len(document["runs"]) + checking_boots(document)
 
 
 @of_one_study
@@ -137,6 +138,11 @@ def test_trained_and_held_out_workloads_are_shown_apart(
     assert cycles["overall-trained"]["ratio"] < cycles["overall-held-out"]["ratio"]
 
 
+def checking_boots(document: dict[str, Any]) -> int:
+    """Runs of the ledger that are in no plan: layouts that were booted to check their replays."""
+    return sum(len(check["workloads"]) for check in document["checks"])
+
+
 def aa_study(folder: Path, layouts: int, workloads: tuple[str, ...] = MIX) -> Path:
     text = (shipped("studies") / "aa.toml").read_text()
     text = text.replace('use = ["lab"]', f"use = {list(workloads)}").replace('"lab"', '"micro"')
@@ -156,6 +162,36 @@ def test_an_a_a_study_finds_no_difference(micro_kernel: Kernel, tmp_path: Path) 
     assert a["provenance"]["key"] == b["provenance"]["key"]
 
 
+def test_replayed_layouts_cost_what_booted_ones_do(micro_kernel: Kernel, tmp_path: Path) -> None:
+    """Random layouts of one study, replayed and booted: each within half a per cent."""
+    study = aa_study(tmp_path, 3, ("pipe", "file"))
+    plan = json.loads(kernsmith(tmp_path, "plan", str(study), "--json").stdout)
+    assert plan["replays"] == 2 * 3 * 2
+    assert plan["boots"] == {"trials": 2 * 2, "traces": 0, "checks": 2 * 2 * 2}
+    assert plan["seconds"]["replays"] < plan["seconds"]["trials"]
+    replayed, booted = (
+        json.loads(kernsmith(tmp_path, "run", str(study), "--layouts-by", way, "--json").stdout)
+        for way in ("replay", "boot")
+    )
+    cycles = [
+        {(run["layout"], run["workload"]): run["metrics"]["model_cycles"] for run in each["runs"]}
+        for each in (replayed, booted)
+    ]
+    assert set(cycles[0]) == set(cycles[1])
+    for place, measured in cycles[1].items():
+        assert abs(cycles[0][place] / measured - 1) < 0.005, place
+    # What a layout moves in a booted kernel, it moves in a replayed one.
+    names = [place for place in cycles[0] if place[0] != "default"]
+    ranks = spearmanr(*([figures[name] for name in names] for figures in cycles))
+    assert ranks.statistic > 0.9
+    assert {run["replayed"] for run in replayed["runs"] if run["layout"] != "default"} == {True}
+    assert not any(run["replayed"] for run in booted["runs"])
+    assert len(replayed["checks"]) == 2 * 2
+    assert all(check["holds"] and abs(check["error"]) < 0.5 for check in replayed["checks"])
+    assert not booted["checks"]
+    assert not list(micro_kernel.folder.glob("traces/*/*.passing.trace"))
+
+
 def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path: Path) -> None:
     """SIGKILL in the middle of the trials; the second call runs what is missing, nothing twice."""
     study = aa_study(tmp_path, 2, ("pipe", "fork"))
@@ -170,7 +206,7 @@ def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path:
     survived = count(tmp_path, "runs")
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
     trials = {run["trial"] for run in document["runs"]}
-    assert count(tmp_path, "runs") == len(trials) > survived >= 4
+    assert count(tmp_path, "runs") == len(trials) + checking_boots(document) > survived >= 4
 
 
 def test_two_processes_share_the_trials_of_one_study(micro_kernel: Kernel, tmp_path: Path) -> None:
@@ -183,7 +219,8 @@ def test_two_processes_share_the_trials_of_one_study(micro_kernel: Kernel, tmp_p
     ]
     first, second = (json.loads(process.communicate()[0]) for process in both)
     assert first["verdicts"] == second["verdicts"]
-    assert count(tmp_path, "runs") == len({run["trial"] for run in first["runs"]})
+    trials = {run["trial"] for run in first["runs"]}
+    assert count(tmp_path, "runs") == len(trials) + checking_boots(first)
 
 
 def test_until_adds_layouts_until_the_interval_is_narrow(
@@ -212,7 +249,11 @@ def test_a_kernel_that_panics_is_recorded_and_the_study_goes_on(
     )
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json", expect=1).stdout)
     status = {(run["variant"], run["status"]) for run in document["runs"]}
-    assert status == {("CONFIG_BINFMT_ELF=y", "ok"), ("CONFIG_BINFMT_ELF=n", "panic")}
+    assert status == {
+        ("CONFIG_BINFMT_ELF=y", "ok"),
+        ("CONFIG_BINFMT_ELF=n", "panic"),
+        ("CONFIG_BINFMT_ELF=n", "none"),  # without a trace there is nothing to replay
+    }
     panicked = [run for run in document["runs"] if run["status"] == "panic"]
     assert all("Kernel panic" in Path(run["console"]).read_text() for run in panicked)
     assert any(failure.startswith("panic: CONFIG_BINFMT_ELF=n") for failure in document["failures"])

@@ -10,6 +10,7 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.ledger import BuildRow, Ledger, RunRow, TrialRow, now
 from kernsmith.ledger.kernels import read_kernels
+from kernsmith.ledger.rows import REPLAYED
 from kernsmith.report.kernel_tables import kernels_as_markdown
 
 BUILT = BuildRow(
@@ -27,16 +28,17 @@ def url(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path}/ledger.sqlite"
     ledger = Ledger(url)
     ledger.record_builds([BUILT, PANICS, FAILED, REFUSED])
-    for number, (kernel, layout, status) in enumerate(
+    for number, (kernel, layout, status, conditions) in enumerate(
         [
-            (BUILT.kernel, "default", "ok"),
-            (BUILT.kernel, "random:1.1", "ok"),
-            (PANICS.kernel, "default", "panic"),
+            (BUILT.kernel, "default", "ok", {}),
+            (BUILT.kernel, "random:1.1", "ok", {}),
+            (BUILT.kernel, "random:1.2", "ok", {REPLAYED: 1}),
+            (PANICS.kernel, "default", "panic", {}),
         ]
     ):
         digest = f"{number:064x}"
         trial = TrialRow(
-            digest, kernel, "v", layout, "pipe", "tcg", "skylake", replicate=0, conditions={}
+            digest, kernel, "v", layout, "pipe", "tcg", "skylake", 0, conditions=conditions
         )
         ledger.add_trial(trial)
         attempt = ledger.claim(digest)
@@ -48,6 +50,7 @@ def url(tmp_path: Path) -> str:
 
 
 def test_builds_with_their_boots(url: str) -> None:
+    """Replays are none."""
     built, panics, failed, refused = read_kernels((), url)
     assert (built.boots, built.failed_boots, built.layouts) == (2, 0, 2)
     assert (built.objects, built.compiled, built.seconds, built.text_bytes) == (

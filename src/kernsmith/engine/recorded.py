@@ -54,6 +54,7 @@ def recorded_result(table: StudyTable, asked: Asked) -> StudyResult:
     """
     _check_metrics(table, asked.metrics)
     study, planned = _study(table, named=asked.baseline is not None)
+    study = _as_measured(study, table)
     baseline = _baseline(table, asked, planned)
     names = dict.fromkeys(row.variant for row in table.plan)
     failed = {b.variant: b.reason for b in table.builds if b.status == FAILED}
@@ -120,6 +121,12 @@ def _study(table: StudyTable, *, named: bool) -> tuple[Study, tuple[Variant, ...
         return study, ()
     planned = tuple(_stand_in(name, levels) for name, levels in variants)
     return replace(study, factors=factors), planned
+
+
+def _as_measured(study: Study, table: StudyTable) -> Study:
+    """Words of before layouts could be replayed do not say that they were booted."""
+    replayed = any(row.trial.replayed for row in table.plan)
+    return replace(study, design=replace(study.design, layouts_by="replay" if replayed else "boot"))
 
 
 def _train(study: Study) -> list[str]:

@@ -22,6 +22,9 @@ from kernsmith.study.places import short_names
 
 Rows = Mapping[Trial, TrialRow]
 
+_REPLAY_VERSION = 1
+"""Of how layouts are placed and replayed; a change that moves figures makes other trials."""
+
 CHECKED = 2
 """So many random layouts of each variant, the first ones, are booted, too, where others are not."""
 
@@ -64,7 +67,7 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
                 "machine": conditions,
                 "order": order,
                 "study": study and [study, trial.position],
-                **({REPLAYED: True} if replays else {}),
+                **({REPLAYED: _REPLAY_VERSION} if replays else {}),
             },
         )
     return rows

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.layout.linker_sort import sorted_by_linker
 
 _LINE = re.compile(r"^ *([0-9a-f]+) +([0-9a-f]+) +([0-9a-f]+) +(\d+) ( *)(.*)$")
 _INPUT = re.compile(r"^.*:\(([^()]*)\)$")
@@ -65,13 +66,33 @@ class Text:
         """The sections that an order of symbols names, in that order; each once.
 
         As the linker does it: a name that several sections define (static functions of the same
-        name) moves all of them; a section with several named symbols goes by the first.
+        name) moves all of them, and the linker's sorting decides which of them comes first; a
+        section with several named symbols goes by the first.
         """
-        found: dict[int, None] = {}
+        places: dict[int, int] = {}
+        named = 0
         for symbol in order:
-            for number in self._by_symbol.get(symbol, ()):
-                found.setdefault(number)
-        return list(found)
+            sections = self._by_symbol.get(symbol, ())
+            before = len(places)
+            for number in sections:
+                places.setdefault(number, named)
+            named += len(places) > before
+        return list(places) if named == len(places) else self._as_sorted(places)
+
+    def _as_sorted(self, places: Mapping[int, int]) -> list[int]:
+        """Sections by place, and those of one place as the linker sorts the group that they are in.
+
+        places: by section, in the order of the places.
+        """
+        rank: dict[int, int] = {}
+        for step in self.steps:
+            if not isinstance(step, int):
+                ordered = [number for number in step if number in places]
+                keys = [places[number] for number in ordered]
+                if len(set(keys)) < len(keys):
+                    for at, place in enumerate(sorted_by_linker(keys)):
+                        rank[ordered[place]] = at
+        return sorted(places, key=lambda number: (places[number], rank.get(number, 0)))
 
     def in_order(self, functions: Iterable[str]) -> list[str]:
         """Those of the functions that sections define, as they lie in this layout."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select
 
 from kernsmith.errors import UserError
 from kernsmith.ledger.places import local
+from kernsmith.ledger.rows import REPLAYED
 from kernsmith.ledger.schema import BUILDS, RUNS, TRIALS
 from kernsmith.ledger.table import reading
 from kernsmith.ledger.voids import STANDING
@@ -76,7 +77,7 @@ def _row(connection: Connection, build: Row[tuple[object, ...]]) -> KernelRow:
     of_kernel = TRIALS.c.kernel == build.kernel if build.kernel else None
     runs = (
         connection.execute(
-            select(RUNS.c.status, RUNS.c.reason, TRIALS.c.layout)
+            select(RUNS.c.status, RUNS.c.reason, TRIALS.c.layout, TRIALS.c.conditions)
             .join(TRIALS, TRIALS.c.digest == RUNS.c.trial)
             .where(of_kernel, STANDING)
             .order_by(RUNS.c.id)
@@ -84,6 +85,7 @@ def _row(connection: Connection, build: Row[tuple[object, ...]]) -> KernelRow:
         if of_kernel is not None
         else []
     )
+    runs = [run for run in runs if REPLAYED not in run.conditions]
     failed = [run for run in runs if run.status != "ok"]
     if failed:
         fields["reason"] = f"{failed[0].status}: {failed[0].reason}"

@@ -122,7 +122,8 @@ class DesignTable(_Table):
     pairing: Pairing = "seed"
     """How layouts of two variants belong together."""
     layouts_by: LayoutsBy | None = None
-    """Whether random layouts are booted, or replayed from one trace of each workload."""
+    """How random layouts are measured: `replay` from one trace of each workload, or `boot`;
+    default: replay on machines that write traces (tcg), unless pairing is `place`."""
 
 
 class StudyFile(_Table):

@@ -34,9 +34,13 @@ MOST_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 64, "replay": 
 """The limit of a study with `until` that does not say one."""
 
 
+TRACING = frozenset({"tcg"})
+"""Machines that write traces."""
+
+
 def default_layouts_by(machine: str, pairing: Pairing) -> LayoutsBy:
     """How layouts are measured if a study does not say it: replayed, where that can be."""
-    return "boot"
+    return "replay" if machine in TRACING and pairing == "seed" else "boot"
 
 
 Setting = bool | int | float | str

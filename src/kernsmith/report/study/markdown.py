@@ -47,6 +47,7 @@ def _conditions(document: StudyDocument) -> str:
         variant.provenance["compiler"] for variant in document.variants if variant.provenance
     )
     layouts = {run.layout for run in document.runs} - {"default"}
+    replayed = any(run.replayed for run in document.runs)
     model = f", CPU model {machine.cpu}" if machine.cpu else ""
     counts = (
         _count(what, items)
@@ -54,7 +55,7 @@ def _conditions(document: StudyDocument) -> str:
     )
     said = [
         f"{source.name} on {machine.name}{model}",
-        f"{', '.join(counts)}, {len(layouts)} random layouts",
+        f"{', '.join(counts)}, {len(layouts)} random layouts{', replayed' * replayed}",
         ", ".join(compilers),
         f"kernsmith {document.kernsmith}",
     ]
