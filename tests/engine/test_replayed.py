@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ from kernsmith.cli.outcome import exit_code
 from kernsmith.engine import Silent
 from kernsmith.engine.recorded import Stored
 from kernsmith.engine.replay import Replay, Traced, replay
+from kernsmith.engine.replayed import free_traces
 from kernsmith.engine.run import measure
 from kernsmith.engine.trial_rows import CHECKED
 from kernsmith.engine.verdicts import Measured, StudyResult, judge
@@ -23,6 +25,8 @@ from kernsmith.errors import UserError
 from kernsmith.layout import TraceFile, layout_name, random_order, read_link_map
 from kernsmith.ledger import Ledger
 from kernsmith.report.study.document import study_document
+from kernsmith.report.study.markdown import study_markdown
+from kernsmith.report.study.page import study_page
 from kernsmith.study import Design, Study
 from kernsmith.study.file import study_from_tables
 from made_trace import HOT, make_kernel
@@ -138,23 +142,48 @@ def test_a_booted_layout_is_another_trial_than_a_replayed_one(machine: Scripted)
 
 def test_what_a_killed_study_has_recorded_is_not_repeated(machine: Scripted) -> None:
     script(machine.folder, fork=["crash"])
-    code = (
-        "import sys; from pathlib import Path; import test_replayed as t; "
-        "t.measured(t.Scripted(Path(sys.argv[1]), slots=1, "
-        "cpu=t.paths.shipped('cpus', 'skylake.toml')))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(machine.folder)],
-        cwd=Path(__file__).parent,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-        check=False,
-    )
-    assert done.returncode == -9
+    assert worker(machine).wait(timeout=60) == -signal.SIGKILL
     ended = [line for line in machine.started() if "fork" not in line]
     found = measured(machine)
     assert all(item.run is not None and item.run.ok for item in found)
     again = Counter(machine.started())
     assert all(again[line] == 1 for line in ended)
+    assert not traces(machine)
+
+
+def test_two_processes_share_the_replays(machine: Scripted) -> None:
+    script(machine.folder, **{name: ["pause"] * 9 for name in ("pipe", "fork", "mmap")})
+    workers = [worker(machine) for _ in range(2)]
+    assert [each.wait(timeout=120) for each in workers] == [0, 0]
+    before = machine.started()
+    assert all(item.run is not None and item.run.ok for item in measured(machine))
+    assert machine.started() == before
+    assert max(Counter(before).values()) == 1
+    assert not traces(machine)
+
+
+def worker(machine: Scripted) -> "subprocess.Popen[bytes]":
+    """Another process that does the study."""
+    code = (
+        "import sys; from pathlib import Path; import test_replayed as t; "
+        "t.measured(t.Scripted(Path(sys.argv[1]), slots=1, "
+        "cpu=t.paths.shipped('cpus', 'skylake.toml')))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(machine.folder)],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+
+
+def test_until_it_is_clear_traces_stay_for_more_layouts(machine: Scripted) -> None:
+    design = replace(DESIGN, until=0.5)
+    measured(machine, design)
+    assert len(traces(machine)) == WORKLOADS
+    started = len(machine.started())
+    measured(machine, replace(design, layouts=LAYOUTS + 5))
+    assert len(machine.started()) == started, "a trace was taken again"
+    free_traces(prepared(machine, design), traced(machine))
     assert not traces(machine)
 
 
@@ -172,6 +201,9 @@ def test_where_a_boot_is_not_what_was_predicted_the_command_fails(machine: Scrip
     assert exit_code(document) == 1
     assert [check.holds for check in document.checks] == [True] * 3 + [False]
     assert [check.error for check in document.checks][:3] == [0.0] * 3
+    for shown in (study_markdown(document), study_page(document)):
+        assert "Replayed, checked by linking and booting" in shown
+        assert "-0.596" in shown
 
 
 def test_a_layout_that_does_not_boot_is_told(machine: Scripted) -> None:

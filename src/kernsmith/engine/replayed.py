@@ -173,24 +173,31 @@ class _Work:
             what = f"{trials[0].variant.name}, {workload.name}"
             self.events.note(f"{known.status}: {what}: there is no trace to replay")
             return None
-        claimed = [(t, n) for t in trials if (n := self._attempt(t)) is not None]
+        claimed = self._attempts(trials)
         if not claimed:
             return None
         default = None if known is None else (known.metrics, known.console)
         trace = {"trace": trace_tag(kernel, workload), "trial": row.digest}
         return _Group(kernel, workload, claimed, default, trace)
 
-    def _attempt(self, trial: Trial) -> int | None:
-        """Claim a trial; None when it has a run, or another process has it."""
-        digest, machine = self.rows[trial].digest, self.prepared.machine
-        attempt = self.ledger.claim(digest)
-        if attempt is None:
-            self.held.append(trial)
-        elif settled(self.ledger, digest, machine):
-            self.ledger.give_back(digest, attempt)
-            self._count()
-            return None
-        return attempt
+    def _attempts(self, trials: Sequence[Trial]) -> list[tuple[Trial, int]]:
+        """Claim trials: those without a run, with the numbers of the attempts.
+
+        Where another process has one, it has the trace, and all that follow are left to it.
+        """
+        claimed: list[tuple[Trial, int]] = []
+        for at, trial in enumerate(trials):
+            digest = self.rows[trial].digest
+            attempt = self.ledger.claim(digest)
+            if attempt is None:
+                self.held += trials[at:]
+                break
+            if settled(self.ledger, digest, self.prepared.machine):
+                self.ledger.give_back(digest, attempt)
+                self._count()
+            else:
+                claimed.append((trial, attempt))
+        return claimed
 
     def _piece(self, group: _Group, numbered: dict[str, tuple[int, ...]]) -> Tracing:
         """numbered: the kernel's orders by their names, as far as they are known."""
