@@ -23,6 +23,7 @@ from kernsmith.engine import Silent
 from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.run import measure
+from kernsmith.files import write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.source import Source
@@ -106,11 +107,14 @@ class ScriptedSession:
         cycles = script.get("cycles", {}).get(self.image.parent.name, 1e6 + len(name))
         metrics = {"model_cycles": (cycles, "cycles")} if status == "ok" else {}
         reason = "" if status == "ok" else "as the script says"
-        console, trace = job.folder / "console", None
+        console, trace, counts = job.folder / "console", None, None
+        if job.profile and status == "ok":
+            counts = job.folder / "counts"
+            write_text(counts, "1\nffffffff81000000-ffffffff8100001b:1\n0\n")
         if job.trace and status == "ok":
             trace = job.folder / "trace"
             write_trace(trace, job.trace)
-        return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], trace=trace)
+        return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], counts, trace)
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,21 @@ import pytest
 from kernsmith import paths
 from kernsmith.cli.outcome import exit_code
 from kernsmith.engine import Silent
+from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.recorded import Stored
 from kernsmith.engine.replay import Replay, Traced, replay
 from kernsmith.engine.replayed import free_traces
 from kernsmith.engine.run import measure
-from kernsmith.engine.trial_rows import CHECKED
+from kernsmith.engine.traces import hand_over
+from kernsmith.engine.trial_rows import CHECKED, record_default
 from kernsmith.engine.verdicts import Measured, StudyResult, judge
+from kernsmith.engine.workers import LocalWorkers
 from kernsmith.errors import UserError
+from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.layout import TraceFile, layout_name, random_order, read_link_map
 from kernsmith.ledger import Ledger
+from kernsmith.machine import Outcome
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
@@ -174,6 +180,27 @@ def worker(machine: Scripted) -> "subprocess.Popen[bytes]":
         cwd=Path(__file__).parent,
         env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
     )
+
+
+def test_boots_that_train_write_the_traces(machine: Scripted) -> None:
+    plan, ledger = prepared(machine, DESIGN), Ledger(f"sqlite:///{machine.folder}/ledger.sqlite")
+    variant = plan.variants[0]
+    kernel = traced(machine).kernel(variant)
+    assert kernel is not None
+
+    def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
+        record_default(plan, machine, ledger, kernel, workload, outcome, started)
+        assert outcome.trace is not None
+        hand_over(kernel, workload, machine, outcome.trace)
+
+    plan = replace(plan, train=plan.workloads)
+    Profiles(plan, Silent(), LocalWorkers()).counts(kernel, seen, variant)
+    ledger.close()
+    started = machine.started()
+    assert len(started) == WORKLOADS
+    assert all(item.run is not None and item.run.ok for item in measured(machine))
+    assert len(machine.started()) == len(started) + CHECKS
+    assert not traces(machine)
 
 
 def test_until_it_is_clear_traces_stay_for_more_layouts(machine: Scripted) -> None:

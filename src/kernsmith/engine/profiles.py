@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.traces import trace_tag
 from kernsmith.engine.training import Seen, train
 from kernsmith.engine.workers import Workers
 from kernsmith.files import copy_file, locked, write_text
@@ -67,7 +69,7 @@ class Profiles:
                 return StepProfile(kind, _store(made, base, kind), exact)
             if known := self._ready(base, kind):
                 return StepProfile(kind, known)
-            counts = self.counts(base, seen)
+            counts = self.counts(base, seen, variant.trainer)
             self.events.stage(f"profile → {kind.title}")
             made = maker.make(counts, base, toolchain, folder / "trained")
             files = _store(made, base, kind)
@@ -75,10 +77,21 @@ class Profiles:
             self._note(base, kind, files)
             return StepProfile(kind, files)
 
-    def counts(self, kernel: Kernel, seen: Seen) -> BranchCounts:
-        """The merged counts of the training workloads on a kernel."""
+    def counts(self, kernel: Kernel, seen: Seen, variant: Variant | None = None) -> BranchCounts:
+        """The merged counts of the training workloads on a kernel.
+
+        variant: the kernel's; where the study replays its layouts, training writes their traces.
+        """
         prepared = self.prepared
-        return train(kernel, prepared.train, prepared.trainer, self.events, seen, self.workers)
+        measured = variant is not None and identity(variant) in map(identity, prepared.variants)
+
+        def trace_of(workload: Workload) -> str:
+            wanted = measured and _replays(prepared, workload)
+            return trace_tag(kernel, workload) if wanted else ""
+
+        return train(
+            kernel, prepared.train, prepared.trainer, self.events, seen, self.workers, trace_of
+        )
 
     def _ready(self, base: Kernel, kind: StepKind) -> tuple[Path, ...]:
         names = _noted(self._note_path(base)).get(kind.name, ())
@@ -95,6 +108,17 @@ class Profiles:
         work = [_amount(workload) for workload in self.prepared.train]
         key = digest_of([dict(self.prepared.trainer.fingerprint()), work])[:16]
         return base.folder / "profiles" / f"{key}.json"
+
+
+def _replays(prepared: Prepared, workload: Workload) -> bool:
+    """Whether a trace that training writes is one that the study replays."""
+    design = prepared.study.design
+    return (
+        design.layouts_by == "replay"
+        and bool(design.layouts)
+        and workload in prepared.workloads
+        and prepared.trainer == prepared.machine
+    )
 
 
 def _amount(workload: Workload) -> tuple[str, int, int]:

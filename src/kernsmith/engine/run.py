@@ -14,6 +14,7 @@ from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow, next_number, next_of_replayed
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.replayed import free_traces, run_replays
+from kernsmith.engine.traces import hand_over
 from kernsmith.engine.trial_rows import (
     Bootable,
     checking_rows,
@@ -56,6 +57,8 @@ def run_study(
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
         trainer = prepared.trainer
         record_default(prepared, trainer, ledger, kernel, workload, outcome, started)
+        if outcome.ok and outcome.trace is not None:
+            hand_over(kernel, workload, trainer, outcome.trace)
 
     forge = Forge(prepared, events, seen, workers)
     try:

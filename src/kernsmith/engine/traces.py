@@ -87,6 +87,13 @@ def trace_and_replay(say: Say, asked: Tracing) -> bool:
     return True
 
 
+def hand_over(kernel: Kernel, workload: Workload, machine: Machine, trace: Path) -> None:
+    """Let a study find a trace that another boot in the default layout has written."""
+    path = trace_path(kernel, workload, machine)
+    with locked(_lock(path)):
+        trace.replace(_own(path))
+
+
 def free_trace(kernel: Kernel, workload: Workload, machine: Machine) -> None:
     """Remove the trace that a study has left for its further layouts, unless somebody uses it."""
     path = trace_path(kernel, workload, machine)

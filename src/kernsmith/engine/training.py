@@ -33,11 +33,13 @@ def train(
     events: Events,
     seen: Seen,
     workers: Workers | None = None,
+    trace_of: Callable[[Workload], str] = lambda workload: "",
 ) -> BranchCounts:
     """The merged counts of the workloads on a kernel in its default layout.
 
     Counts that were taken before are read back. Each workload has the same weight.
 
+    trace_of: the tag of the trace that a workload's boot is to write, too; empty for none.
     seen: called, from the calling thread, with (kernel, workload, outcome, start time) of each
         boot, whether it ended well or not.
 
@@ -61,7 +63,8 @@ def train(
     outcomes: list[tuple[Workload, Ran]] = []
 
     def begin(workload: Workload) -> Job:
-        return Job(workload, folder / f"{workload.name}.boot", profile=True)
+        job = folder / f"{workload.name}.boot"
+        return Job(workload, job, profile=True, trace=trace_of(workload))
 
     def ran(visit: Visit[Workload], workload: Workload, run: Ran) -> None:
         outcomes.append((workload, run))
