@@ -64,6 +64,24 @@ def test_names_are_found_as_the_linker_finds_them(link_map: Path) -> None:
     assert not text.knows("unknown")
 
 
+def test_sections_of_one_name_come_in_the_order_of_the_input(
+    link_map: Path, tmp_path: Path
+) -> None:
+    """Where the linker has sorted what it was given: the twin of b.o was given first."""
+    twins = MAP.index("vmlinux.a(a.o)"), MAP.index("vmlinux.a(b.o)")
+    swapped = list(MAP)
+    for place, letter in zip(twins, "ba", strict=True):
+        swapped[place + len("vmlinux.a(")] = letter
+    path = tmp_path / "given"
+    path.write_text("".join(swapped))
+    text = read_link_map(link_map, path)
+    assert text.numbers(["warm", "twin"]) == [2, 5, 4]
+    assert text.sections == read_link_map(link_map).sections
+    path.write_text(MAP.replace("a(a.o)", "a(c.o)"))
+    with pytest.raises(UserError, match="given is the map of another kernel"):
+        read_link_map(link_map, path)
+
+
 @pytest.mark.parametrize(
     ("broken", "told"),
     [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.engine.events import Events
-from kernsmith.engine.replay import Replays, Traced, open_traced
+from kernsmith.engine.replay import Replays, Traced, open_traced, text_of
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.engine.traces import trace_path, trace_tag
 from kernsmith.engine.workers import LocalWorkers, Workers
@@ -16,7 +16,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.link import link_map, linkers_own_order, relink
+from kernsmith.kernel.link import linkers_own_order, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, TraceFile, layout_name, read_link_map
 from kernsmith.layout.evaluate import movable_in
@@ -104,7 +104,7 @@ def open_lab(
     """
     workers = workers or LocalWorkers()
     events.stage("read the linker's map")
-    text = read_link_map(link_map(kernel))
+    text = text_of(kernel.folder)
     movable = movable_in(text, movable_functions(read_system_map(kernel.system_map)))
     paths = _traces(kernel, workloads, machine, events, workers)
     events.stage("read traces")

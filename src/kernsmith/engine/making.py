@@ -12,7 +12,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.build import build_kernel, find_kernel
 from kernsmith.kernel.config import parse_config
-from kernsmith.kernel.link import link_map, relink
+from kernsmith.kernel.link import input_map, link_map, relink
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.layout import PlacedOrder
 from kernsmith.store import local_store
@@ -85,12 +85,14 @@ def link(say: Say, asked: Link) -> str:
 
 
 def map_link(say: Say, kernel: str) -> str:
-    """Have the linker's map of a kernel, given by its key; returns the key of the map.
+    """Have the linker's maps of a kernel, given by its key; returns the key of the first one.
 
     Raises:
-        LinkFailed, UserError: see `kernel.link.link_map`.
+        LinkFailed, UserError: see `link_map` and `input_map` of `kernel.link`.
     """
-    return local_store().key(link_map(_kernel(kernel)))
+    mapped = _kernel(kernel)
+    input_map(mapped)
+    return local_store().key(link_map(mapped))
 
 
 def _kernel(key: str) -> Kernel:

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from kernsmith.engine.workers import Done, Progress, Say, Work, Workers
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import load_kernel
-from kernsmith.kernel.link import link_map
+from kernsmith.kernel.link import input_map, link_map
 from kernsmith.layout import Text, TracedText, TraceFile, read_link_map
 from kernsmith.layout.traced import Figures, Order
 
@@ -158,4 +158,4 @@ def text_of(folder: Path) -> Text:
     kernel = load_kernel(folder)
     if kernel is None:
         raise UserError(f"there is no kernel in {folder}: run the same again")
-    return read_link_map(link_map(kernel))
+    return read_link_map(link_map(kernel), input_map(kernel))

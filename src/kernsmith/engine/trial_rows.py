@@ -22,7 +22,7 @@ from kernsmith.study.places import short_names
 
 Rows = Mapping[Trial, TrialRow]
 
-_REPLAY_VERSION = 1
+_REPLAY_VERSION = 2
 """Of how layouts are placed and replayed; a change that moves figures makes other trials."""
 
 CHECKED = 2

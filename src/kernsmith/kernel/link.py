@@ -134,17 +134,37 @@ def link_map(kernel: Kernel) -> Path:
         LinkFailed: the linker ended with an error.
         UserError: the same objects do not give the same kernel again.
     """
-    path = link_map_path(kernel)
-    with locked(kernel.folder / ".link.map.lock"):
+    return _map(kernel, link_map_path(kernel), same=True)
+
+
+def input_map(kernel: Kernel) -> Path | None:
+    """The linker's map of the kernel with its sections as they are given to the linker; None where
+    the default layout is that.
+
+    Objects that are compiled with a profile say who calls whom, and by that lld sorts what no order
+    file names. What one line of it names several times is sorted from the input's order.
+
+    Raises:
+        LinkFailed: the linker ended with an error.
+    """
+    if kernel.order or not kernel.provenance.get("profiles"):
+        return None
+    flag = "--call-graph-profile-sort=none"
+    return _map(kernel, kernel.folder / "input.map", flag, same=False)
+
+
+def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
+    """The map of another link. same: whether that must give the same kernel."""
+    with locked(path.with_name(f".{path.name}.lock")):
         if path.exists():
             return path
-        work = kernel.folder / ".link.map.work"
+        work = path.with_name(f".{path.name}.work")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
             _mirror(kernel.output, work)
-            _link(kernel, work, *_ordered(kernel, work, []), f"-Map={work / 'map'}")
-            if (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
+            _link(kernel, work, *_ordered(kernel, work, []), *flags, f"-Map={work / 'map'}")
+            if same and (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
                 raise UserError(f"linking {kernel.folder} again gives another kernel")
             (work / "map").rename(path)
         finally:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kernsmith.errors import UserError
@@ -55,12 +56,14 @@ class Text:
 
     steps: what the linker script says, in its order: an alignment in bytes, or the numbers (of
         `sections`) of a group, which an order sorts among themselves.
+    given: the sections' places in the linker's input, where it has sorted them; else empty.
     """
 
     start: int
     sections: tuple[InputSection, ...]
     steps: tuple[int | tuple[int, ...], ...]
     _by_symbol: dict[str, tuple[int, ...]] = field(repr=False)
+    given: tuple[int, ...] = field(default=(), repr=False)
 
     def numbers(self, order: Iterable[str]) -> list[int]:
         """The sections that an order of symbols names, in that order; each once.
@@ -88,6 +91,8 @@ class Text:
         for step in self.steps:
             if not isinstance(step, int):
                 ordered = [number for number in step if number in places]
+                if self.given:
+                    ordered.sort(key=self.given.__getitem__)
                 keys = [places[number] for number in ordered]
                 if len(set(keys)) < len(keys):
                     for at, place in enumerate(sorted_by_linker(keys)):
@@ -106,12 +111,22 @@ class Text:
         return symbol in self._by_symbol
 
 
-def read_link_map(path: Path) -> Text:
+def read_link_map(path: Path, given: Path | None = None) -> Text:
     """The `.text` of a linker's map.
 
+    given: a map of the same with the sections in the order in which the linker is given them, if
+        it has sorted them.
+
     Raises:
-        UserError: not such a map, or one without text.
+        UserError: not such a map, one without text, or two maps of different sections.
     """
+    reader = _read(path)
+    if given is None:
+        return reader.text
+    return _as_given(reader, _read(given), given)
+
+
+def _read(path: Path) -> _Reader:
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
             return _Reader().read(lines)
@@ -119,6 +134,25 @@ def read_link_map(path: Path) -> Text:
         raise UserError(f"cannot read the linker's map {path}: {error.strerror}") from None
     except _NotAMap as error:
         raise UserError(f"{path} is no map of ld.lld's: {error}") from None
+
+
+def _as_given(mapped: _Reader, given: _Reader, path: Path) -> Text:
+    """The text of one map with the places that its sections have in another."""
+    places = {origin: place for place, origin in enumerate(_distinct(given.origins))}
+    origins = _distinct(mapped.origins)
+    if set(origins) != set(places):
+        raise UserError(f"{path} is the map of another kernel")
+    return replace(mapped.text, given=tuple(places[origin] for origin in origins))
+
+
+def _distinct(origins: Iterable[str]) -> list[tuple[str, int]]:
+    """With numbers for sections that have file and name in common."""
+    seen: Counter[str] = Counter()
+    found = []
+    for origin in origins:
+        found.append((origin, seen[origin]))
+        seen[origin] += 1
+    return found
 
 
 class _NotAMap(Exception):
@@ -131,18 +165,25 @@ class _Reader:
     def __init__(self) -> None:
         self.start = -1
         self.sections: list[InputSection] = []
+        self.origins: list[str] = []
         self.steps: list[int | tuple[int, ...]] = []
         self._group: list[int] = []
         self._pattern = ""
         self._open: tuple[str, int, int, int] | None = None
         self._symbols: list[str] = []
 
-    def read(self, lines: Iterable[str]) -> Text:
+    @property
+    def text(self) -> Text:
+        """The sections in the order of the map."""
+        return Text(self.start, tuple(self.sections), tuple(self.steps), _index(self.sections))
+
+    def read(self, lines: Iterable[str]) -> _Reader:
         for address, size, align, indent, what in _text_lines(lines):
             if indent == 0:
                 self.start = address
             elif indent == 8 and (section := _INPUT.match(what)):
                 self._section(section[1], address, size, align)
+                self.origins.append(what)
             elif indent == 8:
                 self._assignment(what)
             elif what and self._open:
@@ -150,7 +191,7 @@ class _Reader:
         self._end_group()
         if not self.sections:
             raise _NotAMap("it shows no .text")
-        return Text(self.start, tuple(self.sections), tuple(self.steps), _index(self.sections))
+        return self
 
     def _section(self, name: str, address: int, size: int, align: int) -> None:
         self._end_section()
