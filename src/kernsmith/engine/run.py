@@ -15,6 +15,7 @@ from kernsmith.engine.growth import grow, next_number, next_of_replayed
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.replayed import free_traces, run_replays
 from kernsmith.engine.traces import hand_over
+from kernsmith.engine.training import Seen
 from kernsmith.engine.trial_rows import (
     Bootable,
     checking_rows,
@@ -53,14 +54,7 @@ def run_study(
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
-
-    def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
-        trainer = prepared.trainer
-        record_default(prepared, trainer, ledger, kernel, workload, outcome, started)
-        if outcome.ok and outcome.trace is not None:
-            hand_over(kernel, workload, trainer, outcome.trace)
-
-    forge = Forge(prepared, events, seen, workers)
+    forge = Forge(prepared, events, _keeping(prepared, ledger), workers)
     try:
         forge.build()
     finally:
@@ -86,6 +80,18 @@ def run_study(
         free_traces(prepared, forge)
         _tell_not_replayed(measured, forge)
     return judge(forge.prepared, forge, measured, time.monotonic() - began)
+
+
+def _keeping(prepared: Prepared, ledger: Ledger) -> Seen:
+    """What is done with each boot that trains: its run is recorded, its trace is kept."""
+
+    def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
+        trainer = prepared.trainer
+        record_default(prepared, trainer, ledger, kernel, workload, outcome, started)
+        if outcome.ok and outcome.trace is not None:
+            hand_over(kernel, workload, trainer, outcome.trace)
+
+    return seen
 
 
 def _tell_not_replayed(measured: Sequence[Measured], forge: Forge) -> None:
