@@ -16,7 +16,7 @@ from kernsmith import paths
 from kernsmith.cli.outcome import exit_code
 from kernsmith.engine import Silent
 from kernsmith.engine.profiles import Profiles
-from kernsmith.engine.recorded import Stored
+from kernsmith.engine.recorded import Asked, Stored, recorded_result
 from kernsmith.engine.replay import Replay, Traced, replay
 from kernsmith.engine.replayed import free_traces
 from kernsmith.engine.run import measure
@@ -29,6 +29,8 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.layout import TraceFile, layout_name, random_order, read_link_map
 from kernsmith.ledger import Ledger
+from kernsmith.ledger.table import read_study_table, reading
+from kernsmith.ledger.voids import Selection, find_runs
 from kernsmith.machine import Outcome
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
@@ -231,6 +233,24 @@ def test_where_a_boot_is_not_what_was_predicted_the_command_fails(machine: Scrip
     for shown in (study_markdown(document), study_page(document)):
         assert "Replayed, checked by linking and booting" in shown
         assert "-0.596" in shown
+
+
+def test_the_ledger_knows_replays_and_what_checked_them(machine: Scripted) -> None:
+    own = study_document(judged(machine, measured(machine)))
+    url = f"sqlite:///{machine.folder}/ledger.sqlite"
+    (traced(machine).folder / "provenance.json").unlink()  # the store may have lost the kernel
+    recorded = study_document(recorded_result(read_study_table(None, url), Asked()))
+    assert recorded.checks == own.checks != ()
+    assert recorded.runs == own.runs
+    assert 'layouts_by = "replay"' in recorded.study.text
+    opened = Ledger(url)
+    booted, replayed = (opened.typical_seconds("scripted", replayed=way) for way in (False, True))
+    opened.close()
+    assert booted == dict.fromkeys(("fork", "mmap", "pipe"), pytest.approx(0.1))
+    assert set(replayed) == set(booted)
+    with reading(url) as connection:
+        ways = Counter(run.replayed for run in find_runs(connection, Selection(status="ok")))
+    assert ways == {True: LABELS * WORKLOADS * LAYOUTS, False: WORKLOADS + CHECKS}
 
 
 def test_a_layout_that_does_not_boot_is_told(machine: Scripted) -> None:

@@ -136,7 +136,8 @@ def _table(found: Sequence[ListedRun]) -> Table:
     for title in _TITLES:
         table.add_column(title, overflow="fold", no_wrap=title in ("run", "started"))
     for run in found:
-        status = f"void: {run.voided}" if run.voided else run.status
+        ended = f"{run.status}, replayed" if run.replayed else run.status
+        status = f"void: {run.voided}" if run.voided else ended
         cells = (
             str(run.run), run.started_at[:19], run.machine, run.variant, run.layout, run.workload,
             run.trial[:12], status,

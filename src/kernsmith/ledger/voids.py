@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from sqlalchemy import ColumnElement, Connection, select
 
 from kernsmith.errors import UserError
+from kernsmith.ledger.rows import REPLAYED
 from kernsmith.ledger.schema import RUNS, STUDIES, STUDY_TRIALS, TRIALS, VOIDS
 
 STANDING: ColumnElement[bool] = RUNS.c.id.not_in(select(VOIDS.c.run))
@@ -55,7 +56,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run with what it was a run of. voided: why it counts no longer; empty when it counts."""
+    """A run with what it was a run of. voided: why it counts no longer; empty when it counts.
+
+    replayed: the layout was not booted but replayed from a trace.
+    """
 
     run: int
     trial: str
@@ -68,6 +72,7 @@ class ListedRun:
     started_at: str
     boot: int | None
     voided: str
+    replayed: bool
 
 
 def find_runs(connection: Connection, selection: Selection) -> list[ListedRun]:
@@ -81,6 +86,7 @@ def find_runs(connection: Connection, selection: Selection) -> list[ListedRun]:
             RUNS.c.id.label("run"),
             *(TRIALS.c[name] for name in ("variant", "layout", "workload", "machine", "cpu")),
             *(RUNS.c[name] for name in ("trial", "status", "started_at", "boot")),
+            TRIALS.c.conditions,
         )
         .join(TRIALS, TRIALS.c.digest == RUNS.c.trial)
         .where(*_conditions(selection))
@@ -89,9 +95,11 @@ def find_runs(connection: Connection, selection: Selection) -> list[ListedRun]:
     # The first word on a run is why it does not count; later ones change nothing.
     voids = connection.execute(select(VOIDS.c.run, VOIDS.c.reason).order_by(VOIDS.c.id.desc()))
     why = {void.run: void.reason for void in voids}
-    found = [
-        ListedRun(**row._mapping, voided=why.get(row.run, "")) for row in connection.execute(query)
-    ]
+    found = []
+    for row in connection.execute(query):
+        fields = dict(row._mapping)
+        replayed = REPLAYED in fields.pop("conditions")
+        found.append(ListedRun(**fields, voided=why.get(row.run, ""), replayed=replayed))
     if unknown := set(selection.numbers) - _known(connection, selection.numbers):
         listed = ", ".join(str(number) for number in sorted(unknown)[:10])
         raise UserError(f"the ledger has no run {listed}; `kernsmith ledger runs` lists them")
