@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith._native import trace_cost
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
@@ -83,6 +84,21 @@ def test_another_cpu_model_executes_the_same_instructions(
     for name in ("kernel_instructions", "user_instructions", "taken_branches"):
         assert other.metrics[name] == first.metrics[name]
     assert other.metrics["l1i_misses"] != first.metrics["l1i_misses"]
+
+
+@pytest.mark.parametrize("cpu", ["skylake", "emeraldrapids"])
+def test_a_trace_costs_what_its_boot_has_counted(
+    micro_kernel: Kernel, tmp_path: Path, cpu: str
+) -> None:
+    machine = open_machine(cpu)
+    job = Job(workload("pipe"), tmp_path, trace="pipe")
+    booted = run_once(machine, micro_kernel.vmlinux, job)
+    assert booted.trace is not None
+    _, in_kernel = trace_cost(booted.trace, machine.cpu)
+    both = in_kernel.keys() & booted.metrics.keys()
+    assert {"model_cycles", "l1i_misses", "branch_mispredictions", "itlb_misses"} <= both
+    counted = {name: booted.metrics[name][0] for name in both}
+    assert {name: round(in_kernel[name], 3) for name in both} == counted
 
 
 def test_a_kernel_panic_is_a_failed_run_with_its_console(

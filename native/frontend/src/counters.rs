@@ -2,6 +2,7 @@
 //! What is counted, and the sum that turns it into cycles.
 
 use super::CpuModel;
+use super::clocks::TICKS;
 
 /// The figures in their order, once: as fields, and as an array.
 macro_rules! counters {
@@ -61,13 +62,21 @@ counters! {
     rep_iterations,
     /// Bytes that these iterations handled (iterations × operand size).
     rep_bytes,
+    /// Time by the clocks of a decoupled front end, in parts of a cycle (`clocks.rs`).
+    ticks,
 }
 
 impl Counters {
-    /// The documented sum (`docs/model.md`): issue slots, then a penalty for each event.
+    /// `docs/model.md`: time by the clocks of a decoupled front end; of others, issue slots and a
+    /// penalty for each event.
     #[must_use]
     pub fn cycles(&self, model: &CpuModel) -> f64 {
         let times = |events: u64, cycles: f64| events as f64 * cycles;
+        let repeated = times(self.rep_instructions, model.rep.startup_cycles)
+            + self.rep_bytes as f64 / model.rep.bytes_per_cycle;
+        if model.decoupled.is_some() {
+            return self.ticks as f64 / TICKS as f64 + repeated;
+        }
         let predictor = &model.predictor;
         let mispredictions = self.branch_mispredictions + self.indirect_mispredictions;
         self.instructions as f64 / model.width
@@ -78,8 +87,7 @@ impl Counters {
             + times(mispredictions, predictor.mispredict_cycles)
             + times(self.btb_misses, predictor.btb_miss_cycles)
             + times(self.taken_branches, predictor.taken_cycles)
-            + times(self.rep_instructions, model.rep.startup_cycles)
-            + self.rep_bytes as f64 / model.rep.bytes_per_cycle
+            + repeated
     }
 }
 

@@ -8,18 +8,29 @@
 
 mod btb;
 mod cache;
+mod clocks;
 mod counters;
+mod decoupled;
+mod decoupled_geometry;
 mod fields;
 mod filter;
+mod ittage;
 mod model;
+mod path_history;
 mod predictor;
 mod recency;
 mod set_associative;
+mod shape;
+mod tage;
 mod tlb;
 
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
+pub use decoupled::Decoupled;
+pub use decoupled_geometry::{
+    BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, OpCacheGeometry, TageGeometry,
+};
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};
 pub use model::{
@@ -28,6 +39,7 @@ pub use model::{
 };
 pub use predictor::{Branch, Directions, Predictor};
 pub use set_associative::{Key, SetAssociative};
+pub use shape::{Shapes, Stretch};
 pub use tlb::InstructionTlbs;
 
 use kernsmith_arch::PageMap;
@@ -38,26 +50,72 @@ pub struct FrontEnd {
     caches: InstructionCaches,
     tlbs: InstructionTlbs,
     predictor: Predictor,
+    /// In place of all others, of a model that has one.
+    decoupled: Option<Box<(Decoupled, DecoupledGeometry)>>,
+    shapes: Shapes,
 }
 
 impl FrontEnd {
     /// Everything empty, as after power-on.
     #[must_use]
     pub fn new(model: &CpuModel) -> Self {
+        let decoupled = |geometry: &DecoupledGeometry| {
+            Box::new((Decoupled::new(model, geometry), geometry.clone()))
+        };
         Self {
             caches: InstructionCaches::new(model),
             tlbs: InstructionTlbs::new(model),
             predictor: Predictor::new(&model.predictor),
+            decoupled: model.decoupled.as_ref().map(decoupled),
+            shapes: Shapes::default(),
         }
     }
 
     /// From now on, code is mapped like this; before, all pages are small. TLBs keep what they
     /// have.
     pub fn map(&mut self, pages: PageMap) {
-        self.tlbs.map(pages);
+        match &mut self.decoupled {
+            Some(decoupled) => decoupled.0.map(pages),
+            None => self.tlbs.map(pages),
+        }
     }
 
-    /// Fetches the code bytes `start..=last` (addresses; `last` is the last byte).
+    /// Whether [`Self::enter`] needs to be told of this block first, by [`Self::describe`].
+    #[inline(always)]
+    #[must_use]
+    pub fn wants(&self, number: usize) -> bool {
+        self.decoupled.is_some() && !self.shapes.knows(number)
+    }
+
+    /// The block of this number begins at `start` and has instructions of these sizes in bytes;
+    /// conditional: its last one is a conditional branch, which the one before it sets the flags
+    /// for.
+    pub fn describe(
+        &mut self,
+        number: usize,
+        start: u64,
+        sizes: impl Iterator<Item = u8>,
+        conditional: bool,
+    ) {
+        if let Some(decoupled) = &self.decoupled {
+            let geometry = (&decoupled.1.fetch, &decoupled.1.op_cache);
+            self.shapes.add(number, start, sizes, conditional, geometry);
+        }
+    }
+
+    /// Fetches the block of this number, the code bytes `start..=last`.
+    #[inline(always)]
+    pub fn enter(&mut self, number: usize, start: u64, last: u64, counters: &mut Counters) {
+        match &mut self.decoupled {
+            Some(decoupled) => decoupled
+                .0
+                .enter((start, last), self.shapes.of(number), counters),
+            None => self.fetch(start, last, counters),
+        }
+    }
+
+    /// Fetches the code bytes `start..=last` (addresses; `last` is the last byte), whatever block
+    /// they are of: only by a model that is not decoupled.
     ///
     /// One access is counted for each line that is entered: code that goes on in the line that
     /// was fetched last costs nothing. So it does not matter how the caller cuts the stream.
@@ -73,6 +131,17 @@ impl FrontEnd {
     /// Predicts and resolves one executed branch.
     #[inline(always)]
     pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
-        self.predictor.resolve(branch, counters);
+        match &mut self.decoupled {
+            Some(decoupled) => decoupled.0.branch(branch, counters),
+            None => self.predictor.resolve(branch, counters),
+        }
+    }
+
+    /// The flow goes on elsewhere than any branch says: an interrupt, an exception, or a return
+    /// from one.
+    pub fn interrupt(&mut self) {
+        if let Some(decoupled) = &mut self.decoupled {
+            decoupled.0.interrupt();
+        }
     }
 }

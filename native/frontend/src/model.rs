@@ -4,8 +4,8 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::ModelError;
 use super::fields::Fields;
+use super::{DecoupledGeometry, ModelError};
 
 const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
 
@@ -120,6 +120,8 @@ pub struct CpuModel {
     pub stlb: TlbGeometry,
     pub predictor: PredictorGeometry,
     pub rep: RepCost,
+    /// Of a front end that is simulated in time; without, cycles are a sum of penalties.
+    pub decoupled: Option<DecoupledGeometry>,
 }
 
 impl CpuModel {
@@ -154,6 +156,7 @@ impl CpuModel {
             stlb: tlb(&mut fields, "stlb")?,
             predictor: predictor(&mut fields)?,
             rep: rep(&mut fields)?,
+            decoupled: DecoupledGeometry::read(&mut fields)?,
         };
         fields.end()?;
         Ok(model)

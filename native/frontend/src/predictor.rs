@@ -18,7 +18,7 @@ pub enum Branch {
     /// A call through a register or memory.
     IndirectCall { pc: u64, target: u64, next: u64 },
     /// A return.
-    Return { target: u64 },
+    Return { pc: u64, target: u64 },
 }
 
 /// Two-bit counters count 0 to 3, and say taken from 2 on. They begin weakly not taken.
@@ -116,7 +116,7 @@ impl Predictor {
                 counters.taken_branches += 1;
                 counters.btb_misses += u64::from(!self.targets.direct(pc, target));
             }
-            Branch::Return { target } => {
+            Branch::Return { target, .. } => {
                 counters.taken_branches += 1;
                 let known = self.returns.pop() == Some(target);
                 counters.indirect_mispredictions += u64::from(!known);

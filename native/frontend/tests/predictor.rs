@@ -81,9 +81,10 @@ fn the_return_stack_is_as_deep_as_the_model_says() {
             target: n * 64 + 64,
             next: n * 64 + 5,
         });
-        let returns = (0..depth)
-            .rev()
-            .map(|n| Branch::Return { target: n * 64 + 5 });
+        let returns = (0..depth).rev().map(|n| Branch::Return {
+            pc: 9,
+            target: n * 64 + 5,
+        });
         calls.chain(returns).collect()
     };
     assert_eq!(resolve(SKYLAKE, &nested(16)).indirect_mispredictions, 0);
@@ -99,7 +100,7 @@ fn a_return_elsewhere_is_mispredicted() {
             target: 64,
             next: 5,
         },
-        Branch::Return { target: 6 },
+        Branch::Return { pc: 9, target: 6 },
     ];
     assert_eq!(resolve(SKYLAKE, &branches).indirect_mispredictions, 1);
 }

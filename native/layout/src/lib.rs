@@ -19,6 +19,7 @@ mod replay;
 mod search;
 mod simulated;
 mod text;
+mod timed;
 mod windows;
 
 pub use footprint::Footprints;
@@ -29,3 +30,4 @@ pub use parallel::in_parallel;
 pub use replay::Replay;
 pub use search::{Search, search};
 pub use text::{Section, Step, Text};
+pub use timed::{AsTraced, Placement, timed};

@@ -11,7 +11,8 @@ use super::Text;
 use super::chunks::{Chunk, Chunks};
 use super::pieces::Pieces;
 use super::simulated::{Number, Room, Simulated};
-use super::windows::Windows;
+use super::timed::{Placement, timed};
+use super::windows::{WINDOW, Windows};
 
 /// In no section of the text: user code, and kernel code that never moves.
 pub const FIXED: u32 = u32::MAX;
@@ -138,11 +139,34 @@ impl Replay {
         model: &CpuModel,
         every: usize,
     ) -> Vec<[Counters; 2]> {
+        if model.decoupled.is_some() {
+            let cost = |starts: &Vec<u64>| self.timed_in(text, starts, model, every);
+            return layouts.iter().map(cost).collect();
+        }
         if self.narrow && stays(text, layouts) {
             self.cost_in::<u32>(text, layouts, model, every)
         } else {
             self.cost_in::<u64>(text, layouts, model, every)
         }
+    }
+
+    fn timed_in(
+        &self,
+        text: &Text,
+        starts: &[u64],
+        model: &CpuModel,
+        every: usize,
+    ) -> [Counters; 2] {
+        let placed = Placed {
+            replay: self,
+            text,
+            starts,
+        };
+        let ranges = self.windows.sample(every);
+        let warm = if every > 1 { WINDOW / 8 } else { 0 };
+        let pages = self.pages_in(text, starts);
+        let counted = timed(&self.trace, &placed, pages, model, (&ranges, warm));
+        std::array::from_fn(|mode| self.whole(mode, counted[mode]))
     }
 
     fn cost_in<K: Number>(
@@ -196,6 +220,34 @@ impl Replay {
             rep_iterations: share(traced.rep_iterations),
             rep_bytes: share(traced.rep_bytes),
             ..counted
+        }
+    }
+}
+
+/// The blocks of a replay where a layout puts them.
+struct Placed<'a> {
+    replay: &'a Replay,
+    text: &'a Text,
+    starts: &'a [u64],
+}
+
+impl Placement for Placed<'_> {
+    #[inline(always)]
+    fn block(&self, number: u32) -> u64 {
+        let block = self.replay.trace.blocks[number as usize];
+        match self.replay.section(number) {
+            FIXED => block.start,
+            section => {
+                let section = section as usize;
+                block.start - self.text.sections()[section].start + self.starts[section]
+            }
+        }
+    }
+
+    fn address(&self, traced: u64) -> u64 {
+        match self.text.section_of(traced) {
+            Some(section) => traced - self.text.sections()[section].start + self.starts[section],
+            None => traced,
         }
     }
 }

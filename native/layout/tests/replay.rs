@@ -32,7 +32,7 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
             },
             Kind::Jump => Branch::Jump { pc, target },
             Kind::Call => Branch::Call { pc, target, next },
-            Kind::Return => Branch::Return { target },
+            Kind::Return => Branch::Return { pc, target },
             Kind::IndirectJump => Branch::IndirectJump { pc, target },
             Kind::IndirectCall => Branch::IndirectCall { pc, target, next },
             Kind::None | Kind::Far | Kind::Repeat => return,
@@ -41,7 +41,10 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
     };
     while let Some(word) = words.next() {
         match word {
-            0x8000_0000 => before = None,
+            0x8000_0000 => {
+                before = None;
+                front_end.interrupt();
+            }
             0x8000_0002 => counters = Default::default(),
             0x8000_0001 => {
                 let low = words.next().expect("an address");
@@ -51,6 +54,7 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
                     let counters = &mut counters[usize::from(block.kernel)];
                     resolve(&mut front_end, block, to, counters);
                 }
+                front_end.interrupt();
             }
             number => {
                 let block = trace.blocks[number as usize];
@@ -61,7 +65,12 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
                 let start = moved(block.start);
                 let last = start + u64::from(block.bytes) - 1;
                 let counters = &mut counters[usize::from(block.kernel)];
-                front_end.fetch(start, last, counters);
+                let number = number as usize;
+                if front_end.wants(number) {
+                    let sizes = trace.instructions.sizes(number).iter().copied();
+                    front_end.describe(number, start, sizes, block.kind == Kind::Conditional);
+                }
+                front_end.enter(number, start, last, counters);
                 before = Some(block);
             }
         }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_layout::{
-    Algorithm, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, in_parallel, pack,
-    search,
+    Algorithm, AsTraced, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, in_parallel,
+    pack, search, timed,
 };
 use kernsmith_trace::Trace;
 use pyo3::exceptions::PyValueError;
@@ -303,6 +303,41 @@ pub fn trace_pages(path: PathBuf) -> PyResult<Vec<(u64, u64, u64)>> {
     Ok(runs(&facts.pages))
 }
 
+/// What a trace costs as it was traced, with this CPU model: counters of user and of kernel mode.
+#[pyfunction]
+pub fn trace_cost<'py>(
+    python: Python<'py>,
+    path: PathBuf,
+    cpu: PathBuf,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let model = load_model(&cpu)?;
+    let counted = python.detach(|| -> Result<_, String> {
+        let trace = Trace::load(&path).map_err(|error| error.to_string())?;
+        let all = 0..trace.words.len();
+        let all = std::slice::from_ref(&all);
+        let pages = trace.facts.pages.clone();
+        let placed = AsTraced(&trace.blocks);
+        let counted = timed(&trace, &placed, pages, &model, (all, 0));
+        Ok([0, 1].map(|mode| with_counts(counted[mode], &trace.facts.counters[mode])))
+    });
+    let counted = counted.map_err(PyValueError::new_err)?;
+    counted
+        .iter()
+        .map(|counters| dictionary(python, counters, Some(&model)))
+        .collect()
+}
+
+/// With what no model decides, as it was traced.
+fn with_counts(timed: Counters, traced: &Counters) -> Counters {
+    Counters {
+        instructions: traced.instructions,
+        rep_instructions: traced.rep_instructions,
+        rep_iterations: traced.rep_iterations,
+        rep_bytes: traced.rep_bytes,
+        ..timed
+    }
+}
+
 fn runs(pages: &PageMap) -> Vec<(u64, u64, u64)> {
     let runs = pages.runs().iter();
     runs.map(|run| (run.start, run.last, 1 << run.shift))
@@ -336,6 +371,7 @@ fn dictionary<'py>(
     told.set_item("l2i_misses", counters.l2i_misses)?;
     told.set_item("itlb_misses", counters.itlb_misses)?;
     told.set_item("stlb_misses", counters.stlb_misses)?;
+    told.set_item("rep_instructions", counters.rep_instructions)?;
     if let Some(model) = model {
         told.set_item("model_cycles", counters.cycles(model))?;
     }

@@ -116,7 +116,12 @@ impl Trace {
 
     /// The sequence.
     pub fn events(&self) -> impl Iterator<Item = Event> {
-        let mut words = self.words.iter();
+        self.events_in(0..self.words.len())
+    }
+
+    /// A part of the sequence: from one word to another, neither of them inside an escape.
+    pub fn events_in(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = Event> {
+        let mut words = self.words[range].iter();
         std::iter::from_fn(move || {
             let word = *words.next()?;
             let mut half = || words.next().map_or(0, |half| u64::from(*half));

@@ -240,6 +240,19 @@ impl Blocks {
         &self.offsets[number]
     }
 
+    /// The sizes of a block's instructions, in bytes.
+    #[must_use]
+    pub fn sizes(&self, block: &Block) -> Vec<u8> {
+        let offsets = self.offsets(block.number());
+        let ends = offsets.iter().skip(1).copied();
+        let ends = ends.chain([block.end().wrapping_sub(block.start) as u16]);
+        offsets
+            .iter()
+            .zip(ends)
+            .map(|(begin, end)| (end - begin) as u8)
+            .collect()
+    }
+
     /// All records, by number.
     pub fn iter(&self) -> impl Iterator<Item = &Block> {
         self.arrays.iter().flatten()

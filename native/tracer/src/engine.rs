@@ -140,22 +140,28 @@ impl Engine {
         if let Some(before) = before {
             if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
                 let led_to = self.interrupted::<PROFILED>(before, block);
+                self.front_end.interrupt();
                 if TRACED {
                     self.trace_interruption(led_to);
                 }
             }
         } else {
+            self.front_end.interrupt();
             self.trace_interruption(None);
         }
         if TRACED && let Some(trace) = &mut self.trace {
             trace.block(block.number());
+        }
+        if self.front_end.wants(block.number()) {
+            self.describe(block);
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
         counters.instructions += u64::from(block.instructions);
         if block.kind == Kind::Repeat {
             counters.rep_instructions += 1;
         }
-        self.front_end.fetch(block.start, block.end() - 1, counters);
+        self.front_end
+            .enter(block.number(), block.start, block.end() - 1, counters);
         if PROFILED {
             self.profile.count_entry(block);
         }
@@ -207,7 +213,7 @@ impl Engine {
             // These can lead anywhere, but hardly into their own block: that is a restart.
             _ if to_exception_entry || block.is_inside(to) => return false,
             Kind::Far => return true,
-            Kind::Return => Branch::Return { target: to },
+            Kind::Return => Branch::Return { pc, target: to },
             Kind::IndirectJump => Branch::IndirectJump { pc, target: to },
             Kind::IndirectCall => Branch::IndirectCall {
                 pc,
@@ -257,6 +263,16 @@ impl Engine {
             self.take_back::<PROFILED>(before, executed);
         }
         led.then_some(frame.resume)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn describe(&mut self, block: &Block) {
+        let (number, start) = (block.number(), block.start);
+        let conditional = block.kind == Kind::Conditional;
+        let sizes = self.blocks().sizes(block);
+        self.front_end
+            .describe(number, start, sizes.into_iter(), conditional);
     }
 
     #[cold]

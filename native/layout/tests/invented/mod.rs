@@ -13,10 +13,11 @@ use random::Random;
 
 pub const START: u64 = 0xffff_ffff_8100_0000;
 
-pub const MODELS: [&str; 3] = [
+pub const MODELS: [&str; 4] = [
     include_str!("../../../../cpus/skylake.toml"),
     include_str!("../../../../cpus/zen3.toml"),
     include_str!("../../../../cpus/cortex-a9.toml"),
+    include_str!("../../../../cpus/emeraldrapids.toml"),
 ];
 
 /// Bytes of a large page.
@@ -148,10 +149,19 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
             now = elsewhere;
         }
     }
+    // The last instruction, and all before it as one; sizes are told of no real code.
+    let sizes = |block: &Block| {
+        let last = block.bytes - block.last_offset;
+        let all = [block.last_offset, last].map(|size| size.min(255) as u8);
+        all.into_iter().filter(|size| *size > 0)
+    };
+    let counts: Vec<usize> = blocks.iter().map(|block| sizes(block).count()).collect();
+    let instructions =
+        Instructions::new(blocks.iter().flat_map(sizes).collect(), counts.into_iter());
     Trace {
         words: sequence,
         blocks,
-        instructions: Instructions::default(),
+        instructions: instructions.expect("all of them"),
         facts: facts(text),
     }
 }

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A front end in which prediction runs ahead of fetch, in time: see `clocks.rs`.
+
+use kernsmith_arch::PageMap;
+
+use super::btb::ReturnStack;
+use super::clocks::{Clocks, TICKS, ticks};
+use super::ittage::TaggedTargets;
+use super::path_history::PathHistory;
+use super::shape::Stretch;
+use super::tage::TaggedDirections;
+use super::{
+    Branch, Counters, CpuModel, DecoupledGeometry, InstructionTlbs, Replacement, SetAssociative,
+};
+
+/// A line that no address is in.
+const NOWHERE: u64 = u64::MAX;
+
+/// Bits of a window's number in the micro-op cache's keys: what tells its lines apart is above.
+const WINDOW_BITS: u32 = 48;
+
+/// All structures and clocks of one core.
+#[derive(Debug, Clone)]
+pub struct Decoupled {
+    clocks: Clocks,
+    history: PathHistory,
+    directions: TaggedDirections,
+    targets: TaggedTargets,
+    returns: ReturnStack,
+    /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
+    buffers: Vec<(SetAssociative<()>, u64)>,
+    /// Lines, with the time at which each arrives.
+    l1i: SetAssociative<u64>,
+    l2: SetAssociative<()>,
+    tlbs: InstructionTlbs,
+    op_cache: SetAssociative<()>,
+    /// Whether micro-ops came from the cache last, not from the decoders.
+    cached: bool,
+    /// The flow goes on elsewhere than behind the block before.
+    redirected: bool,
+    line: u64,
+    window: u64,
+    line_shift: u32,
+    costs: Costs,
+}
+
+/// Times in ticks.
+#[derive(Debug, Clone, Copy)]
+struct Costs {
+    l2: u64,
+    memory: u64,
+    itlb: u64,
+    stlb: u64,
+    taken: u64,
+    decoded: u64,
+    resolve: u64,
+    to_decoders: u64,
+    next_line: bool,
+    ops_in_line: u32,
+    cached_op: u64,
+}
+
+impl Decoupled {
+    /// Everything empty.
+    #[must_use]
+    pub fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
+        let lines = |bytes: usize| bytes / model.line_bytes;
+        let tage = &geometry.predictor;
+        let fetch = &geometry.fetch;
+        let op_cache = &geometry.op_cache;
+        Self {
+            clocks: Clocks::new(&geometry.core, fetch.queue_blocks),
+            history: PathHistory::new(&tage.history, tage.sets.ilog2().max(9), 12),
+            directions: TaggedDirections::new(tage),
+            targets: TaggedTargets::new(tage),
+            returns: ReturnStack::new(model.predictor.return_stack),
+            buffers: geometry
+                .buffers
+                .iter()
+                .map(|one| {
+                    let store = SetAssociative::new(one.entries, one.ways, Replacement::Lru);
+                    (store, ticks(one.cycles))
+                })
+                .collect(),
+            l1i: SetAssociative::new(
+                lines(model.l1i.bytes),
+                model.l1i.ways,
+                model.l1i.replacement,
+            ),
+            l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
+            tlbs: InstructionTlbs::new(model),
+            op_cache: SetAssociative::new(
+                op_cache.sets * op_cache.ways,
+                op_cache.ways,
+                Replacement::Lru,
+            ),
+            cached: true,
+            redirected: true,
+            line: NOWHERE,
+            window: NOWHERE,
+            line_shift: model.line_bytes.trailing_zeros(),
+            costs: Costs {
+                l2: ticks(model.l1i.miss_cycles),
+                memory: ticks(model.l1i.miss_cycles + model.l2.miss_cycles),
+                itlb: ticks(model.itlb.miss_cycles),
+                stlb: ticks(model.stlb.miss_cycles),
+                taken: ticks(fetch.taken_cycles),
+                decoded: ticks(fetch.decode_steer_cycles),
+                resolve: ticks(geometry.core.resolve_cycles),
+                to_decoders: ticks(fetch.switch_cycles),
+                next_line: fetch.next_line,
+                ops_in_line: op_cache.ops as u32,
+                cached_op: ticks(1.0 / op_cache.ops as f64),
+            },
+        }
+    }
+
+    /// From now on, code is mapped like this.
+    pub fn map(&mut self, pages: PageMap) {
+        self.tlbs.map(pages);
+    }
+
+    /// An interrupt or exception: what was predicted is of no use.
+    #[cold]
+    pub fn interrupt(&mut self) {
+        self.clocks
+            .steer(self.clocks.dispatched + self.costs.resolve);
+        self.redirected = true;
+    }
+
+    /// Predicts and resolves one executed branch.
+    #[inline(always)]
+    pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
+        let (pc, target, right) = match branch {
+            Branch::Conditional { pc, target, taken } => {
+                counters.conditional_branches += 1;
+                let right = self.directions.predict(pc, &self.history, taken);
+                counters.branch_mispredictions += u64::from(!right);
+                if !taken {
+                    if !right {
+                        self.mispredicted();
+                    }
+                    return;
+                }
+                (pc, target, right)
+            }
+            Branch::Jump { pc, target } => (pc, target, true),
+            Branch::Call { pc, target, next } => {
+                self.returns.push(next);
+                (pc, target, true)
+            }
+            Branch::Return { pc, target } => {
+                let right = self.returns.pop() == Some(target);
+                counters.indirect_mispredictions += u64::from(!right);
+                (pc, target, right)
+            }
+            Branch::IndirectJump { pc, target } => {
+                (pc, target, self.indirect(pc, target, counters))
+            }
+            Branch::IndirectCall { pc, target, next } => {
+                self.returns.push(next);
+                (pc, target, self.indirect(pc, target, counters))
+            }
+        };
+        counters.taken_branches += 1;
+        self.history.take(pc, target);
+        self.redirected = true;
+        let found = self.find_target(pc);
+        if !right {
+            self.mispredicted();
+            return;
+        }
+        match found {
+            Some(cycles) => self.clocks.predicted += self.costs.taken + cycles,
+            None => {
+                counters.btb_misses += 1;
+                let decoded = self.clocks.fetched + self.costs.decoded;
+                self.clocks.predicted += self.costs.taken;
+                self.clocks.steer(decoded);
+            }
+        }
+    }
+
+    fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {
+        let right = self.targets.predict(pc, &self.history, target);
+        counters.indirect_mispredictions += u64::from(!right);
+        right
+    }
+
+    /// What the nearest buffer that knows the branch costs; all know it from now on.
+    #[inline(always)]
+    fn find_target(&mut self, pc: u64) -> Option<u64> {
+        let mut found = None;
+        // Mixed, so that branches at equal distances spread over the sets.
+        let branch = pc >> 1 ^ pc >> 6;
+        for (buffer, cycles) in &mut self.buffers {
+            if buffer.access(branch) && found.is_none() {
+                found = Some(*cycles);
+            }
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn mispredicted(&mut self) {
+        self.redirected = true;
+        self.clocks
+            .steer(self.clocks.dispatched + self.costs.resolve);
+    }
+
+    /// A block of code from `start` to `last` is fetched, with so many micro-ops in these windows.
+    #[inline(always)]
+    pub fn enter(
+        &mut self,
+        (start, last): (u64, u64),
+        (ops, stretches): (u32, &[Stretch]),
+        counters: &mut Counters,
+    ) {
+        let before = self.clocks.dispatched;
+        self.clocks.predict_block();
+        let available = self.lines(start, last, counters);
+        self.clocks.fetched = self.clocks.fetched.max(available);
+        self.supply(stretches);
+        self.clocks.finish_block(ops);
+        self.redirected = false;
+        counters.ticks += self.clocks.dispatched - before;
+    }
+
+    /// When the lines of a block are there.
+    #[inline(always)]
+    fn lines(&mut self, start: u64, last: u64, counters: &mut Counters) -> u64 {
+        let mut available = self.clocks.predicted + TICKS;
+        let (first, end) = (start >> self.line_shift, last >> self.line_shift);
+        for line in first..=end {
+            if line != self.line {
+                self.line = line;
+                counters.l1i_accesses += 1;
+                available = available.max(self.fetch_line(line, start, last, counters));
+            }
+            if line < end {
+                self.clocks.predicted += TICKS;
+            }
+        }
+        available
+    }
+
+    #[inline(always)]
+    fn fetch_line(&mut self, line: u64, start: u64, last: u64, counters: &mut Counters) -> u64 {
+        let translated = (counters.itlb_misses, counters.stlb_misses);
+        self.tlbs.fetch(start, last, counters);
+        let walked = (counters.itlb_misses - translated.0) * self.costs.itlb
+            + (counters.stlb_misses - translated.1) * self.costs.stlb;
+        let asked = self.clocks.predicted + walked;
+        let ready = match self.l1i.lookup(line) {
+            Some(ready) => *ready,
+            None => {
+                counters.l1i_misses += 1;
+                self.bring(line, asked, counters)
+            }
+        };
+        if self.costs.next_line && self.l1i.lookup(line + 1).is_none() {
+            self.bring(line + 1, asked + TICKS, &mut Counters::default());
+        }
+        ready.max(asked)
+    }
+
+    #[inline(never)]
+    fn bring(&mut self, line: u64, asked: u64, counters: &mut Counters) -> u64 {
+        let near = self.l2.access(line);
+        counters.l2i_misses += u64::from(!near);
+        let ready = asked
+            + if near {
+                self.costs.l2
+            } else {
+                self.costs.memory
+            };
+        self.l1i.insert(line, ready);
+        ready
+    }
+
+    /// Micro-ops come from their cache, window by window, or from the decoders.
+    #[inline(always)]
+    fn supply(&mut self, stretches: &[Stretch]) {
+        for stretch in stretches {
+            let same = stretch.window == self.window && !self.redirected;
+            self.window = stretch.window;
+            let lines = u32::from(stretch.ops)
+                .div_ceil(self.costs.ops_in_line)
+                .max(1);
+            let mut cached = true;
+            for line in 0..lines {
+                let above = u64::from(stretch.offset) << 4 | u64::from(line);
+                let key = stretch.window & ((1 << WINDOW_BITS) - 1) | above << WINDOW_BITS;
+                cached &= self.op_cache.access(key);
+            }
+            self.clocks.fetched += match (cached, same) {
+                (true, true) => u64::from(stretch.ops) * self.costs.cached_op,
+                (true, false) => u64::from(lines) * TICKS,
+                (false, _) => {
+                    u64::from(stretch.decode) + u64::from(self.cached) * self.costs.to_decoders
+                }
+            };
+            self.cached = cached;
+            self.redirected = false;
+        }
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `[decoupled]` of a CPU model: what a front end has whose prediction runs ahead of fetch.
+
+use std::ops::RangeInclusive;
+
+use super::ModelError;
+use super::fields::Fields;
+use super::path_history::LONGEST;
+
+const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
+
+/// A level of branch target buffers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BufferGeometry {
+    pub entries: usize,
+    pub ways: usize,
+    /// What a taken branch found in it costs the predictor, beside `taken_cycles`.
+    pub cycles: f64,
+}
+
+/// Directions (TAGE) and targets (ITTAGE), with the histories that both are indexed by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TageGeometry {
+    /// Taken branches in each table's history, a geometric series.
+    pub history: Vec<usize>,
+    /// log2 of the entries without a tag.
+    pub base_bits: usize,
+    pub sets: usize,
+    pub ways: usize,
+    /// log2 of the entries of last targets.
+    pub target_bits: usize,
+    pub target_sets: usize,
+    pub target_ways: usize,
+}
+
+/// From prediction to micro-ops.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FetchGeometry {
+    /// Blocks that the predictor may be ahead.
+    pub queue_blocks: usize,
+    /// What the predictor needs for a taken branch.
+    pub taken_cycles: f64,
+    /// From fetch to where a decoder finds a branch that no buffer knew.
+    pub decode_steer_cycles: f64,
+    /// Aligned bytes that the decoders are given in a cycle.
+    pub decode_bytes: usize,
+    /// Micro-ops that they make in a cycle.
+    pub decode_width: f64,
+    /// From the micro-op cache to the decoders.
+    pub switch_cycles: f64,
+    /// Whether the line behind is brought as well.
+    pub next_line: bool,
+}
+
+/// The micro-op cache.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpCacheGeometry {
+    pub sets: usize,
+    pub ways: usize,
+    /// Micro-ops in a line, which are delivered in a cycle.
+    pub ops: usize,
+    /// Code that one line's micro-ops come from.
+    pub window_bytes: usize,
+}
+
+/// What stands behind the front end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoreGeometry {
+    /// Micro-ops that it sustains in a cycle when it never waits for the front end.
+    pub width: f64,
+    /// Micro-ops that fetch may be ahead.
+    pub queue: usize,
+    /// From fetch to dispatch.
+    pub depth_cycles: f64,
+    /// From dispatch to where a misprediction is known and the predictor starts anew.
+    pub resolve_cycles: f64,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecoupledGeometry {
+    pub predictor: TageGeometry,
+    /// The nearest first.
+    pub buffers: Vec<BufferGeometry>,
+    pub fetch: FetchGeometry,
+    pub op_cache: OpCacheGeometry,
+    pub core: CoreGeometry,
+}
+
+impl DecoupledGeometry {
+    /// Reads the section when there is one.
+    pub(super) fn read(parent: &mut Fields) -> Result<Option<Self>, ModelError> {
+        if !parent.has("decoupled") {
+            return Ok(None);
+        }
+        let mut fields = parent.section("decoupled")?;
+        let geometry = Self {
+            predictor: predictor(&mut fields)?,
+            buffers: buffers(&mut fields)?,
+            fetch: fetch(&mut fields)?,
+            op_cache: op_cache(&mut fields)?,
+            core: core(&mut fields)?,
+        };
+        fields.end()?;
+        Ok(Some(geometry))
+    }
+}
+
+fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError> {
+    let mut fields = parent.section("predictor")?;
+    let tables = fields.integer("tables", 1..=8)?;
+    let shortest = fields.integer("shortest_history", 6..=LONGEST)?;
+    let longest = fields.integer("longest_history", shortest..=LONGEST)?;
+    let geometry = TageGeometry {
+        history: series(tables, shortest, longest),
+        base_bits: fields.integer("base_bits", 2..=20)?,
+        sets: fields.power_of_two("sets", 2..=1 << 16)?,
+        ways: fields.integer("ways", 1..=16)?,
+        target_bits: fields.integer("target_bits", 2..=16)?,
+        target_sets: fields.power_of_two("target_sets", 2..=1 << 16)?,
+        target_ways: fields.integer("target_ways", 1..=16)?,
+    };
+    fields.end()?;
+    Ok(geometry)
+}
+
+/// Lengths of history, of which each is longer by the same factor than the one before.
+fn series(tables: usize, shortest: usize, longest: usize) -> Vec<usize> {
+    let ratio = longest as f64 / shortest as f64;
+    let power = |table| match tables {
+        1 => 1.0,
+        _ => ratio.powf(table as f64 / (tables - 1) as f64),
+    };
+    (0..tables)
+        .map(|table| (shortest as f64 * power(table)).round() as usize)
+        .collect()
+}
+
+fn buffers(parent: &mut Fields) -> Result<Vec<BufferGeometry>, ModelError> {
+    let mut fields = parent.section("buffers")?;
+    let mut found = Vec::new();
+    for level in ["l0", "l1", "l2"] {
+        if !fields.has(level) && !found.is_empty() {
+            continue;
+        }
+        let mut one = fields.section(level)?;
+        found.push(BufferGeometry {
+            entries: one.power_of_two("entries", 4..=1 << 20)?,
+            ways: one.power_of_two("ways", 1..=16)?,
+            cycles: one.number("cycles", CYCLES)?,
+        });
+        one.end()?;
+    }
+    fields.end()?;
+    Ok(found)
+}
+
+fn fetch(parent: &mut Fields) -> Result<FetchGeometry, ModelError> {
+    let mut fields = parent.section("fetch")?;
+    let geometry = FetchGeometry {
+        queue_blocks: fields.integer("queue_blocks", 1..=1024)?,
+        taken_cycles: fields.number("taken_cycles", CYCLES)?,
+        decode_steer_cycles: fields.number("decode_steer_cycles", CYCLES)?,
+        decode_bytes: fields.power_of_two("decode_bytes", 4..=64)?,
+        decode_width: fields.number("decode_width", 0.5..=32.0)?,
+        switch_cycles: fields.number("switch_cycles", CYCLES)?,
+        next_line: fields.choice("next_line", &[("on", true), ("off", false)], false)?,
+    };
+    fields.end()?;
+    Ok(geometry)
+}
+
+fn op_cache(parent: &mut Fields) -> Result<OpCacheGeometry, ModelError> {
+    let mut fields = parent.section("op_cache")?;
+    let geometry = OpCacheGeometry {
+        sets: fields.power_of_two("sets", 1..=1 << 12)?,
+        ways: fields.integer("ways", 1..=16)?,
+        ops: fields.integer("ops", 1..=16)?,
+        window_bytes: fields.power_of_two("window_bytes", 16..=64)?,
+    };
+    fields.end()?;
+    Ok(geometry)
+}
+
+fn core(parent: &mut Fields) -> Result<CoreGeometry, ModelError> {
+    let mut fields = parent.section("core")?;
+    let geometry = CoreGeometry {
+        width: fields.number("width", 0.1..=32.0)?,
+        queue: fields.integer("queue", 1..=4096)?,
+        depth_cycles: fields.number("depth_cycles", CYCLES)?,
+        resolve_cycles: fields.number("resolve_cycles", CYCLES)?,
+    };
+    fields.end()?;
+    Ok(geometry)
+}

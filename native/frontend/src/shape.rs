@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How a block's micro-ops lie in the windows of the micro-op cache: worked out once for an address.
+
+use super::clocks::{TICKS, ticks};
+use super::{FetchGeometry, OpCacheGeometry};
+
+/// One window that a block runs through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The window's number: its address divided by its size.
+    pub window: u64,
+    /// Where in the window the block enters it, in bytes.
+    pub offset: u16,
+    /// Micro-ops of the block that begin in it.
+    pub ops: u16,
+    /// What decoding them takes.
+    pub decode: u32,
+}
+
+/// Blocks by number; see [`Shapes::add`].
+#[derive(Debug, Clone, Default)]
+pub struct Shapes {
+    blocks: Vec<Shape>,
+    stretches: Vec<Stretch>,
+}
+
+/// Where a block's stretches are, and the sum of their micro-ops.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shape {
+    first: u32,
+    count: u16,
+    ops: u16,
+    known: bool,
+}
+
+impl Shapes {
+    /// Whether the block of this number was added.
+    #[inline(always)]
+    #[must_use]
+    pub fn knows(&self, number: usize) -> bool {
+        self.blocks.get(number).is_some_and(|shape| shape.known)
+    }
+
+    /// The block of this number begins at `start` and has instructions of these sizes; fused: its
+    /// last two are one micro-op. All others are one each: the front end's own figure would need
+    /// every opcode's, and most are one.
+    pub fn add(
+        &mut self,
+        number: usize,
+        start: u64,
+        sizes: impl Iterator<Item = u8>,
+        fused: bool,
+        (fetch, op_cache): (&FetchGeometry, &OpCacheGeometry),
+    ) {
+        let first = self.stretches.len();
+        let (mut address, mut decoded, mut ops) = (start, u64::MAX, 0);
+        for size in sizes {
+            let window = address / op_cache.window_bytes as u64;
+            if self.stretches[first..]
+                .last()
+                .is_none_or(|last| last.window != window)
+            {
+                self.stretches.push(Stretch {
+                    window,
+                    offset: (address % op_cache.window_bytes as u64) as u16,
+                    ops: 0,
+                    decode: 0,
+                });
+            }
+            let last = self.stretches.len() - 1;
+            let stretch = &mut self.stretches[last];
+            stretch.ops += 1;
+            ops += 1;
+            // Each block of bytes that the decoders are given is a cycle …
+            let bytes = address / fetch.decode_bytes as u64;
+            stretch.decode += u32::from(bytes != decoded) * TICKS as u32;
+            decoded = bytes;
+            address += u64::from(size);
+        }
+        if fused && ops > 1 {
+            let last = self.stretches.len() - 1;
+            // The branch may begin in a window of its own: then nothing is fused.
+            if self.stretches[last].ops > 1 {
+                self.stretches[last].ops -= 1;
+                ops -= 1;
+            }
+        }
+        // … and so are as many micro-ops as they decode at once.
+        for stretch in &mut self.stretches[first..] {
+            let by_ops = ticks(f64::from(stretch.ops) / fetch.decode_width);
+            stretch.decode = stretch.decode.max(by_ops as u32);
+        }
+        if self.blocks.len() <= number {
+            self.blocks.resize(number + 1, Shape::default());
+        }
+        self.blocks[number] = Shape {
+            first: first as u32,
+            count: (self.stretches.len() - first) as u16,
+            ops,
+            known: true,
+        };
+    }
+
+    /// The micro-ops of a block, and its stretches in their order.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(&self, number: usize) -> (u32, &[Stretch]) {
+        let shape = self.blocks[number];
+        let first = shape.first as usize;
+        (
+            u32::from(shape.ops),
+            &self.stretches[first..first + usize::from(shape.count)],
+        )
+    }
+}

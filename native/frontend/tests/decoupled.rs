@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A front end in time: what overlaps, what does not, and what the predictors learn.
+
+mod random;
+
+use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use random::Random;
+
+const MODEL: &str = include_str!("../../../cpus/emeraldrapids.toml");
+
+/// Executes blocks of four-byte instructions that end with a jump, and counts.
+struct Walk {
+    front_end: FrontEnd,
+    model: CpuModel,
+    counters: Counters,
+    known: Vec<(u64, u64)>,
+}
+
+impl Walk {
+    fn new(changes: &[(&str, &str)]) -> Self {
+        let text = changes.iter().fold(MODEL.to_owned(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        });
+        let model = CpuModel::parse(&text).expect("valid");
+        Self {
+            front_end: FrontEnd::new(&model),
+            model,
+            counters: Counters::default(),
+            known: Vec::new(),
+        }
+    }
+
+    /// So many instructions from `start` on.
+    fn block(&mut self, start: u64, instructions: u64) {
+        let key = (start, instructions);
+        let number = self.known.iter().position(|one| *one == key);
+        let number = number.unwrap_or_else(|| {
+            self.known.push(key);
+            self.known.len() - 1
+        });
+        if self.front_end.wants(number) {
+            let sizes = std::iter::repeat_n(4, instructions as usize);
+            self.front_end.describe(number, start, sizes, false);
+        }
+        let last = start + 4 * instructions - 1;
+        self.front_end
+            .enter(number, start, last, &mut self.counters);
+        self.counters.instructions += instructions;
+    }
+
+    fn branch(&mut self, branch: Branch) {
+        self.front_end.branch(branch, &mut self.counters);
+    }
+
+    fn jump(&mut self, pc: u64, target: u64) {
+        self.branch(Branch::Jump { pc, target });
+    }
+
+    fn conditional(&mut self, pc: u64, target: u64, taken: bool) {
+        self.branch(Branch::Conditional { pc, target, taken });
+    }
+
+    /// What the counters have grown by since the last call.
+    fn since(&mut self) -> (Counters, f64) {
+        let counted = std::mem::take(&mut self.counters);
+        (counted, counted.cycles(&self.model))
+    }
+}
+
+/// A ring of blocks, each of eight instructions and so many bytes behind the one before.
+fn ring(walk: &mut Walk, blocks: u64, apart: u64, rounds: u64) {
+    for _ in 0..rounds {
+        for number in 0..blocks {
+            let start = 0x40_0000 + number * apart;
+            walk.block(start, 8);
+            walk.jump(start + 28, 0x40_0000 + (number + 1) % blocks * apart);
+        }
+    }
+}
+
+#[test]
+fn what_fits_everywhere_costs_its_width() {
+    let mut walk = Walk::new(&[]);
+    ring(&mut walk, 16, 64, 100);
+    walk.since();
+    ring(&mut walk, 16, 64, 1000);
+    let (counted, cycles) = walk.since();
+    assert_eq!((counted.l1i_misses, counted.btb_misses), (0, 0));
+    let per_cycle = counted.instructions as f64 / cycles;
+    assert!((3.9..=4.0).contains(&per_cycle), "{per_cycle}");
+}
+
+#[test]
+fn a_misprediction_costs_the_way_from_prediction_to_resolution() {
+    let mut random = Random::new(3);
+    let mut walk = Walk::new(&[]);
+    let mut rounds = |walk: &mut Walk, count: u64| {
+        for _ in 0..count {
+            let taken = random.once_in(2);
+            walk.block(0x40_0000, 8);
+            walk.conditional(0x40_001c, 0x40_0040, taken);
+            let next = if taken { 0x40_0040 } else { 0x40_0020 };
+            walk.block(next, 8);
+            walk.jump(next + 28, 0x40_0000);
+        }
+    };
+    rounds(&mut walk, 20_000);
+    walk.since();
+    rounds(&mut walk, 20_000);
+    let (counted, cycles) = walk.since();
+    let rate = counted.branch_mispredictions as f64 / 20_000.0;
+    assert!((0.4..0.6).contains(&rate), "{rate}");
+    let plain = counted.instructions as f64 / 4.0;
+    let each = (cycles - plain) / counted.branch_mispredictions as f64;
+    // 10 cycles until it is known, 1 to predict, 8 through the pipe; a little of it is hidden.
+    assert!((15.0..22.0).contains(&each), "{each}");
+}
+
+#[test]
+fn prediction_that_runs_ahead_hides_misses() {
+    // 2,000 lines: more than L1i holds, and fewer than the target buffers know.
+    let cost = |changes: &[(&str, &str)]| {
+        let mut walk = Walk::new(changes);
+        ring(&mut walk, 2000, 64, 3);
+        walk.since();
+        ring(&mut walk, 2000, 64, 5);
+        let (counted, cycles) = walk.since();
+        assert_eq!(counted.l1i_accesses, 10_000);
+        cycles / 10_000.0
+    };
+    let off = ("next_line = \"on\"", "next_line = \"off\"");
+    let ahead = cost(&[off]);
+    let not_ahead = cost(&[off, ("queue_blocks = 64", "queue_blocks = 1")]);
+    assert!(ahead < 6.0, "{ahead}");
+    assert!(not_ahead > 12.0, "{not_ahead}");
+}
+
+#[test]
+fn directions_that_repeat_are_learnt_by_their_path() {
+    let mut walk = Walk::new(&[]);
+    let pattern = [
+        true, true, false, true, false, false, true, false, true, true, false,
+    ];
+    let rounds = |walk: &mut Walk, count: usize| {
+        for step in 0..count {
+            let taken = pattern[step % pattern.len()];
+            walk.conditional(0x40_001c, 0x40_0040, taken);
+            walk.jump(0x40_005c, 0x40_0000);
+        }
+    };
+    rounds(&mut walk, 20_000);
+    walk.since();
+    rounds(&mut walk, 11_000);
+    let (counted, _) = walk.since();
+    assert!(counted.branch_mispredictions < 22, "{counted:?}");
+}
+
+#[test]
+fn so_are_targets() {
+    let mut walk = Walk::new(&[]);
+    let rounds = |walk: &mut Walk, count: u64| {
+        for step in 0..count {
+            let target = 0x40_1000 + [0, 3, 1, 1, 2][step as usize % 5] * 256;
+            walk.branch(Branch::IndirectJump {
+                pc: 0x40_0010,
+                target,
+            });
+            walk.jump(target + 12, 0x40_0000);
+        }
+    };
+    rounds(&mut walk, 20_000);
+    walk.since();
+    rounds(&mut walk, 5_000);
+    let (counted, _) = walk.since();
+    assert_eq!(counted.indirect_mispredictions, 0);
+}
+
+#[test]
+fn a_branch_that_no_buffer_knows_waits_for_the_decoder() {
+    // More branches than all buffers have entries, in code that fits into L2.
+    let far = ("l2 = { entries = 8192, ways = 8, cycles = 3 }", "");
+    let near = ("l1 = { entries = 4096, ways = 8, cycles = 1 }", "");
+    let cost = |changes: &[(&str, &str)]| {
+        let mut walk = Walk::new(changes);
+        ring(&mut walk, 400, 64, 3);
+        walk.since();
+        ring(&mut walk, 400, 64, 5);
+        let (counted, cycles) = walk.since();
+        (counted.btb_misses, cycles / 2000.0)
+    };
+    let (missed, known) = cost(&[]);
+    assert_eq!(missed, 0);
+    let (missed, unknown) = cost(&[near, far]);
+    assert_eq!(missed, 2000);
+    assert!(unknown > known + 7.0, "{unknown} {known}");
+}
+
+#[test]
+fn where_code_lies_in_its_windows_counts() {
+    // Twelve micro-ops that one window holds, or two share, without anything in the way behind.
+    let cost = |start: u64| {
+        let mut walk = Walk::new(&[("width = 4\nqueue", "width = 8\nqueue")]);
+        for round in 0..2000 {
+            if round == 1000 {
+                walk.since();
+            }
+            walk.block(start, 6);
+            walk.jump(start + 20, start);
+        }
+        walk.since().1 / 1000.0
+    };
+    let (inside, across) = (cost(0x40_0000), cost(0x40_0030));
+    assert!(across > inside + 0.9, "{inside} {across}");
+}

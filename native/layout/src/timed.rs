@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A trace through a decoupled front end: block after block, since its clocks need them in order.
+
+use std::ops::Range;
+
+use kernsmith_arch::PageMap;
+use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_trace::{Block, Event, Kind, Trace};
+
+/// Where blocks and addresses of a trace are in a layout.
+pub trait Placement {
+    /// Where the block of this number begins.
+    fn block(&self, number: u32) -> u64;
+
+    /// Where what was at this address is.
+    fn address(&self, traced: u64) -> u64;
+}
+
+/// As it was traced.
+#[derive(Debug)]
+pub struct AsTraced<'a>(pub &'a [Block]);
+
+impl Placement for AsTraced<'_> {
+    fn block(&self, number: u32) -> u64 {
+        self.0[number as usize].start
+    }
+
+    fn address(&self, traced: u64) -> u64 {
+        traced
+    }
+}
+
+/// What user mode and kernel mode cost, of what the front end decides: see
+/// [`kernsmith_frontend::Counters`].
+///
+/// ranges: of the trace's words. warm: so many words of each range are not counted; a range that
+/// is not the whole begins with an interruption.
+#[must_use]
+pub fn timed(
+    trace: &Trace,
+    placement: &impl Placement,
+    pages: PageMap,
+    model: &CpuModel,
+    (ranges, warm): (&[Range<usize>], usize),
+) -> [Counters; 2] {
+    let mut run = Run {
+        trace,
+        placement,
+        front_end: FrontEnd::new(model),
+        counters: Default::default(),
+        before: None,
+    };
+    run.front_end.map(pages);
+    for range in ranges {
+        if warm > 0 {
+            run.step(Event::Cut);
+        }
+        let middle = (range.start + warm).min(range.end);
+        let counted = run.counters;
+        let begun = run.all(range.start..middle);
+        if warm > 0 && !begun {
+            run.counters = counted;
+        }
+        run.all(middle..range.end);
+    }
+    run.counters
+}
+
+struct Run<'a, P> {
+    trace: &'a Trace,
+    placement: &'a P,
+    front_end: FrontEnd,
+    counters: [Counters; 2],
+    /// The block whose last instruction led here; none after an interruption.
+    before: Option<u32>,
+}
+
+impl<P: Placement> Run<'_, P> {
+    /// Returns whether the region has begun in it.
+    fn all(&mut self, range: Range<usize>) -> bool {
+        let mut begun = false;
+        for event in self.trace.events_in(range) {
+            begun |= event == Event::Begin;
+            self.step(event);
+        }
+        begun
+    }
+
+    #[inline(always)]
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Block(number) => self.enter(number),
+            Event::Cut => {
+                self.before = None;
+                self.front_end.interrupt();
+            }
+            Event::Led(address) => {
+                if let Some(before) = self.before.take() {
+                    self.resolve(before, address);
+                }
+                self.front_end.interrupt();
+            }
+            Event::Begin => self.counters = Default::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, number: u32) {
+        let block = self.trace.blocks[number as usize];
+        if let Some(before) = self.before.replace(number) {
+            self.resolve(before, block.start);
+        }
+        let start = self.placement.block(number);
+        if self.front_end.wants(number as usize) {
+            let sizes = self
+                .trace
+                .instructions
+                .sizes(number as usize)
+                .iter()
+                .copied();
+            let conditional = block.kind == Kind::Conditional;
+            self.front_end
+                .describe(number as usize, start, sizes, conditional);
+        }
+        let last = start + u64::from(block.bytes) - 1;
+        let counters = &mut self.counters[usize::from(block.kernel)];
+        self.front_end.enter(number as usize, start, last, counters);
+    }
+
+    /// The last instruction of a block has led to this address, as it was traced.
+    #[inline(always)]
+    fn resolve(&mut self, number: u32, to: u64) {
+        let block = self.trace.blocks[number as usize];
+        let start = self.placement.block(number);
+        let pc = start + u64::from(block.last_offset);
+        let next = start + u64::from(block.bytes);
+        let target = self.placement.address(to);
+        let branch = match block.kind {
+            Kind::Conditional => Branch::Conditional {
+                pc,
+                target,
+                taken: to == block.target,
+            },
+            Kind::Jump => Branch::Jump { pc, target },
+            Kind::Call => Branch::Call { pc, target, next },
+            Kind::Return => Branch::Return { pc, target },
+            Kind::IndirectJump => Branch::IndirectJump { pc, target },
+            Kind::IndirectCall => Branch::IndirectCall { pc, target, next },
+            Kind::None | Kind::Far | Kind::Repeat => return,
+        };
+        let counters = &mut self.counters[usize::from(block.kernel)];
+        self.front_end.branch(branch, counters);
+    }
+}
