@@ -29,9 +29,9 @@ from maturin import (  # noqa: F401
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHIPPED = _ROOT / "src/kernsmith/_shipped"
-_DATA = ("configs", "cpus", "studies")
+_DATA = ("configs", "cpus", "studies", "guest/programs")
 _PROGRAMS = ("libkernsmith_tracer.so", "kernsmith-compiler")
-_GUEST = "build/guest/kernsmith-guest"
+_FILES = ("build/guest/kernsmith-guest", "guest/marker.h")
 
 
 def build_wheel(
@@ -56,7 +56,8 @@ def _ship() -> None:
     built = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target")) / "release"
     for name in _PROGRAMS:
         _copy(built / name, f"target/release/{name}")
-    _copy(_ROOT / _GUEST, _GUEST)
+    for file in _FILES:
+        _copy(_ROOT / file, file)
     for folder in _DATA:
         shutil.copytree(_ROOT / folder, _SHIPPED / folder)
 

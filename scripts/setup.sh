@@ -194,7 +194,7 @@ install_packages() {
         clang)
             version=$(offered_clang) || die "apt offers no clang $CLANG_OLDEST or newer; on" \
                 "Debian 12, its security suite has clang-$CLANG_WANTED: add that to apt's sources"
-            wanted+=("clang-$version" "lld-$version" "llvm-$version")
+            wanted+=("clang-$version" "lld-$version" "llvm-$version" "libclang-rt-$version-dev")
             ;;
         qemu-system-x86)
             if at_least "$(candidate "$package")" $QEMU_OLDEST; then

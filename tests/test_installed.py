@@ -79,6 +79,8 @@ def test_a_wheel_holds_the_programs_and_the_data(wheel: Path) -> None:
         "configs/micro.config",
         "cpus/skylake.toml",
         "studies/optimize.toml",
+        "guest/programs/lua/program.toml",
+        "guest/marker.h",
     ):
         assert f"kernsmith/_shipped/{name}" in names
     assert not shipped("src/kernsmith/_shipped").exists(), "nothing of it stays in the checkout"

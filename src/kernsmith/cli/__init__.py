@@ -20,7 +20,7 @@ from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
     "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
-    "ledger", "package", "prune", "toolchain", "cpu", "doctor",
+    "ledger", "package", "prune", "toolchain", "cpu", "silicon", "doctor",
 )  # fmt: skip
 
 

@@ -50,6 +50,13 @@ Acquire::IndexTargets::deb::Packages {{
   Optional "no";
 }};
 #clear Acquire::IndexTargets::deb-src;
+Acquire::IndexTargets::deb-src::Sources {{
+  MetaKey "$(COMPONENT)/source/Sources";
+  flatMetaKey "Sources";
+  ShortDescription "Sources";
+  Description "$(RELEASE)/$(COMPONENT) Sources";
+  Optional "no";
+}};
 Acquire::Languages "none";
 Acquire::PDiffs "false";
 Acquire::Retries "3";
@@ -116,11 +123,14 @@ def parse_mirrors(listing: str) -> tuple[str | None, str | None]:
 
 
 class PrivateApt:
-    """An apt state of its own in the folder ``root``."""
+    """An apt state of its own in the folder ``root``. sources: of source packages instead."""
 
-    def __init__(self, root: Path, suites: Sequence[str] = SUITES) -> None:
+    def __init__(
+        self, root: Path, suites: Sequence[str] = SUITES, *, sources: bool = False
+    ) -> None:
         self.root = root.absolute()
         self.suites = tuple(suites)
+        self.sources = sources
         self.log = self.root / "update.log"
 
     def update(self, progress: Progress | None = None) -> None:
@@ -135,7 +145,8 @@ class PrivateApt:
                 raise
             except ProcessFailed as failure:
                 # A mirror need not have every suite; it is enough that it has some.
-                if not any(self.root.glob("lists/*_Packages*")):
+                kind = "Sources" if self.sources else "Packages"
+                if not any(self.root.glob(f"lists/*_{kind}*")):
                     reasons = re.findall(r"^[EW]: (.*)$", failure.tail, re.MULTILINE)
                     raise UserError(
                         "Debian's package lists cannot be fetched: "
@@ -180,6 +191,33 @@ class PrivateApt:
         )
         return next(folder.glob(f"{package.name}_*.deb"))
 
+    def download_source(self, package: str, folder: Path, progress: Progress | None = None) -> Path:
+        """Download the upstream tarball of a source package into ``folder``, checked by apt.
+
+        Raises:
+            UserError: the mirror has no such source package.
+        """
+        if progress:
+            progress(f"downloading the source of {package}", None)
+        if not any(self.root.glob("lists/*_Sources*")):
+            self.update(progress)
+        words = ("source", "--download-only", "--only-source", package)
+        try:
+            _apt(
+                "apt-get",
+                self._config,
+                *words,
+                log=folder / "download.log",
+                cwd=folder,
+                timeout=_DOWNLOAD_SECONDS,
+            )
+        except ProcessFailed as failure:
+            raise UserError(
+                f"the source of {package} cannot be fetched: {failure} (log: "
+                f"{folder / 'download.log'})"
+            ) from None
+        return next(p for p in folder.glob("*.orig.tar.*") if p.suffix != ".asc")
+
     def _write_state(self) -> None:
         mirror, security = host_mirrors()
         if mirror is None:
@@ -190,11 +228,11 @@ class PrivateApt:
             )
         keyring = next((file for file in KEYRINGS if file.exists()), None)
         signed = f"[signed-by={keyring}] " if keyring else ""
-        lines = []
+        kind, lines = "deb-src" if self.sources else "deb", []
         for suite in self.suites:
             url = security if suite.endswith("-security") else mirror
             if url is not None:
-                lines.append(f"deb {signed}{url} {suite} main\n")
+                lines.append(f"{kind} {signed}{url} {suite} main\n")
         for folder in ("lists/partial", "cache/archives/partial"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         (self.root / "sources.list").write_text("".join(lines))

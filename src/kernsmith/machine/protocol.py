@@ -39,6 +39,8 @@ class Job:
     profile: also write the exact branch counts (only where `Machine.profiles`).
     trace: also write the sequence of executed blocks, with this word in it that says of what it
         is; empty writes none (only where `Machine.profiles`).
+    user: count user mode as well (only where `Machine.profiles`).
+    words: put behind the kernel's command line.
     """
 
     workload: Workload
@@ -46,6 +48,8 @@ class Job:
     replicate: int = 0
     profile: bool = False
     trace: str = ""
+    user: bool = False
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -113,16 +113,19 @@ class Tcg:
         options: dict[str, object] = {"cpu": self.cpu, **files}
         if job.trace:
             options["tag"] = job.trace
+        if job.user:
+            options["user"] = "on"
+        words = [_ARCH.boot.exact_words, _guest_arguments(job.workload), *job.words]
         # QEMU takes a comma in a value when it is doubled.
-        words = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
-        plugin = ",".join(word.replace(",", ",,") for word in words)
+        asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
+        plugin = ",".join(word.replace(",", ",,") for word in asked)
         return [
             str(self.qemu.path), "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
             "-smp", "1", "-m", str(MEMORY_MIB), *_ARCH.qemu.options, "-seed", "1",
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
             "-kernel", str(image), "-initrd", str(initramfs),
-            "-append", f"{_ARCH.boot.exact_words} {_guest_arguments(job.workload)}",
+            "-append", " ".join(words),
             "-plugin", plugin,
         ]  # fmt: skip
 

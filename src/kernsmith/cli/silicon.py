@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith silicon`: hold a CPU model against this processor."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from kernsmith.errors import UserError
+
+if TYPE_CHECKING:
+    from kernsmith.stats.agreement import Agreement
+
+_FEWEST_RUNS = 4
+
+
+def silicon(
+    *,
+    program: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    build: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    layouts: int = 16,
+    others: int = 6,
+    runs: int = 25,
+    cpu: str = "emeraldrapids",
+    measured: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Time real programs on this processor, simulate the same binaries, and tell how far off it is.
+
+    Each program is compiled in several ways and linked in many layouts; every binary runs here and,
+    the same file, in the tcg machine with its user mode counted. Neither a PMU nor root is needed:
+    cycles are those of the core, from the time stamp counter and chains of multiplications. Beside
+    each agreement stands what noise alone would allow, from two halves of the runs.
+
+    Times are added to a table and not measured again: killed at any moment, the same command goes
+    on where it stopped. Nothing else should run meanwhile.
+
+    Examples:
+
+        kernsmith silicon
+
+        kernsmith silicon --program lua --program tcc --build Os --layouts 8
+
+        kernsmith silicon --cpu mine.toml --json
+
+    Parameters
+    ----------
+    program
+        Programs to run; default: all. May be given several times.
+    build
+        Ways to compile them, beside the baseline O2; default: all.
+    layouts
+        Random layouts of the baseline.
+    others
+        Random layouts of each other build.
+    runs
+        Runs of each binary, interleaved with all others of its program.
+    cpu
+        CPU model: a shipped one or a TOML file.
+    measured
+        The table of times (CSV) to go on with; default: this processor's, in the cache.
+    json
+        Print the result as JSON instead of tables.
+    """
+    if runs < _FEWEST_RUNS or layouts < 0 or others < 0:
+        raise UserError(f"silicon needs --runs {_FEWEST_RUNS} or more, and no negative layouts")
+    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.silicon import Bench, counted, guest_kernel, measure, points, table_file
+    from kernsmith.machine.tcg import open_machine
+    from kernsmith.report.silicon import print_agreement
+    from kernsmith.silicon.builds import BASELINE, find_builds
+    from kernsmith.silicon.programs import check_programs
+    from kernsmith.silicon.timing import check_clock, processor_name
+    from kernsmith.stats.agreement import judge
+
+    check_clock()
+    programs = check_programs(program)
+    machine = open_machine(cpu)
+    bench = Bench(programs, find_builds(build), layouts, others, runs)
+    with ProgressDisplay() as display:
+        if (load := os.getloadavg()[0]) > 1:
+            display.note(f"this machine is busy (load {load:.1f}): times will be noisier")
+        rows, binaries = measure(bench, measured or table_file(), display)
+        made = [binary for one in binaries.values() for binary in one]
+        figures = counted(machine, guest_kernel(display), made, display)
+    agreement = judge(
+        points(rows, lambda row: figures[row.digest]["model_cycles"]), BASELINE, factor=1.0
+    )
+    if json:
+        document = _document(agreement, processor_name(), cpu, bench.runs)
+        sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
+    else:
+        print_agreement(agreement, processor_name(), cpu, result_console())
+    return 0
+
+
+def _document(agreement: Agreement, processor: str, cpu: str, runs: int) -> dict[str, Any]:
+    shares = {"builds": agreement.builds.share, "layouts": agreement.layouts.share}
+    return {
+        "version": 1,
+        "processor": processor,
+        "cpu": Path(cpu).stem,
+        "runs": runs,
+        "right_signs": shares,
+        "mean_error": agreement.mean_error,
+        "worst_error": agreement.worst_error,
+        "rank_correlation": agreement.correlation,
+        "rank_correlation_allowed": agreement.allowed,
+        **asdict(agreement),
+    }

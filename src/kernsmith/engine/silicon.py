@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The silicon bench: programs in many builds and layouts, timed here and simulated in `tcg`.
+
+A program's binaries are timed together and written down together; what is written down is not
+timed again, so a bench that was killed goes on with the next program.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith import paths
+from kernsmith.engine.events import Events
+from kernsmith.errors import UserError
+from kernsmith.files import locked, replacing, write_text
+from kernsmith.kernel.artifact import file_digest
+from kernsmith.kernel.build import build_kernel
+from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.source import resolve_source
+from kernsmith.kernel.toolchain import default_compiler, find_compiler
+from kernsmith.machine.tcg import Tcg
+from kernsmith.silicon.binaries import Binary, compiler_of, layout_names, link_layouts
+from kernsmith.silicon.builds import BASELINE, Build
+from kernsmith.silicon.profiles import compile_build
+from kernsmith.silicon.programs import find_program
+from kernsmith.silicon.simulation import simulate
+from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
+from kernsmith.stats.agreement import Point
+from kernsmith.study import Variant
+
+_COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is to be measured.
+
+    layouts: random ones of the baseline; others: of every other build. runs: of each binary.
+    """
+
+    programs: tuple[str, ...]
+    builds: tuple[Build, ...]
+    layouts: int
+    others: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A binary's time in cycles of the core, of all runs and of two halves."""
+
+    program: str
+    build: str
+    layout: str
+    digest: str
+    runs: int
+    cycles: float
+    first_half: float
+    second_half: float
+
+
+def table_file() -> Path:
+    """The table of this processor's times, in the cache."""
+    name = re.sub(r"[^A-Za-z0-9]+", "-", processor_name()).strip("-")
+    return paths.cache_root() / "programs" / f"times-{name}.csv"
+
+
+def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
+    """Fetch, compile and link all of a program's binaries; what is there is taken.
+
+    Raises:
+        UserError: a source cannot be fetched; ProgramMissing: a compiler is not installed.
+    """
+    linker = find_compiler(default_compiler())
+    source = find_program(program, events.note)
+    made: list[Binary] = []
+    events.stage(f"{program}: building")
+    for number, build in enumerate(bench.builds):
+        objects = compile_build(source, build, compiler_of(build), linker)
+        count = bench.layouts if build.name == BASELINE else bench.others
+        made += link_layouts(objects, layout_names(count), linker)
+        events.progress(f"builds of {program}", number + 1, len(bench.builds))
+    return made
+
+
+def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[str, list[Binary]]]:
+    """Time all binaries that `file` does not tell yet, and add them to it.
+
+    file: a table (CSV) of `Row`s, for this processor. Returns its rows of this bench, and the
+    binaries by program.
+
+    Raises:
+        UserError: the file is no such table, or this processor cannot time programs.
+    """
+    binaries: dict[str, list[Binary]] = {}
+    rows: list[Row] = []
+    for program in bench.programs:
+        binaries[program] = made = make_binaries(bench, program, events)
+        digests = [file_digest(binary.path) for binary in made]
+        known = {row.digest: row for row in read_rows(file) if row.runs >= bench.runs}
+        if not all(digest in known for digest in digests):
+            events.stage(f"{program}: {len(made)} binaries on this processor")
+            timed = time_binaries(
+                made, bench.runs, lambda done: events.progress("runs of each", done, bench.runs)
+            )
+            new = [_row(one, digest) for one, digest in zip(timed, digests, strict=True)]
+            _append(file, new)
+            known = {row.digest: row for row in new}
+        rows += [known[digest] for digest in digests]
+    return rows, binaries
+
+
+def read_rows(file: Path) -> list[Row]:
+    """The table's rows; none when there is no such file.
+
+    Raises:
+        UserError: it is another kind of file.
+    """
+    if not file.exists():
+        return []
+    with file.open(newline="", encoding="utf-8") as table:
+        reader = csv.DictReader(table)
+        if tuple(reader.fieldnames or ()) != _COLUMNS:
+            raise UserError(f"{file} is no table of `kernsmith silicon`: it needs {_COLUMNS}")
+        try:
+            return [
+                Row(
+                    line["program"], line["build"], line["layout"], line["digest"],
+                    int(line["runs"]), float(line["cycles"]), float(line["first_half"]),
+                    float(line["second_half"]),
+                )
+                for line in reader
+            ]  # fmt: skip
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{file}, line {reader.line_num}: {error}") from None
+
+
+def _row(timed: Timed, digest: str) -> Row:
+    binary, halves = timed.binary, timed.halves
+    return Row(
+        binary.program, binary.build, binary.layout, digest, len(timed.units), timed.cycles, *halves
+    )
+
+
+def _append(file: Path, new: Sequence[Row]) -> None:
+    digests = {row.digest for row in new}
+    rows = [row for row in read_rows(file) if row.digest not in digests] + list(new)
+    with replacing(file) as path, path.open("w", newline="", encoding="utf-8") as table:
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        for row in rows:
+            cycles = (f"{value:.0f}" for value in (row.cycles, row.first_half, row.second_half))
+            writer.writerow((row.program, row.build, row.layout, row.digest, row.runs, *cycles))
+
+
+def guest_kernel(events: Events, source: str = "debian:7.3") -> Path:
+    """A kernel that starts programs: the micro config's."""
+    events.stage("the kernel of the guest")
+    found = resolve_source(source, paths.sources())
+    recipe = make_recipe(Variant(source, "micro"), found)
+
+    def progress(done: int, of: int) -> None:
+        events.progress("objects", done, of)
+
+    return build_kernel(recipe, on_progress=progress).vmlinux
+
+
+def counted(
+    machine: Tcg, kernel: Path, binaries: Sequence[Binary], events: Events
+) -> dict[str, dict[str, float]]:
+    """All counters of each binary, by its digest; what was simulated before is read."""
+    events.stage(f"{len(binaries)} binaries in the tcg machine")
+    found: dict[str, dict[str, float]] = {}
+    ready = 0
+
+    def one(binary: Binary) -> None:
+        nonlocal ready
+        digest = file_digest(binary.path)
+        found[digest] = _counters(machine, kernel, binary, digest)
+        ready += 1
+        events.progress("simulated", ready, len(binaries))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(one, binaries))
+    return found
+
+
+def _counters(machine: Tcg, kernel: Path, binary: Binary, digest: str) -> dict[str, float]:
+    asked = [machine.fingerprint(), file_digest(kernel), digest, TUNABLES]
+    of = json.dumps(asked, sort_keys=True)
+    key = hashlib.sha256(of.encode()).hexdigest()[:32]
+    folder = paths.cache_root() / "programs" / "counts" / key
+    known = folder / "counters.known.json"
+    with locked(folder / "begun"):
+        if not known.exists():
+            outcome = simulate(machine, kernel, binary, folder)
+            figures = {name: value for name, (value, _) in outcome.metrics.items()}
+            write_text(known, json.dumps(figures))
+        counters: dict[str, float] = json.loads(known.read_text())
+    return counters
+
+
+def points(rows: Sequence[Row], modelled: Callable[[Row], float]) -> list[Point]:
+    """Measured and modelled figures side by side, for `stats.agreement`."""
+    return [
+        Point(
+            row.program, row.build, row.layout, row.cycles, row.first_half, row.second_half,
+            modelled(row),
+        )
+        for row in rows
+    ]  # fmt: skip

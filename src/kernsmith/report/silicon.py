@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How a CPU model agrees with a processor, on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kernsmith.stats.agreement import Agreement, Signs
+
+
+def print_agreement(agreement: Agreement, processor: str, cpu: str, console: Console) -> None:
+    """Tables of builds and of layouts, then the sentences that count.
+
+    processor: what times are of. cpu: the model that is held against it.
+    """
+    console.print(_builds(agreement))
+    console.print(_layouts(agreement))
+    for sentence in agreement_sentences(agreement, processor, cpu):
+        console.print(escape(sentence))
+
+
+def agreement_sentences(agreement: Agreement, processor: str, cpu: str) -> list[str]:
+    """What the figures say, a sentence each."""
+    told = [
+        f"{cpu} against {processor}: cycles within {100 * agreement.cycles:.1f} % on average "
+        f"(programs and builds; no factor fitted)."
+    ]
+    if agreement.ratios:
+        told.append(
+            f"Builds against the baseline: off by {agreement.mean_error:.1f} percentage points on "
+            f"average, {agreement.worst_error:.1f} at worst; {_signs(agreement.builds)}."
+        )
+    if agreement.ranks:
+        told.append(
+            f"Layouts of one build: rank correlation {agreement.correlation:.2f} on average, where "
+            f"noise allows {agreement.allowed:.2f}; {_signs(agreement.layouts)}."
+        )
+        if agreement.allowed < 0.5:
+            told.append(
+                "These times are too noisy to tell layouts apart: repeat with more --runs on a "
+                "machine that does nothing else."
+            )
+    return told
+
+
+def _signs(signs: Signs) -> str:
+    if not signs.pairs:
+        return "no pair differs by more than noise"
+    return (
+        f"of {signs.pairs} pairs that differ by more than noise {signs.right} have the right sign"
+    )
+
+
+def _builds(agreement: Agreement) -> Table:
+    table = Table("program", "build", title="cycles of builds against O2")
+    for heading in ("this processor", "model", "off by, points", "noise, points"):
+        table.add_column(heading, justify="right")
+    for ratio in agreement.ratios:
+        table.add_row(
+            escape(ratio.group),
+            escape(ratio.build),
+            f"{ratio.measured:.4f}",
+            f"{ratio.modelled:.4f}",
+            f"{100 * (ratio.modelled - ratio.measured):+.2f}",
+            f"{ratio.noise:.2f}",
+        )
+    return table
+
+
+def _layouts(agreement: Agreement) -> Table:
+    table = Table("program", "build", title="layouts of the same objects")
+    for heading in ("layouts", "spread", "model's spread", "rank correlation", "noise allows"):
+        table.add_column(heading, justify="right")
+    for rank in agreement.ranks:
+        table.add_row(
+            escape(rank.group),
+            escape(rank.build),
+            str(rank.layouts),
+            f"{rank.spread:.2f} %",
+            f"{rank.modelled_spread:.2f} %",
+            f"{rank.correlation:.2f}",
+            f"{rank.allowed:.2f}",
+        )
+    return table

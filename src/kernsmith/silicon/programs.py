@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The programs of the silicon bench: their sources from Debian, and how they are compiled.
+
+A program is a folder below `guest/programs` with a `program.toml` and a C file of its own, which
+says what the work is (`program.h`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kernsmith import paths
+from kernsmith.errors import UserError
+from kernsmith.files import locked
+from kernsmith.kernel.apt import PrivateApt
+from kernsmith.kernel.unpack import unpack
+
+Progress = Callable[[str, float | None], None]
+
+_SUITE = "bookworm"
+_FOLDER = "guest/programs"
+_FRAME = "program.c"
+
+
+class Foreign(BaseModel):
+    """`[[source]]`: C files of a Debian source package.
+
+    files, without: patterns below the package's folder. include: folders there. copies: files
+        that its configure would have made from others: `{"config.h.generic" = "config.h"}`, the
+        copy beside the original.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    debian: str
+    files: tuple[str, ...] = Field(min_length=1)
+    without: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    copies: dict[str, str] = {}
+
+
+class Own(BaseModel):
+    """`[own]`: C files and folders of headers below `guest/programs`, and libraries to link."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    files: tuple[str, ...] = Field(min_length=1)
+    include: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+
+class Table(BaseModel):
+    """A `program.toml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str
+    source: tuple[Foreign, ...] = Field(min_length=1)
+    own: Own
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One C file, and the flags that it needs whatever the build is."""
+
+    file: Path
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program whose sources are here.
+
+    digest: of all that it is compiled from.
+    """
+
+    name: str
+    description: str
+    units: tuple[Unit, ...]
+    libraries: tuple[str, ...]
+    digest: str
+
+
+@cache
+def program_tables() -> dict[str, Table]:
+    """All programs by name.
+
+    Raises:
+        UserError: a `program.toml` is not one.
+    """
+    tables = {}
+    for file in sorted(paths.shipped(_FOLDER).glob("*/program.toml")):
+        try:
+            tables[file.parent.name] = Table.model_validate(tomllib.loads(file.read_text()))
+        except (ValueError, ValidationError) as error:
+            raise UserError(f"{file}: {error}") from None
+    return tables
+
+
+def check_programs(names: Sequence[str]) -> tuple[str, ...]:
+    """These programs, or all.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    known = program_tables()
+    for name in names:
+        if name not in known:
+            raise UserError(f"there is no program {name!r}: allowed are {', '.join(known)}")
+    return tuple(name for name in known if not names or name in names)
+
+
+def find_program(name: str, progress: Progress | None = None) -> Program:
+    """A program with its sources, which are fetched when they are not here yet.
+
+    Raises:
+        UserError: there is no such program, or Debian's mirror has not got its source.
+    """
+    check_programs([name])
+    table = program_tables()[name]
+    own = paths.shipped(_FOLDER)
+    digest = hashlib.sha256()
+    units = []
+    roots = []
+    for foreign in table.source:
+        root, content = _fetched(foreign.debian, progress)
+        roots.append(root)
+        digest.update(content.encode())
+        _make_copies(root, foreign)
+        flags = _flags(root, foreign.include) + _flags(own, table.own.include) + foreign.flags
+        units += [Unit(file, ("-w", *flags)) for file in _files(root, foreign)]
+    everywhere = [
+        flag
+        for root, foreign in zip(roots, table.source, strict=True)
+        for flag in _flags(root, foreign.include) + _shared(foreign.flags)
+    ]
+    for file in (*table.own.files, _FRAME):
+        units.append(Unit(own / file, (*_flags(own, table.own.include), *everywhere)))
+    own_files = [path for path in (own / name).rglob("*") if path.is_file()]
+    for path in sorted(own_files) + sorted(own.glob("*.?")):
+        digest.update(path.read_bytes())
+    return Program(name, table.description, tuple(units), table.own.libraries, digest.hexdigest())
+
+
+def _files(root: Path, foreign: Foreign) -> list[Path]:
+    without = {path for pattern in foreign.without for path in root.glob(pattern)}
+    found = sorted({path for pattern in foreign.files for path in root.glob(pattern)} - without)
+    if not found:
+        raise UserError(f"Debian's source of {foreign.debian} has no {', '.join(foreign.files)}")
+    return found
+
+
+def _flags(root: Path, folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"-I{root / folder}" for folder in folders)
+
+
+def _shared(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that a library's headers have to be read with, too."""
+    return tuple(flag for flag in flags if flag.startswith("-DPCRE2_"))
+
+
+def _make_copies(root: Path, foreign: Foreign) -> None:
+    for original, copy in foreign.copies.items():
+        source = root / original
+        target = source.with_name(copy)
+        if not target.exists():
+            shutil.copyfile(source, target)
+
+
+def _fetched(package: str, progress: Progress | None) -> tuple[Path, str]:
+    """The unpacked upstream source of a Debian package, and the tarball's digest."""
+    folder = paths.cache_root() / "programs" / "sources" / package
+    tree, told = folder / "tree", folder / "sha256"
+    with locked(folder / "lock"):
+        if not told.exists():
+            apt = PrivateApt(paths.cache_root() / "programs" / "apt", (_SUITE,), sources=True)
+            tarball = apt.download_source(package, folder, progress)
+            shutil.rmtree(tree, ignore_errors=True)
+            unpack(tarball, tree)
+            told.write_text(hashlib.sha256(tarball.read_bytes()).hexdigest())
+            tarball.unlink()
+    return tree, told.read_text()

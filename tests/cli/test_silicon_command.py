@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith silicon`: bad input is one sentence, before anything is fetched or compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernsmith.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--program", "emacs"], "there is no program 'emacs': allowed are lua, mix"),
+        (["--build", "O9"], "there is no build 'O9': allowed are O2, O1"),
+        (["--runs", "2"], "silicon needs --runs 4 or more"),
+        (["--cpu", "abacus"], "there is no cpu model 'abacus': allowed are"),
+    ],
+)
+def test_what_does_not_exist_is_said(
+    words: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["silicon", *words])
+    assert ended.value.code == 2
+    said = capfd.readouterr().err
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+def test_another_table_is_refused(tmp_path: Path) -> None:
+    from kernsmith.engine.silicon import read_rows
+    from kernsmith.errors import UserError
+
+    table = tmp_path / "times.csv"
+    table.write_text("build,layout\nO2,default\n")
+    with pytest.raises(UserError, match="is no table of `kernsmith silicon`"):
+        read_rows(table)
+    columns = "program,build,layout,digest,runs,cycles,first_half,second_half"
+    table.write_text(f"{columns}\nlua,O2,default,abc,many,1,1,1\n")
+    with pytest.raises(UserError, match="line 2: invalid literal"):
+        read_rows(table)
+    table.write_text(f"{columns}\nlua,O2,default,abc,25,1e8,1.1e8,1.2e8\n")
+    assert [row.cycles for row in read_rows(table)] == [1e8]

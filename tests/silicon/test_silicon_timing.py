@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Times of programs: the clock, and the programs themselves on this processor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import UserError
+from kernsmith.kernel.toolchain import default_compiler, find_compiler
+from kernsmith.process import run
+from kernsmith.silicon.binaries import compile_program, layout_names, link_layouts
+from kernsmith.silicon.builds import find_builds
+from kernsmith.silicon.programs import check_programs, find_program
+from kernsmith.silicon.timing import check_clock, in_core_cycles, time_binaries
+
+
+def test_units_are_told_in_cycles_of_the_core() -> None:
+    # The core runs twice as fast as the counter, then as fast; one chain was disturbed.
+    assert in_core_cycles([100, 100, 100], 60, [30, 900, 60, 60]) == [200, 100, 100]
+
+
+def test_a_counter_that_stands_still_in_sleep_is_refused(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu tsc rdtscp constant_tsc\n")
+    with pytest.raises(UserError, match="lacks nonstop_tsc"):
+        check_clock(cpuinfo)
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu rdtscp constant_tsc nonstop_tsc\n")
+    check_clock(cpuinfo)
+
+
+def test_what_does_not_exist_is_said_with_what_does() -> None:
+    with pytest.raises(UserError, match="no program 'emacs': allowed are lua"):
+        check_programs(["emacs"])
+    with pytest.raises(UserError, match="no build 'O9': allowed are O2"):
+        find_builds(["O9"])
+
+
+def test_layouts_of_a_program_do_the_same_work_with_data_at_the_same_addresses() -> None:
+    program = find_program("tcc")
+    (build,) = find_builds(["O2"])
+    compiler = find_compiler(default_compiler())
+    objects = compile_program(program, build, compiler)
+    binaries = link_layouts(objects, layout_names(4), compiler)
+    assert [one.layout for one in binaries] == list(layout_names(4))
+    places = []
+    for binary in binaries:
+        said = run(["nm", str(binary.path)], timeout=60).output
+        rows = [line.split() for line in said.splitlines()]
+        symbols = {row[2]: (row[0], row[1]) for row in rows if len(row) == 3}
+        places.append(symbols)
+    data = [{n: a for n, (a, kind) in s.items() if kind in "dDbB"} for s in places]
+    text = [{n: a for n, (a, kind) in s.items() if kind in "tT"} for s in places]
+    assert len(data[0]) > 100
+    assert all(one == data[0] for one in data)
+    assert len({tuple(sorted(one.items())) for one in text}) == len(binaries)
+    timed = time_binaries(binaries[:2], runs=4)
+    assert {len(one.units) for one in timed} == {4}
+    assert len({one.sum for one in timed}) == 1
+    cycles = [one.cycles for one in timed]
+    assert cycles[0] == pytest.approx(cycles[1], rel=0.2)
