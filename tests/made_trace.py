@@ -66,7 +66,7 @@ def _trace(tag: str) -> bytes:
         struct.pack("<QQHHBBH", start, target, 32, 27, _CALL, 1, len(_INSTRUCTIONS))
         for start, target in zip(starts, targets, strict=True)
     ]
-    counters = [0] * 14, [len(words) - 1, *[0] * 13]
+    counters = [0] * 15, [len(words) - 1, *[0] * 14]
     cpu, architecture = b"skylake", b"x86_64"
     # The large page that the end of the text lies in is split into small ones.
     pages = struct.pack("<3Q", _BASE, _BASE + (2 << 20) - 1, 12)
@@ -78,7 +78,7 @@ def _trace(tag: str) -> bytes:
             *blocks,
             bytes(_INSTRUCTIONS) * len(blocks),
             tag.encode(),
-            *(struct.pack("<14Q", *each) for each in counters),
+            *(struct.pack("<15Q", *each) for each in counters),
             cpu,
             architecture,
             pages,

@@ -29,7 +29,7 @@ def test_a_result_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     trial = {"position": 1, "block": 0, "variant": NAME, "layout": "default", "workload": "pipe",
-             "replicate": 0, "done": False}  # fmt: skip
+             "replicate": 0, "done": False, "replayed": True}  # fmt: skip
     seconds = dict.fromkeys(("total", "builds", "training", "links", "trials"), 1.0)
     plan = {
         "builds": [{"variant": NAME, "objects": None, "seconds": 1.0, "cached": False}],

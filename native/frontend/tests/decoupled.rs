@@ -200,7 +200,7 @@ fn a_branch_that_no_buffer_knows_waits_for_the_decoder() {
 fn where_code_lies_in_its_windows_counts() {
     // Twelve micro-ops that one window holds, or two share, without anything in the way behind.
     let cost = |start: u64| {
-        let mut walk = Walk::new(&[("width = 4\nqueue", "width = 8\nqueue")]);
+        let mut walk = Walk::new(&[("width = 4 ", "width = 8 ")]);
         for round in 0..2000 {
             if round == 1000 {
                 walk.since();

@@ -8,7 +8,7 @@
 //! bytes for each block (start, target of its direct branch: 8 bytes each; size, offset of the
 //! last instruction: 2 bytes each; [`Kind`], kernel mode: 1 byte each; count of instructions: 2
 //! bytes); the sizes of all blocks' instructions, 1 byte each, block after block; the tag; the
-//! counters of user mode and of kernel mode (14 words of 8 bytes each, in the order of
+//! counters of user mode and of kernel mode (15 words of 8 bytes each, in the order of
 //! [`Counters::figures`]); the name of the CPU model with which these were simulated; the
 //! architecture, as QEMU calls it; the kernel's map of pages, for each run its first and last
 //! address and the log2 of a page's bytes (8 bytes each); and the footer: counts of words, blocks
