@@ -30,11 +30,12 @@ def test_a_result_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     trial = {"position": 1, "block": 0, "variant": NAME, "layout": "default", "workload": "pipe",
              "replicate": 0, "done": False, "replayed": True}  # fmt: skip
-    seconds = dict.fromkeys(("total", "builds", "training", "links", "trials"), 1.0)
+    seconds = dict.fromkeys(("total", "builds", "training", "links", "trials", "replays"), 1.0)
     plan = {
         "builds": [{"variant": NAME, "objects": None, "seconds": 1.0, "cached": False}],
         "refused": [{"variant": NAME, "reason": NAME}], "training": [NAME], "trials": [trial],
         "not_checked": [NAME], "links": 0, "seconds": seconds, "history": False,
+        "boots": {"trials": 0, "traces": 1, "checks": 2}, "replays": 1,
     }  # fmt: skip
     print_plan(plan, result_console())
     assert capsys.readouterr().out.count(NAME) == 6
