@@ -170,6 +170,12 @@ CELLS = st.one_of(
 )
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_lone_quotation_mark_in_a_column_of_numbers(file: Path, end: str) -> None:
+    _read_or_refuse(file, f'g,v\na,1\nb,"{end}'.encode())
+    _read_or_refuse(file, f'v\n"{end}'.encode())
+
+
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -119,7 +119,8 @@ def read_columns(
                 row_index_offset=2,
                 raise_if_empty=False,
             )
-        except pl.exceptions.PolarsError as error:
+        # A field that is one quotation mark, in a column of numbers, makes polars 1 panic.
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             if not types:
                 raise _misfit(path, dialect, error) from None
             continue
