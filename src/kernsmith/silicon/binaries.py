@@ -20,6 +20,7 @@ from kernsmith import paths
 from kernsmith.errors import UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.toolchain import Compiler, find_compiler
+from kernsmith.kernel.toolchain.content import linker_content
 from kernsmith.kernel.toolchain.linker import newest_lld
 from kernsmith.layout import random_order
 from kernsmith.process import run
@@ -55,12 +56,11 @@ _PADDING = """\
 
 @dataclass(frozen=True)
 class Objects:
-    """A program compiled in one way. folder: where it lies; key: what it was made of."""
+    """A program compiled in one way. folder: where it lies, named by what it was made of."""
 
     program: Program
     build: Build
     folder: Path
-    key: str
     files: tuple[Path, ...]
 
 
@@ -86,14 +86,14 @@ def compile_program(
 ) -> Objects:
     """Compile all of a program.
 
-    profile: flags that make or use one. mark: tells objects apart that differ by a profile's
-    content.
+    profile: flags that make or use one. mark: the digest of the profile that they name; a path is
+        in no key, and what else the units' flags are is in the program's digest.
 
     Raises:
         ProcessFailed: the compiler's own error.
     """
-    words = [program.digest, compiler.content, *_FLAGS, *build.flags, *profile, mark]
-    words += [repr(unit.flags) for unit in program.units]
+    guided = [mark] if mark else profile
+    words = [program.digest, compiler.content, *_FLAGS, *build.flags, *guided]
     key = hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]
     folder = paths.cache_root() / "programs" / "objects" / key
     files = tuple(folder / f"{number}.o" for number in range(len(program.units)))
@@ -110,7 +110,7 @@ def compile_program(
             with ThreadPoolExecutor(2) as pool:
                 list(pool.map(one, range(len(files))))
             write_text(folder / "whole", "")
-    return Objects(program, build, folder, key, files)
+    return Objects(program, build, folder, files)
 
 
 def link_layouts(
@@ -141,7 +141,8 @@ def _link(
     functions: Sequence[str] = (),
 ) -> Binary:
     program, build = objects.program, objects.build
-    path = objects.folder / f"{program.name}-{layout.replace(':', '-')}.elf"
+    by = hashlib.sha256((linker_content(newest_lld()) + repr(_LINK)).encode()).hexdigest()[:8]
+    path = objects.folder / f"{program.name}-{layout.replace(':', '-')}-{by}.elf"
     if not path.exists():
         extra: list[str] = [str(file) for file in objects.files]
         if layout != DEFAULT:

@@ -120,15 +120,21 @@ def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def _run(path: Path, processor: int) -> tuple[str, list[float]]:
-    """What a run computed, and the cycles of each of its units."""
-    done = subprocess.run(
-        [path],
-        env={"GLIBC_TUNABLES": TUNABLES},
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        preexec_fn=lambda: _settle(processor),
-    )
+    """What a run computed, and the cycles of each of its units.
+
+    Not by `kernsmith.process`: the program itself has to be started settled, without a supervisor.
+    """
+    try:
+        done = subprocess.run(
+            [path],
+            env={"GLIBC_TUNABLES": TUNABLES},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            preexec_fn=lambda: _settle(processor),
+        )
+    except subprocess.TimeoutExpired:
+        raise KernsmithError(f"{path.name} did not end within {_SECONDS:g} s") from None
     total = ""
     chain: list[int] = []
     units: list[int] = []
@@ -140,7 +146,7 @@ def _run(path: Path, processor: int) -> tuple[str, list[float]]:
             chain = [int(number) for number in rest.split()]
         elif word == "units":
             units = [int(ticks) for ticks in rest.split()]
-    if done.returncode or not units:
+    if done.returncode or not units or len(chain) != len(units) + 2:
         raise KernsmithError(f"{path.name} failed: {done.stderr.strip() or done.returncode}")
     return total, in_core_cycles(units, chain[0], chain[1:])
 
