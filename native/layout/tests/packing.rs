@@ -10,12 +10,13 @@ use kernsmith_layout::{Footprints, Replay, Zone, pack};
 
 #[test]
 fn where_nothing_is_fetched_twice_a_footprint_tells_what_fetching_costs() {
-    for model in MODELS {
-        let model = CpuModel::parse(model).expect("a shipped model");
-        let (text, trace) = long_ring(&mut Random::new(9), &model);
+    let models = MODELS.map(|model| CpuModel::parse(model).expect("a shipped model"));
+    // Where prediction runs ahead of fetch, most of it costs nothing: a footprint is no time there.
+    for model in models.iter().filter(|model| model.decoupled.is_none()) {
+        let (text, trace) = long_ring(&mut Random::new(9), model);
         let replay = Replay::new(trace, &text).expect("as Linux maps it");
-        let footprints = Footprints::new(&text, &[&replay], &model, 1);
-        let cycles = replay.cost(&text, &[text.place(&[])], &model, 1)[0][1].cycles(&model);
+        let footprints = Footprints::new(&text, &[&replay], model, 1);
+        let cycles = replay.cost(&text, &[text.place(&[])], model, 1)[0][1].cycles(model);
         for run in [1, 2, 5] {
             // Runs of functions turned round: they begin elsewhere in a line, but not far away.
             let numbers: Vec<u32> = (0..text.sections().len() as u32).collect();
@@ -28,8 +29,8 @@ fn where_nothing_is_fetched_twice_a_footprint_tells_what_fetching_costs() {
             placed.sort_unstable_by_key(|(_, start)| *start);
             // The untraced workload is the only traced one again.
             let told = footprints.cost(placed.into_iter()) / 2.0 * cycles;
-            let counted = replay.cost(&text, &[starts], &model, 1)[0][1];
-            let ratio = told / fetching(counted, &model);
+            let counted = replay.cost(&text, &[starts], model, 1)[0][1];
+            let ratio = told / fetching(counted, model);
             assert!((ratio - 1.0).abs() < 0.03, "{}: {ratio}", model.name);
         }
     }
