@@ -8,6 +8,7 @@ says what the work is (`program.h`).
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 import tomllib
 from collections.abc import Callable, Sequence
@@ -19,15 +20,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kernsmith import paths
 from kernsmith.errors import UserError
-from kernsmith.files import locked
+from kernsmith.files import locked, write_text
 from kernsmith.kernel.apt import PrivateApt
 from kernsmith.kernel.unpack import unpack
+from kernsmith.process import run
 
 Progress = Callable[[str, float | None], None]
 
 _SUITE = "bookworm"
 _FOLDER = "guest/programs"
 _FRAME = "program.c"
+_SECONDS = 3600.0
 
 
 class Foreign(BaseModel):
@@ -36,6 +39,8 @@ class Foreign(BaseModel):
     files, without: patterns below the package's folder. include: folders there. copies: files
         that its configure would have made from others: `{"config.h.generic" = "config.h"}`, the
         copy beside the original.
+    prepare: command lines to run in the package's folder once, where files have to be made on this
+        machine. makes: what they leave there, for those who compile.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,6 +51,8 @@ class Foreign(BaseModel):
     include: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     copies: dict[str, str] = {}
+    prepare: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
 
 
 class Own(BaseModel):
@@ -136,6 +143,9 @@ def find_program(name: str, progress: Progress | None = None) -> Program:
         roots.append(root)
         digest.update(content.encode())
         _make_copies(root, foreign)
+        prepare_source(root, foreign, progress)
+        for file in foreign.makes:
+            digest.update((root / file).read_bytes())
         flags = _flags(root, foreign.include) + _flags(own, table.own.include) + foreign.flags
         units += [Unit(file, ("-w", *flags)) for file in _files(root, foreign)]
     everywhere = [
@@ -174,6 +184,25 @@ def _make_copies(root: Path, foreign: Foreign) -> None:
         target = source.with_name(copy)
         if not target.exists():
             shutil.copyfile(source, target)
+
+
+def prepare_source(root: Path, foreign: Foreign, progress: Progress | None = None) -> None:
+    """Run a package's commands in its folder, unless these were run there before.
+
+    Raises:
+        ProcessFailed: one of them failed.
+    """
+    told = root.parent / "prepared"
+    commands = "\n".join(foreign.prepare)
+    with locked(root.parent / "lock"):
+        if not commands or (told.exists() and told.read_text() == commands):
+            return
+        for number, command in enumerate(foreign.prepare):
+            if progress:
+                progress(f"preparing {foreign.debian}: {command.split()[0]}", None)
+            log = root.parent / f"prepare-{number}.log"
+            run(shlex.split(command), cwd=root, log=log, timeout=_SECONDS, capture=False)
+        write_text(told, commands)
 
 
 def _fetched(package: str, progress: Progress | None) -> tuple[Path, str]:
