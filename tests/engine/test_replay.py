@@ -11,7 +11,7 @@ from kernsmith import paths
 from kernsmith.engine.replay import Replay, Replays, Traced, open_traced, replay
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, pack, unpack
 from kernsmith.errors import UserError
-from kernsmith.layout import Evaluator, random_order
+from kernsmith.layout import Arrangement, Evaluator, random_order
 from kernsmith.machine.pinned import pin_file
 from kernsmith.store import local_store
 from made_trace import FUNCTIONS, HOT, make_kernel
@@ -35,17 +35,16 @@ def test_orders_cost_what_they_cost_wherever_they_are_replayed(
 ) -> None:
     """Two pieces for one processor each, and one for all."""
     text = open_traced(traced).text
-    orders = [text.numbers(random_order(HOT, str(n))) for n in range(17)] + [[]]
+    layouts = [text.arranged(random_order(HOT, str(n))) for n in range(17)] + [Arrangement()]
     elsewhere = Elsewhere(tmp_path)
     told: list[int] = []
     found = [
-        Replays(traced, cpu, workers)(orders, 1, None, told.append)
+        Replays(traced, cpu, workers)(layouts, 1, None, told.append)
         for workers in (LocalWorkers(), elsewhere)
     ]
     assert found[0] == found[1]
     assert [list(each) for each in found[0]] == [
-        list(replay(lambda value: None, Replay(traced, cpu, (tuple(order),)))[0])
-        for order in orders
+        list(replay(lambda value: None, Replay(traced, cpu, (layout,)))[0]) for layout in layouts
     ]
     assert elsewhere.asked == ["replay"] * 3
     assert told == [8, 16, 18] * 2
@@ -54,7 +53,8 @@ def test_orders_cost_what_they_cost_wherever_they_are_replayed(
 
 
 def test_a_replay_travels_by_keys(traced: Traced, cpu: Path) -> None:
-    asked = Work(replay, (Replay(traced, cpu, ((1, 0),), every=4, displaced=2),))
+    layouts = (Arrangement((1, 0), ((0, 16),)),)
+    asked = Work(replay, (Replay(traced, cpu, layouts, every=4, displaced=2),))
     packed = pack(asked)
     assert str(local_store().root).encode() not in packed
     assert cpu.parent.name.encode() in packed, "the model's digest"
@@ -65,14 +65,14 @@ def test_a_replay_travels_by_keys(traced: Traced, cpu: Path) -> None:
 def test_a_kernel_that_the_store_has_lost_is_told(traced: Traced, cpu: Path) -> None:
     lost = Traced(traced.folder.with_name("lost"), traced.traces)
     with pytest.raises(UserError, match=r"there is no kernel in .*lost"):
-        replay(lambda value: None, Replay(lost, cpu, ((),)))
+        replay(lambda value: None, Replay(lost, cpu, (Arrangement(),)))
 
 
 def test_traces_are_read_once_and_stay_as_long_as_somebody_asks(traced: Traced, cpu: Path) -> None:
     opened = open_traced(traced)
     traced.traces[0].path.unlink()
     said: list[object] = []
-    asked = Replay(traced, cpu, tuple(() for _ in range(17)))
+    asked = Replay(traced, cpu, (Arrangement(),) * 17)
     assert len(replay(said.append, asked)) == 17
     assert said == [Progress(16, 17), Progress(17, 17)]
     assert open_traced(traced) is opened

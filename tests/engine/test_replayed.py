@@ -67,8 +67,8 @@ def predicted(folder: Path) -> dict[str, float]:
     trace = TraceFile("pipe", kernel / "traces" / "pipe.trace", "made")
     text = read_link_map(kernel / "link.map")
     seeds = [f"{label}.1.{number}" for number in range(1, LAYOUTS + 1) for label in ("a", "b")]
-    orders = [tuple(text.numbers(random_order(HOT, seed))) for seed in seeds]
-    asked = Replay(Traced(kernel, (trace,)), paths.shipped("cpus", "skylake.toml"), tuple(orders))
+    layouts = tuple(text.arranged(random_order(HOT, seed)) for seed in seeds)
+    asked = Replay(Traced(kernel, (trace,)), paths.shipped("cpus", "skylake.toml"), layouts)
     costs = replay(lambda value: None, asked)
     return {image(seed): cost["model_cycles"] for seed, (cost,) in zip(seeds, costs, strict=True)}
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
-from kernsmith.layout import read_link_map
+from kernsmith.kernel.regions import Margin
+from kernsmith.layout import Arrangement, TracedText, read_link_map
 
 MAP = """\
              VMA              LMA     Size Align Out     In      Symbol
@@ -62,6 +63,18 @@ def test_names_are_found_as_the_linker_finds_them(link_map: Path) -> None:
     assert text.numbers(["alias", "warm", "twin", "unknown", "warm"]) == [5, 2, 4]
     assert text.knows("alias")
     assert not text.knows("unknown")
+
+
+def test_margins_stand_around_the_group_of_their_region(link_map: Path) -> None:
+    text = read_link_map(link_map)
+    margins = {".entry.text": Margin(48, 16)}
+    assert text.arranged(["warm"], margins) == Arrangement((2,), ((0, 48), (1, 16)))
+    assert text.arranged(["warm"]) == Arrangement((2,))
+    starts = TracedText(text, []).lab.place([], list(text.arranged([], margins).shifts))
+    # The entry code is aligned to 64; what follows it, and the page that functions begin in.
+    assert [start - text.start for start in starts[:3]] == [0x40, 0x90, 0x1000]
+    with pytest.raises(UserError, match=r"shows no \.sched\.text that could be moved"):
+        text.arranged([], {".sched.text": Margin(16)})
 
 
 def test_sections_of_one_name_come_in_the_order_of_the_input(

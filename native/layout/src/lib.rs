@@ -29,5 +29,5 @@ pub use pack::{Zone, pack};
 pub use parallel::in_parallel;
 pub use replay::Replay;
 pub use search::{Search, search};
-pub use text::{Section, Step, Text};
+pub use text::{Section, Shift, Step, Text};
 pub use timed::{AsTraced, Placement, timed};

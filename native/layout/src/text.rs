@@ -9,6 +9,12 @@ const GAP_BEHIND: usize = 32;
 /// The gap has at most so many lines.
 const LONGEST_GAP: usize = 4;
 
+/// What is put between steps begins at a multiple of this: `.p2align 4`, as the linker is given it.
+const SHIFT_ALIGN: u64 = 16;
+
+/// The number of a step, and how many bytes are put in front of it.
+pub type Shift = (u32, u64);
+
 /// One input section of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
@@ -153,7 +159,14 @@ impl Text {
     /// A section that `order` names again stays where it was named first.
     #[must_use]
     pub fn place(&self, order: &[u32]) -> Vec<u64> {
-        self.place_with_gaps(order, &mut || 0)
+        self.place_shifted(order, &[])
+    }
+
+    /// The same, with something in front of some steps that pushes them back, and all that follows
+    /// them.
+    #[must_use]
+    pub fn place_shifted(&self, order: &[u32], shifts: &[Shift]) -> Vec<u64> {
+        self.place_with_gaps(order, shifts, &mut || 0)
     }
 
     /// The same, with up to four empty lines behind one of 32 sections on average, chosen by
@@ -162,13 +175,18 @@ impl Text {
     #[must_use]
     pub fn displaced(&self, order: &[u32], line_bytes: u64, seed: u64) -> Vec<u64> {
         let mut random = SplitMix::new(seed);
-        self.place_with_gaps(order, &mut || match random.below(GAP_BEHIND) {
+        self.place_with_gaps(order, &[], &mut || match random.below(GAP_BEHIND) {
             0 => (1 + random.below(LONGEST_GAP) as u64) * line_bytes,
             _ => 0,
         })
     }
 
-    fn place_with_gaps(&self, order: &[u32], gap: &mut dyn FnMut() -> u64) -> Vec<u64> {
+    fn place_with_gaps(
+        &self,
+        order: &[u32],
+        shifts: &[Shift],
+        gap: &mut dyn FnMut() -> u64,
+    ) -> Vec<u64> {
         let mut rank = vec![u32::MAX; self.sections.len()];
         for (place, number) in order.iter().enumerate() {
             if let Some(rank) = rank.get_mut(*number as usize) {
@@ -178,7 +196,10 @@ impl Text {
         let mut starts = vec![0; self.sections.len()];
         let mut dot = self.start;
         let mut sorted = Vec::new();
-        for step in &self.steps {
+        for (place, step) in (0..).zip(&self.steps) {
+            for (_, bytes) in shifts.iter().filter(|shift| shift.0 == place) {
+                dot = dot.next_multiple_of(SHIFT_ALIGN) + bytes;
+            }
             match step {
                 Step::Align(align) => dot = dot.next_multiple_of(*align),
                 Step::Group(numbers) => {

@@ -40,6 +40,31 @@ fn an_order_sorts_each_group_and_the_rest_follows() {
 }
 
 #[test]
+fn a_shift_stands_in_front_of_its_step_and_moves_what_follows() {
+    let section = |start, size, align| Section { start, size, align };
+    let sections = vec![
+        section(START, 20, 16),
+        section(START + 20, 4, 4),
+        section(START + 24, 4, 4),
+        section(START + 64, 8, 64),
+    ];
+    let [one, two, three] = [vec![0], vec![1, 2], vec![3]].map(Step::Group);
+    let steps = vec![one, two, Step::Align(64), three];
+    let text = Text::new(START, sections, steps).expect("it is consistent");
+    let offsets = |order: &[u32], shifts: &[(u32, u64)]| -> Vec<u64> {
+        let placed = text.place_shifted(order, shifts);
+        placed.iter().map(|start| start - START).collect()
+    };
+    assert_eq!(offsets(&[], &[]), [0, 20, 24, 64]);
+    // Aligned to 16, whatever the group's sections need.
+    assert_eq!(offsets(&[], &[(1, 48)]), [0, 80, 84, 128]);
+    assert_eq!(offsets(&[2], &[(1, 48)]), [0, 84, 80, 128]);
+    assert_eq!(offsets(&[], &[(0, 16), (2, 32)]), [16, 36, 40, 128]);
+    assert_eq!(offsets(&[], &[(3, 16)]), [0, 20, 24, 128]);
+    assert_eq!(offsets(&[], &[(2, 16)]), [0, 20, 24, 64]);
+}
+
+#[test]
 fn impossible_texts_are_refused() {
     let section = |start, align| Section {
         start,

@@ -151,8 +151,10 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let trace = trace(&mut random, &text, 120_000, user);
     let replay = Replay::new(trace.clone(), &text).expect("as Linux maps it");
     let mut layouts = vec![text.place(&[])];
-    for _ in 0..9 {
-        layouts.push(text.place(&shuffled(&mut random, 60)));
+    for number in 0..9 {
+        let shifts = [(0, 48), (2, 16 * random.below(256))];
+        let shifts = &shifts[..number % 3];
+        layouts.push(text.place_shifted(&shuffled(&mut random, 60), shifts));
     }
     for model in MODELS {
         let model = CpuModel::parse(model).expect("a shipped model");

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_layout::{
-    Algorithm, AsTraced, Footprints, Graph, Replay, Search, Section, Step, Text, Zone, in_parallel,
-    pack, search, timed,
+    Algorithm, AsTraced, Footprints, Graph, Replay, Search, Section, Shift, Step, Text, Zone,
+    in_parallel, pack, search, timed,
 };
 use kernsmith_trace::Trace;
 use pyo3::exceptions::PyValueError;
@@ -51,8 +51,11 @@ impl LayoutLab {
     }
 
     /// Addresses of all sections when those in `order` come first in their groups.
-    fn place(&self, order: Vec<u32>) -> Vec<u64> {
-        self.text.place(&order)
+    ///
+    /// shifts: (number of a step, bytes in front of it).
+    #[pyo3(signature = (order, shifts = Vec::new()))]
+    fn place(&self, order: Vec<u32>, shifts: Vec<Shift>) -> Vec<u64> {
+        self.text.place_shifted(&order, &shifts)
     }
 
     /// In which pages the kernel's code is mapped in an order, by the first trace and the kernel's
@@ -234,17 +237,18 @@ impl LayoutLab {
         failed.map(|()| found)
     }
 
-    /// What kernel mode costs in each trace, for each order: a list for each order of one
-    /// dictionary for each trace, in the order in which they were added.
+    /// What kernel mode costs in each trace, for each layout: a list for each of one dictionary
+    /// for each trace, in the order in which they were added.
     ///
+    /// layouts: (order, shifts), as `place` takes them; a displaced one has no shifts.
     /// cpu: the path of a CPU model. threads: how many are used. every: replay only one of so
     /// many windows of each trace; the counts are those of these windows. displaced: the number
     /// of a way to put empty lines between the sections (`Text::displaced`).
-    #[pyo3(signature = (orders, cpu, *, threads = 1, every = 1, displaced = None))]
+    #[pyo3(signature = (layouts, cpu, *, threads = 1, every = 1, displaced = None))]
     fn cost<'py>(
         &self,
         python: Python<'py>,
-        orders: Vec<Vec<u32>>,
+        layouts: Vec<(Vec<u32>, Vec<Shift>)>,
         cpu: PathBuf,
         threads: usize,
         every: usize,
@@ -253,11 +257,11 @@ impl LayoutLab {
         let model = load_model(&cpu)?;
         let replays = lock(&self.replays).clone();
         let costs = python.detach(|| {
-            let place = |order: &Vec<u32>| match displaced {
+            let place = |(order, shifts): &(Vec<u32>, Vec<Shift>)| match displaced {
                 Some(way) => self.text.displaced(order, model.line_bytes as u64, way),
-                None => self.text.place(order),
+                None => self.text.place_shifted(order, shifts),
             };
-            let layouts: Vec<_> = orders.iter().map(place).collect();
+            let layouts: Vec<_> = layouts.iter().map(place).collect();
             let batches: Vec<_> = layouts.chunks(BATCH).collect();
             let count = batches.len() * replays.len();
             let done = in_parallel(threads, count, |number| {

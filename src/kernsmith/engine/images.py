@@ -21,12 +21,15 @@ from kernsmith.kernel.link import (
     link_map_path,
     linkers_own_order,
 )
-from kernsmith.kernel.symbols import Symbol, movable_end, movable_functions, read_system_map
+from kernsmith.kernel.symbols import Symbol, movable_end, read_system_map
 from kernsmith.layout import (
+    Functions,
     PlacedOrder,
     Room,
+    drawn_order,
+    functions_of,
     layout_name,
-    make_order,
+    margins_together,
     place_together,
     random_order,
     read_link_map,
@@ -139,6 +142,7 @@ class _Orders:
         self._beside = beside
         self._calls = calls
         self._symbols: dict[str, list[Symbol]] = {}
+        self._functions: dict[str, Functions] = {}
         self._rooms: dict[str, tuple[dict[str, Room], int]] = {}
         self._named: dict[tuple[str, str], list[str]] = {}
         self._made: dict[tuple[str, Layout], PlacedOrder] = {}
@@ -168,18 +172,15 @@ class _Orders:
         return Link(kernel.key, self._name(kernel, layout), self._order(kernel, layout))
 
     def _name(self, kernel: Kernel, layout: Layout) -> str:
-        order = self._order(kernel, layout)
-        sizes = [f"{name}={size}" for name, size in order.paddings.items()]
-        return layout_name("random" if layout.seed else "order", [*order.names, *sizes])
+        return layout_name("random" if layout.seed else "order", self._order(kernel, layout).words)
 
     def _order(self, kernel: Kernel, layout: Layout) -> PlacedOrder:
         if (kernel.key, layout) not in self._made:
             if self._is_placed(layout):
                 self._place(layout)
             else:
-                functions = movable_functions(self._symbols_of(kernel))
                 named = self._names(kernel, layout.named) if layout.named else []
-                order = PlacedOrder(tuple(make_order(layout, functions, named)), {})
+                order = drawn_order(self._functions_of(kernel), layout, named)
                 self._made[kernel.key, layout] = order
         return self._made[kernel.key, layout]
 
@@ -187,7 +188,7 @@ class _Orders:
         return bool(self._beside and layout.seed and not layout.named)
 
     def _place(self, layout: Layout) -> None:
-        """The random layout of all kernels at once, with the code behind them at one address."""
+        """The random layout of all kernels at once, with the regions behind them at one address."""
         found = [self._rooms_of(kernel) for kernel in self._beside]
         start = max(start for _, start in found)
         placed = place_together([rooms for rooms, _ in found], layout.seed, start)
@@ -197,18 +198,20 @@ class _Orders:
         ]
         # Rounded up, so that a kernel has the same padding beside most of its neighbours.
         behind = -(-max(ends) // _PADDED_TO) * _PADDED_TO
-        for kernel, order, end in zip(self._beside, placed, ends, strict=True):
-            others = set(movable_functions(self._symbols_of(kernel))).difference(order.names)
+        regions = [self._functions_of(kernel).regions for kernel in self._beside]
+        margins = margins_together(regions, layout.seed)
+        for kernel, order, end, edges in zip(self._beside, placed, ends, margins, strict=True):
+            others = set(self._functions_of(kernel).drawn).difference(order.names)
             names = [*order.names, *random_order(others, layout.seed)]
             last = {_END_PADDING: behind - end} if end < behind else {}
             paddings = {**order.paddings, **last}
-            self._made[kernel.key, layout] = PlacedOrder((*names, *last), paddings)
+            self._made[kernel.key, layout] = PlacedOrder((*names, *last), paddings, edges)
 
     def _names(self, kernel: Kernel, named: str) -> list[str]:
         """The functions that an order file or the kernel's own profile names."""
         key = (kernel.key, named)
         if key not in self._named:
-            functions = movable_functions(self._symbols_of(kernel))
+            functions = self._functions_of(kernel).movable
             if named == PROFILE:
                 path = linkers_own_order(kernel, self._calls(kernel), _PROFILE_SORT)
                 self._named[key] = read_link_map(path).in_order(functions)
@@ -218,9 +221,14 @@ class _Orders:
 
     def _rooms_of(self, kernel: Kernel) -> tuple[dict[str, Room], int]:
         if kernel.key not in self._rooms:
-            movable = movable_functions(self._symbols_of(kernel))
+            movable = self._functions_of(kernel).movable
             self._rooms[kernel.key] = rooms_of(read_link_map(link_map(kernel)), movable)
         return self._rooms[kernel.key]
+
+    def _functions_of(self, kernel: Kernel) -> Functions:
+        if kernel.key not in self._functions:
+            self._functions[kernel.key] = functions_of(self._symbols_of(kernel))
+        return self._functions[kernel.key]
 
     def _symbols_of(self, kernel: Kernel) -> list[Symbol]:
         if kernel.key not in self._symbols:

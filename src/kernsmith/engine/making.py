@@ -80,7 +80,8 @@ def link(say: Say, asked: Link) -> str:
         LinkFailed: the linker or a table tool ended with an error.
     """
     order = asked.order
-    image = relink(_kernel(asked.kernel), asked.name, list(order.names), order.paddings)
+    kernel = _kernel(asked.kernel)
+    image = relink(kernel, asked.name, list(order.names), order.paddings, order.margins)
     return local_store().key(image)
 
 

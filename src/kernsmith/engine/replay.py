@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The piece of work that tells what orders cost: a replay of traces, which are addressed by key.
+"""The piece of work that tells what layouts cost: a replay of traces, which are addressed by key.
 
-Orders, the CPU model's digest and the keys of a kernel and its traces go in, figures come out. Who
+Layouts, the CPU model's digest and the keys of a kernel and its traces go in, figures come out. Who
 replays reads the traces from the store once and keeps them for the next piece.
 """
 
@@ -19,8 +19,8 @@ from kernsmith.engine.workers import Done, Progress, Say, Work, Workers
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import load_kernel
 from kernsmith.kernel.link import input_map, link_map
-from kernsmith.layout import Text, TracedText, TraceFile, read_link_map
-from kernsmith.layout.traced import Figures, Order
+from kernsmith.layout import Arrangement, Text, TracedText, TraceFile, read_link_map
+from kernsmith.layout.traced import Figures
 
 # Layouts that are replayed together, so that a trace is decoded once for all of them: `BATCH` of
 # native/python/src/layout.rs.
@@ -37,7 +37,7 @@ class Traced:
 
 @dataclass(frozen=True)
 class Replay:
-    """Orders to be replayed.
+    """Layouts to be replayed.
 
     cpu: the CPU model, pinned: its digest is in its key.
     every, displaced: see `Evaluator.costs`.
@@ -46,14 +46,14 @@ class Replay:
 
     traced: Traced
     cpu: Path
-    orders: tuple[tuple[int, ...], ...]
+    layouts: tuple[Arrangement, ...]
     every: int = 1
     displaced: int | None = None
     threads: int = 0
 
 
 def replay(say: Say, asked: Replay) -> tuple[Figures, ...]:
-    """What the workloads cost in each order.
+    """What the workloads cost in each layout.
 
     Raises:
         UserError: kernel or traces are not in the store.
@@ -62,15 +62,15 @@ def replay(say: Say, asked: Replay) -> tuple[Figures, ...]:
     traced = open_traced(asked.traced)
     found: list[Figures] = []
     step = BATCH * threads
-    for begin in range(0, len(asked.orders), step):
+    for begin in range(0, len(asked.layouts), step):
         found += traced.figures(
-            asked.orders[begin : begin + step],
+            asked.layouts[begin : begin + step],
             asked.cpu,
             every=asked.every,
             displaced=asked.displaced,
             threads=threads,
         )
-        say(Progress(len(found), len(asked.orders)))
+        say(Progress(len(found), len(asked.layouts)))
     return tuple(found)
 
 
@@ -84,18 +84,18 @@ class Replays:
 
     def __call__(
         self,
-        orders: Sequence[Order],
+        layouts: Sequence[Arrangement],
         every: int,
         displaced: int | None,
         on_progress: Callable[[int], None],
     ) -> list[Figures]:
-        """What each order costs. on_progress: called with how many are done.
+        """What each layout costs. on_progress: called with how many are done.
 
-        Many orders are many pieces, each for one processor; what remains is one piece for all the
+        Many layouts are many pieces, each for one processor; what remains is one piece for all the
         processors of a machine, which share the workloads out.
         """
         cpus = os.cpu_count() or 1
-        asked = [tuple(order) for order in orders]
+        asked = tuple(layouts)
         alone = len(asked) // (BATCH * cpus) * BATCH * cpus
         starts = range(0, alone, BATCH)
         pieces = [self._piece(asked[at : at + BATCH], every, displaced, 1) for at in starts]
@@ -118,9 +118,9 @@ class Replays:
         return figures
 
     def _piece(
-        self, orders: Sequence[tuple[int, ...]], every: int, displaced: int | None, threads: int
+        self, layouts: tuple[Arrangement, ...], every: int, displaced: int | None, threads: int
     ) -> Replay:
-        return Replay(self.traced, self.cpu, tuple(orders), every, displaced, threads)
+        return Replay(self.traced, self.cpu, layouts, every, displaced, threads)
 
 
 _reading = Lock()

@@ -35,6 +35,7 @@ from kernsmith.engine.workers import Done, LocalWorkers, Work, Workers
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.layout import Arrangement
 from kernsmith.ledger import Ledger, RunRow
 from kernsmith.ledger.rows import OK, REPLAYED_FROM
 from kernsmith.machine import Job
@@ -158,12 +159,12 @@ class _Work:
         )
         for key, of_kernel in by_kernel:
             kernel = self.kernels[key]
-            numbered: dict[str, tuple[int, ...]] = {}
+            arranged: dict[str, Arrangement] = {}
             for name, trials in groupby(of_kernel, lambda t: t.workload):
                 workload = self.prepared.workload(name)
                 if group := self._claim(kernel, workload, list(trials)):
                     begin(group)
-                    yield Work(trace_and_replay, (self._piece(group, numbered),))
+                    yield Work(trace_and_replay, (self._piece(group, arranged),))
 
     def _claim(self, kernel: Kernel, workload: Workload, trials: list[Trial]) -> _Group | None:
         machine = self.prepared.machine
@@ -199,17 +200,17 @@ class _Work:
                 claimed.append((trial, attempt))
         return claimed
 
-    def _piece(self, group: _Group, numbered: dict[str, tuple[int, ...]]) -> Tracing:
-        """numbered: the kernel's orders by their names, as far as they are known."""
+    def _piece(self, group: _Group, arranged: dict[str, Arrangement]) -> Tracing:
+        """arranged: the kernel's layouts by their names, as far as they are known."""
         kernel, workload, machine = group.kernel, group.workload, self.prepared.machine
         text = text_of(kernel.folder)
-        orders = []
+        layouts = []
         for trial, _ in group.claimed:
             link = self.forge.order(trial.variant, trial.layout)
             assert link is not None
-            if link.name not in numbered:
-                numbered[link.name] = tuple(text.numbers(link.order.names))
-            orders.append(numbered[link.name])
+            if link.name not in arranged:
+                arranged[link.name] = text.arranged(link.order.names, link.order.margins)
+            layouts.append(arranged[link.name])
         tag = trace_tag(kernel, workload)
         assert machine.cpu is not None
         return Tracing(
@@ -219,7 +220,7 @@ class _Work:
             path=trace_path(kernel, workload, machine),
             cpu=machine.cpu,
             boots=group.default is None,
-            orders=tuple(orders),
+            layouts=tuple(layouts),
             keep=self.keep,
             free=not self.prepared.study.design.until,
         )

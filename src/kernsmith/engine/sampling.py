@@ -15,19 +15,24 @@ from kernsmith.document.layouts import (
 from kernsmith.document.study import OVERALL
 from kernsmith.engine.events import Events
 from kernsmith.engine.lab import Lab
-from kernsmith.layout import Costs, random_order
+from kernsmith.kernel.symbols import read_system_map
+from kernsmith.layout import Costs, drawn_order, functions_of
 from kernsmith.layout.evaluate import ratios
 from kernsmith.stats.spread import spread_of
+from kernsmith.study.layout import Layout
 
 
 def sample_layouts(lab: Lab, *, count: int, seed: int, events: Events) -> SampleDocument:
     """The distribution of what `count` random layouts cost, relative to the default layout."""
     evaluator = lab.evaluator
     events.stage(f"evaluate {count} layouts")
-    orders = [random_order(evaluator.movable, f"{seed}/{n}") for n in range(count)]
+    functions = functions_of(read_system_map(lab.kernel.system_map))
+    drawn = [drawn_order(functions, Layout(seed=f"{seed}/{n}")) for n in range(count)]
     began = time.monotonic()
     default, *costs = evaluator.costs(
-        [[], *orders], lambda done, of: events.progress("layouts", done, of)
+        [[], *(order.names for order in drawn)],
+        lambda done, of: events.progress("layouts", done, of),
+        margins=[{}, *(order.margins for order in drawn)],
     )
     seconds = time.monotonic() - began
     relative = [_relative(one, default, evaluator.workloads) for one in costs]

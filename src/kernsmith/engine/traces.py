@@ -18,7 +18,7 @@ from kernsmith.engine.workers import Say
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.layout import TraceFile
+from kernsmith.layout import Arrangement, TraceFile
 from kernsmith.layout.traced import Figures
 from kernsmith.ledger import now
 from kernsmith.machine import Job, Machine
@@ -43,7 +43,7 @@ class Tracing:
 
     folder: of the kernel. job: the boot; its `trace` is the tag. path: see `trace_path`.
     boots: whether to boot even if there is a trace, because nobody knows the figures of the boot.
-    orders: the layouts. keep: whether the trace stays for others. free: whether, if it does not,
+    keep: whether the trace stays for others. free: whether, if it does not,
         it goes now, and not at the end of the study.
     """
 
@@ -53,7 +53,7 @@ class Tracing:
     path: Path
     cpu: Path
     boots: bool
-    orders: tuple[tuple[int, ...], ...]
+    layouts: tuple[Arrangement, ...]
     keep: bool = False
     free: bool = True
 
@@ -133,8 +133,8 @@ def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
 def _replay(say: Say, asked: Tracing, path: Path) -> None:
     file = TraceFile(asked.job.workload.name, path, asked.job.trace)
     traced = open_traced(Traced(asked.folder, (file,)))
-    for first in range(0, len(asked.orders), BATCH):
+    for first in range(0, len(asked.layouts), BATCH):
         started, began = now(), time.monotonic()
-        orders = asked.orders[first : first + BATCH]
-        found = traced.figures(orders, asked.cpu, every=1, displaced=None, threads=1)
+        layouts = asked.layouts[first : first + BATCH]
+        found = traced.figures(layouts, asked.cpu, every=1, displaced=None, threads=1)
         say(Replayed(first, tuple(found), started, time.monotonic() - began))

@@ -13,6 +13,7 @@ import hashlib
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,6 +22,7 @@ from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.files import locked
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import without_cache
+from kernsmith.kernel.regions import Margin
 
 LINK_SECONDS = 1800.0
 
@@ -44,7 +46,7 @@ exec /bin/sh "$@"
 
 _LAYOUTS = "layouts"
 _PADDING_TEXT = """\
-.section .text.{name}, "ax", @progbits
+.section {section}, "ax", @progbits
 .p2align 4
 .globl {name}
 .type {name}, @function
@@ -84,8 +86,21 @@ def layout_image(kernel: Kernel, name: str) -> Path:
     return kernel.folder / _LAYOUTS / name / "vmlinux"
 
 
+@dataclass(frozen=True)
+class _Padding:
+    """So many bytes that do nothing; an order puts them where its name stands."""
+
+    name: str
+    section: str
+    size: int
+
+
 def relink(
-    kernel: Kernel, name: str, order: list[str], paddings: Mapping[str, int] = MappingProxyType({})
+    kernel: Kernel,
+    name: str,
+    order: list[str],
+    paddings: Mapping[str, int] = MappingProxyType({}),
+    margins: Mapping[str, Margin] = MappingProxyType({}),
 ) -> Path:
     """Link the kernel with its functions in the given order; returns the `vmlinux`.
 
@@ -98,6 +113,8 @@ def relink(
 
     order: symbols of functions, first to last.
     paddings: names in `order` that are no functions but so many bytes of padding.
+    margins: of regions, by the names of their sections; what stands behind a region's code does so
+        where `order` names all of its functions.
 
     Raises:
         LinkFailed: the linker or a table tool ended with an error.
@@ -114,8 +131,11 @@ def relink(
         work.mkdir()
         _mirror(kernel.output, work)
         try:
-            flags = _ordered(kernel, work, order)
-            _link(kernel, work, *flags, paddings=paddings)
+            before, behind = _in_margins(margins)
+            names = [*(one.name for one in before), *order, *(one.name for one in behind)]
+            flags = _ordered(kernel, work, names)
+            own = [_Padding(padding, f".text.{padding}", paddings[padding]) for padding in paddings]
+            _link(kernel, work, *flags, paddings=[*before, *own, *behind])
             _keep(work, image.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -225,9 +245,18 @@ def _ordered(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
     return [f"--symbol-ordering-file={work / 'order'}"] if whole else []
 
 
-def _link(
-    kernel: Kernel, work: Path, *flags: str, paddings: Mapping[str, int] = MappingProxyType({})
-) -> None:
+def _in_margins(margins: Mapping[str, Margin]) -> tuple[list[_Padding], list[_Padding]]:
+    """What stands in front of regions, and behind them."""
+
+    def padding(place: str, section: str, size: int) -> _Padding:
+        return _Padding(f"kernsmith_{place}{section.replace('.', '_')}", section, size)
+
+    sides = margins.items()
+    before = [padding("before", name, one.before) for name, one in sides if one.before]
+    return before, [padding("behind", name, one.behind) for name, one in sides if one.behind]
+
+
+def _link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] = ()) -> None:
     noted = _noted_environment(kernel.folder / "link.env")
     script = Path(noted["srctree"]) / "scripts/link-vmlinux.sh"
     if not script.is_absolute():
@@ -271,10 +300,10 @@ def _without_debug(
     return ["--strip-debug"]
 
 
-def _pad(work: Path, compiler: str, paddings: Mapping[str, int], log: Path) -> Path:
+def _pad(work: Path, compiler: str, paddings: Sequence[_Padding], log: Path) -> Path:
     """An object with nothing but traps, in sections that may be ordered."""
     source, compiled = work / "padding.S", work / "padding.o"
-    sections = [_PADDING_TEXT.format(name=name, size=size) for name, size in paddings.items()]
+    sections = [_PADDING_TEXT.format_map(vars(padding)) for padding in paddings]
     source.write_text("".join(sections), encoding="ascii")
     command: list[str | Path] = [*compiler.split(), "-c", "-o", compiled, source]
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 _LINE = re.compile(r"^([0-9a-f]+) (\w) (\S+)$", re.MULTILINE)
 # Marked parts of .text that the linker script groups for speed, not for correctness.
 _MOVABLE_GROUPS = ("hot", "unlikely", "split")
+_BOUNDS = ("_text", "_stext", "_etext")
 _MARK = re.compile(r"^__(\w+?)_?text_(start|end)$")
 
 
@@ -23,6 +24,18 @@ class Symbol:
     name: str
 
 
+def mark_of(name: str) -> tuple[str, str]:
+    """Of a symbol like `__sched_text_start`: `sched` and `start`; else two empty words."""
+    mark = _MARK.match(name)
+    return (mark[1], mark[2]) if mark else ("", "")
+
+
+def is_function(symbol: Symbol) -> bool:
+    """Whether it is code, and no mark of the linker script's."""
+    is_mark = symbol.name in _BOUNDS or _MARK.match(symbol.name)
+    return symbol.kind in "tTwW" and not is_mark
+
+
 def read_system_map(path: Path) -> list[Symbol]:
     """All symbols, by address."""
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -32,14 +45,14 @@ def read_system_map(path: Path) -> list[Symbol]:
 def movable_functions(symbols: Sequence[Symbol]) -> list[str]:
     """Names of the functions in `.text` that an order may move, by address, each once.
 
-    Entry code, noinstr, scheduler, lock and interrupt text stay where the linker script puts
-    them: the kernel takes the bounds of these parts as meaningful.
+    Entry code, noinstr, scheduler, lock and interrupt text stay in the regions that the linker
+    script has for them (`kernel.regions`): the kernel takes their bounds as meaningful.
     """
     bounds = {s.name: s.address for s in symbols if s.name in ("_stext", "_etext")}
     fixed = _fixed_spans(symbols)
     names: dict[str, None] = {}
     for symbol in symbols:
-        if symbol.kind not in "tTwW" or symbol.name in bounds or _MARK.match(symbol.name):
+        if not is_function(symbol):
             continue
         inside = bounds["_stext"] <= symbol.address < bounds["_etext"]
         if inside and not any(start <= symbol.address < end for start, end in fixed):
@@ -60,13 +73,13 @@ def _fixed_spans(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
     starts: dict[str, int] = {}
     spans = []
     for symbol in symbols:
-        mark = _MARK.match(symbol.name)
-        if mark is None or mark[1] in _MOVABLE_GROUPS:
+        word, edge = mark_of(symbol.name)
+        if not word or word in _MOVABLE_GROUPS:
             continue
-        if mark[2] == "start":
-            starts[mark[1]] = symbol.address
-        elif mark[1] in starts:
-            spans.append((starts.pop(mark[1]), symbol.address))
+        if edge == "start":
+            starts[word] = symbol.address
+        elif word in starts:
+            spans.append((starts.pop(word), symbol.address))
     return sorted(span for span in spans if span[0] < span[1])
 
 

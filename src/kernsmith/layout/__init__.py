@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Make, evaluate and optimise function orders."""
 
+from kernsmith.layout.drawn import Functions, drawn_order, functions_of, margins_together
 from kernsmith.layout.evaluate import ALGORITHMS, Costs, Evaluator
-from kernsmith.layout.linkmap import Text, read_link_map
+from kernsmith.layout.linkmap import Arrangement, Text, read_link_map
 from kernsmith.layout.order import (
     OrderFile,
     layout_name,
     make_order,
+    random_margins,
     random_order,
     read_order,
 )
@@ -15,17 +17,23 @@ from kernsmith.layout.traced import TracedText, TraceFile
 
 __all__ = [
     "ALGORITHMS",
+    "Arrangement",
     "Costs",
     "Evaluator",
+    "Functions",
     "OrderFile",
     "PlacedOrder",
     "Room",
     "Text",
     "TraceFile",
     "TracedText",
+    "drawn_order",
+    "functions_of",
     "layout_name",
     "make_order",
+    "margins_together",
     "place_together",
+    "random_margins",
     "random_order",
     "read_link_map",
     "read_order",

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from kernsmith._native import cpu_model_check
 from kernsmith.errors import UserError
-from kernsmith.layout.linkmap import Text
+from kernsmith.kernel.regions import Margin
+from kernsmith.layout.linkmap import Arrangement, Text
 from kernsmith.layout.order import random_order
-from kernsmith.layout.traced import Figures, Order, TracedText
+from kernsmith.layout.traced import Figures, TracedText
 from kernsmith.stats.means import mean_ratio as geometric_mean_ratio
 
 # Of all orders that are not a user's; see `Algorithm` in native/layout.
@@ -31,9 +32,11 @@ _OTHER_MOVES = (4, 40)
 Costs = Mapping[str, Mapping[str, float]]
 
 
-Replayer = Callable[[Sequence[Order], int, int | None, Callable[[int], None]], Sequence[Figures]]
-"""Who replays: orders, `every` and `displaced` as in `Evaluator.costs`, and what to call with how
-many orders are done."""
+Replayer = Callable[
+    [Sequence[Arrangement], int, int | None, Callable[[int], None]], Sequence[Figures]
+]
+"""Who replays: layouts, `every` and `displaced` as in `Evaluator.costs`, and what to call with how
+many layouts are done."""
 
 
 class Evaluator:
@@ -74,6 +77,7 @@ class Evaluator:
         *,
         every: int = 0,
         displaced: int | None = None,
+        margins: Sequence[Mapping[str, Margin]] = (),
     ) -> list[Costs]:
         """Kernel-mode figures of each workload in each order; an empty order is the default.
 
@@ -81,22 +85,24 @@ class Evaluator:
         displaced: the number of a way to put empty lines between the functions, now and then:
             neighbours stay neighbours and begin where they did in a line, but what is farther
             apart meets in other sets of the caches.
+        margins: of regions, for each order; see `Text.arranged`.
         """
         every = every or self.every
-        numbers = [self.text.numbers(order) for order in orders]
+        beside = margins or [{}] * len(orders)
+        layouts = [self.text.arranged(*both) for both in zip(orders, beside, strict=True)]
         if every > 1 and not self._scales:
             self._scales = self._calibrated()
         scales = self._scales if every > 1 else []
         return self._replayed(
-            numbers, every, scales, displaced, lambda done: on_progress(done, len(numbers))
+            layouts, every, scales, displaced, lambda done: on_progress(done, len(layouts))
         )
 
     def _calibrated(self) -> list[dict[str, float]]:
         """By workload and metric: the whole traces' figures over the samples', in some orders."""
         orders = [random_order(self.movable, f"reference {n}") for n in range(_REFERENCES)]
-        numbers = [self.text.numbers(order) for order in orders]
-        whole = self._replayed(numbers, 1, [])
-        sampled = self._replayed(numbers, self.every, [])
+        layouts = [self.text.arranged(order) for order in orders]
+        whole = self._replayed(layouts, 1, [])
+        sampled = self._replayed(layouts, self.every, [])
         scales = []
         for workload in self.workloads:
             scale = {}
@@ -109,13 +115,13 @@ class Evaluator:
 
     def _replayed(
         self,
-        numbers: Sequence[Order],
+        layouts: Sequence[Arrangement],
         every: int,
         scales: Sequence[Mapping[str, float]],
         displaced: int | None = None,
         on_progress: Callable[[int], None] = lambda done: None,
     ) -> list[Costs]:
-        replayed = self._replay(numbers, every, displaced, on_progress)
+        replayed = self._replay(layouts, every, displaced, on_progress)
         if scales:
             replayed = [
                 [
@@ -126,9 +132,10 @@ class Evaluator:
             ]
         return [dict(zip(self.workloads, costs, strict=True)) for costs in replayed]
 
-    def place(self, order: Iterable[str]) -> list[int]:
-        """The address of each section of the text in an order."""
-        return list(self._lab.place(self.text.numbers(order)))
+    def place(self, order: Iterable[str], margins: Mapping[str, Margin] | None = None) -> list[int]:
+        """The address of each section of the text in an order. margins: see `Text.arranged`."""
+        layout = self.text.arranged(order, margins or {})
+        return list(self._lab.place(list(layout.order), list(layout.shifts)))
 
     def order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """The order that an algorithm (of `ALGORITHMS`) makes from some workloads."""

@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from kernsmith.errors import UserError
+from kernsmith.kernel.regions import Margin
 from kernsmith.layout.linker_sort import sorted_by_linker
 
 _LINE = re.compile(r"^ *([0-9a-f]+) +([0-9a-f]+) +([0-9a-f]+) +(\d+) ( *)(.*)$")
@@ -51,6 +53,18 @@ class InputSection:
 
 
 @dataclass(frozen=True)
+class Arrangement:
+    """Where a text's sections are to lie.
+
+    order: numbers of sections, first to last; those that it does not name follow as they are.
+    shifts: (number of a step, bytes in front of it).
+    """
+
+    order: tuple[int, ...] = ()
+    shifts: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
 class Text:
     """The output section `.text`.
 
@@ -64,6 +78,29 @@ class Text:
     steps: tuple[int | tuple[int, ...], ...]
     _by_symbol: dict[str, tuple[int, ...]] = field(repr=False)
     given: tuple[int, ...] = field(default=(), repr=False)
+
+    def arranged(
+        self, order: Iterable[str], margins: Mapping[str, Margin] = MappingProxyType({})
+    ) -> Arrangement:
+        """An order of symbols, with margins of regions, by the names of these' sections.
+
+        Raises:
+            UserError: the linker's map shows no such region.
+        """
+        groups = {
+            self.sections[step[0]].name: number
+            for number, step in enumerate(self.steps)
+            if not isinstance(step, int)
+        }
+        if unknown := [section for section in margins if section not in groups]:
+            raise UserError(f"the linker's map shows no {unknown[0]} that could be moved")
+        shifts = [
+            shift
+            for section, margin in margins.items()
+            for shift in ((groups[section], margin.before), (groups[section] + 1, margin.behind))
+            if shift[1]
+        ]
+        return Arrangement(tuple(self.numbers(order)), tuple(shifts))
 
     def numbers(self, order: Iterable[str]) -> list[int]:
         """The sections that an order of symbols names, in that order; each once.

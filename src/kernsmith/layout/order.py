@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.kernel.regions import Margin
 from kernsmith.study.layout import Layout
 
 _SHOWN = 5
+_MARGIN_STEP = 16
+_LARGEST_MARGIN = 4096
 
 
 def random_order(functions: Iterable[str], seed: str) -> list[str]:
@@ -27,6 +30,21 @@ def random_order(functions: Iterable[str], seed: str) -> list[str]:
         return hashlib.blake2b(f"{seed}\0{name}".encode(), digest_size=16).digest()
 
     return sorted(functions, key=place)
+
+
+def random_margins(sections: Iterable[str], seed: str) -> dict[str, Margin]:
+    """How far each region's code is pushed back: by up to a page, in steps inside of a line.
+
+    Only the seed and the name of the region's sections decide, so that variants of one layout have
+    the same. A page has as many lines as a first-level cache of most CPUs has sets, and in the next
+    levels what lies behind the regions is shuffled anyway.
+    """
+
+    def drawn(section: str) -> int:
+        place = hashlib.blake2b(f"margin:{seed}\0{section}".encode(), digest_size=8).digest()
+        return _MARGIN_STEP * (1 + int.from_bytes(place) % (_LARGEST_MARGIN // _MARGIN_STEP))
+
+    return {section: Margin(before=drawn(section)) for section in sections}
 
 
 def make_order(layout: Layout, functions: Collection[str], named: Sequence[str] = ()) -> list[str]:

@@ -10,8 +10,9 @@ change is drawn like every other.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from kernsmith.kernel.regions import Margin
 from kernsmith.layout.linkmap import InputSection, Text
 from kernsmith.layout.order import random_order
 
@@ -29,10 +30,21 @@ class Room:
 
 @dataclass(frozen=True)
 class PlacedOrder:
-    """A kernel's functions and paddings, first to last. paddings: their sizes in bytes, by name."""
+    """A kernel's functions and paddings, first to last.
+
+    paddings: their sizes in bytes, by name. margins: of regions, by the names of their sections.
+    """
 
     names: tuple[str, ...]
-    paddings: Mapping[str, int]
+    paddings: Mapping[str, int] = field(default_factory=dict)
+    margins: Mapping[str, Margin] = field(default_factory=dict)
+
+    @property
+    def words(self) -> list[str]:
+        """All that tells it from other orders."""
+        sizes = [f"{name}={size}" for name, size in self.paddings.items()]
+        edges = [f"{name}={one.before}+{one.behind}" for name, one in self.margins.items()]
+        return [*self.names, *sizes, *edges]
 
 
 def rooms_of(text: Text, movable: Collection[str]) -> tuple[dict[str, Room], int]:

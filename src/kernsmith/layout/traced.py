@@ -9,13 +9,10 @@ from pathlib import Path
 
 from kernsmith._native import LayoutLab
 from kernsmith.errors import UserError
-from kernsmith.layout.linkmap import Text
-
-Order = Sequence[int]
-"""The numbers of a text's sections, see `Text.numbers`; an empty one is the default layout."""
+from kernsmith.layout.linkmap import Arrangement, Text
 
 Figures = Sequence[Mapping[str, float]]
-"""Kernel-mode figures of one order, by metric: one mapping for each workload."""
+"""Kernel-mode figures of one layout, by metric: one mapping for each workload."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,21 @@ class TracedText:
             on_read(done)
 
     def figures(
-        self, orders: Sequence[Order], cpu: Path, *, every: int, displaced: int | None, threads: int
+        self,
+        layouts: Sequence[Arrangement],
+        cpu: Path,
+        *,
+        every: int,
+        displaced: int | None,
+        threads: int,
     ) -> list[Figures]:
-        """What each order costs: see `Evaluator.costs`. Nothing is scaled here.
+        """What each layout costs: see `Evaluator.costs`. Nothing is scaled here.
 
         cpu: the CPU model's file. every: only one of so many windows of each trace is replayed.
         """
         return list(
             self.lab.cost(
-                [list(order) for order in orders],
+                [(list(each.order), list(each.shifts)) for each in layouts],
                 cpu,
                 threads=threads,
                 every=every,
