@@ -16,9 +16,6 @@ use super::{
 /// A line that no address is in.
 const NOWHERE: u64 = u64::MAX;
 
-/// Bits of a window's number in the micro-op cache's keys: what tells its lines apart is above.
-const WINDOW_BITS: u32 = 48;
-
 /// All structures and clocks of one core.
 #[derive(Debug, Clone)]
 pub struct Decoupled {
@@ -56,8 +53,6 @@ struct Costs {
     resolve: u64,
     to_decoders: u64,
     next_line: bool,
-    ops_in_line: u32,
-    cached_op: u64,
 }
 
 impl Decoupled {
@@ -109,8 +104,6 @@ impl Decoupled {
                 resolve: ticks(geometry.core.resolve_cycles),
                 to_decoders: ticks(fetch.switch_cycles),
                 next_line: fetch.next_line,
-                ops_in_line: op_cache.ops as u32,
-                cached_op: ticks(1.0 / op_cache.ops as f64),
             },
         }
     }
@@ -284,18 +277,13 @@ impl Decoupled {
         for stretch in stretches {
             let same = stretch.window == self.window && !self.redirected;
             self.window = stretch.window;
-            let lines = u32::from(stretch.ops)
-                .div_ceil(self.costs.ops_in_line)
-                .max(1);
             let mut cached = true;
-            for line in 0..lines {
-                let above = u64::from(stretch.offset) << 4 | u64::from(line);
-                let key = stretch.window & ((1 << WINDOW_BITS) - 1) | above << WINDOW_BITS;
-                cached &= self.op_cache.access(key);
+            for line in stretch.lines() {
+                cached &= self.op_cache.access(line);
             }
             self.clocks.fetched += match (cached, same) {
-                (true, true) => u64::from(stretch.ops) * self.costs.cached_op,
-                (true, false) => u64::from(lines) * TICKS,
+                (true, true) => u64::from(stretch.going_on),
+                (true, false) => stretch.anew(),
                 (false, _) => {
                     u64::from(stretch.decode) + u64::from(self.cached) * self.costs.to_decoders
                 }

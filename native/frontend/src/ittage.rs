@@ -9,6 +9,9 @@ use super::path_history::PathHistory;
 /// How often a target must be wrong before another takes its place.
 const MOST_CONFIDENT: u8 = 3;
 
+/// The most tables with a tag.
+const TABLES: usize = 8;
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     /// 0: nobody's.
@@ -44,14 +47,13 @@ impl TaggedTargets {
 
     /// An indirect jump or call. Returns whether its target was predicted, and learns it.
     pub fn predict(&mut self, pc: u64, history: &PathHistory, target: u64) -> bool {
-        let sets: Vec<(usize, u16)> = (0..self.tables)
-            .map(|table| {
-                let (index, tag) = history.folded(table);
-                let set = index as usize & (self.sets - 1);
-                let tag = (tag ^ pc as u32 ^ (pc >> 7) as u32) as u16 & 0xfff | 0x1000;
-                ((table * self.sets + set) * self.ways, tag)
-            })
-            .collect();
+        let mut sets = [(0, 0); TABLES];
+        for (table, place) in sets[..self.tables].iter_mut().enumerate() {
+            let (index, tag) = history.folded(table);
+            let set = index as usize & (self.sets - 1);
+            let tag = (tag ^ pc as u32 ^ (pc >> 7) as u32) as u16 & 0xfff | 0x1000;
+            *place = ((table * self.sets + set) * self.ways, tag);
+        }
         let provider = (0..self.tables).rev().find_map(|table| {
             let (first, tag) = sets[table];
             let set = &self.entries[first..first + self.ways];
@@ -76,7 +78,8 @@ impl TaggedTargets {
         }
         let right = guess == Some(target);
         if !right {
-            self.allocate(&sets[provider.map_or(0, |(table, _)| table + 1)..], target);
+            let longer = provider.map_or(0, |(table, _)| table + 1);
+            self.allocate(&sets[longer..self.tables], target);
         }
         right
     }

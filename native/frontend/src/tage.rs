@@ -17,13 +17,15 @@ const MOST_USEFUL: u8 = 3;
 /// So many failures to find room, more than successes, and all entries are less useful.
 const AGE_AFTER: u32 = 1024;
 
-/// The most tables with a tag.
-const TABLES: usize = 8;
+/// Tags that are compared at once, each in a lane of a word.
+const LANES: usize = 4;
 
+/// Every lane 1.
+const ONES: u64 = 0x0001_0001_0001_0001;
+
+/// What an entry has learned.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
-    /// 0: nobody's.
-    tag: u16,
     counter: i8,
     useful: u8,
 }
@@ -44,23 +46,19 @@ impl Entry {
     }
 }
 
-/// One branch's place in every table.
-#[derive(Clone, Copy, Default)]
-struct Places {
-    first: [usize; TABLES],
-    tags: [u16; TABLES],
-}
-
 /// The predictor, without the history that indexes it.
 #[derive(Debug, Clone)]
 pub struct TaggedDirections {
     /// By address: -2 to 1, taken from 0 on.
     base: Vec<i8>,
-    /// Table after table, set after set.
+    /// Table after table, set after set: so many words of tags each. 0 is nobody's.
+    tags: Vec<u64>,
+    /// Of each lane of `tags`.
     entries: Vec<Entry>,
     tables: usize,
     sets: usize,
     ways: usize,
+    words: usize,
     /// Whether entries that were not tried yet are believed: from 0 on not.
     doubt: i32,
     failures: u32,
@@ -72,12 +70,16 @@ impl TaggedDirections {
     #[must_use]
     pub fn new(geometry: &TageGeometry) -> Self {
         let tables = geometry.history.len();
+        let words = geometry.ways.div_ceil(LANES);
+        let places = tables * geometry.sets * words;
         Self {
             base: vec![0; 1 << geometry.base_bits],
-            entries: vec![Entry::default(); tables * geometry.sets * geometry.ways],
+            tags: vec![0; places],
+            entries: vec![Entry::default(); places * LANES],
             tables,
             sets: geometry.sets,
             ways: geometry.ways,
+            words,
             doubt: 0,
             failures: 0,
             dice: 1,
@@ -87,15 +89,14 @@ impl TaggedDirections {
     /// A conditional branch. Returns whether its direction was predicted, and learns it.
     #[inline(always)]
     pub fn predict(&mut self, pc: u64, history: &PathHistory, taken: bool) -> bool {
-        let places = self.places(pc, history);
-        let (provider, alternative) = self.providers(&places);
+        let (provider, alternative) = self.providers(pc, history);
         let base = pc as usize & (self.base.len() - 1);
         let other = alternative.map_or(self.base[base] >= 0, |place| self.entries[place].taken());
         let Some((table, place)) = provider else {
             let right = (self.base[base] >= 0) == taken;
             self.learn_base(base, taken);
             if !right {
-                self.allocate(&places, 0, taken);
+                self.allocate(pc, history, 0, taken);
             }
             return right;
         };
@@ -117,43 +118,52 @@ impl TaggedDirections {
             self.learn_base(base, taken);
         }
         if guess != taken {
-            self.allocate(&places, table + 1, taken);
+            self.allocate(pc, history, table + 1, taken);
         }
         guess == taken
     }
 
+    /// A branch's first word in a table, and its tag there.
     #[inline(always)]
-    fn places(&self, pc: u64, history: &PathHistory) -> Places {
-        let mut places = Places::default();
-        for table in 0..self.tables {
-            let (index, tag) = history.folded(table);
-            let half = (pc as usize >> 5 & 1) * (self.sets / 2);
-            let set = (index as usize ^ half) & (self.sets - 1);
-            places.first[table] = (table * self.sets + set) * self.ways;
-            // No entry is nobody's.
-            places.tags[table] = (tag ^ pc as u32 ^ (pc >> 9) as u32) as u16 & 0xfff | 0x1000;
+    fn place(&self, table: usize, pc: u64, history: &PathHistory) -> (usize, u16) {
+        let (index, tag) = history.folded(table);
+        let half = (pc as usize >> 5 & 1) * (self.sets / 2);
+        let set = (index as usize ^ half) & (self.sets - 1);
+        // No entry is nobody's.
+        let tag = (tag ^ pc as u32 ^ (pc >> 9) as u32) as u16 & 0xfff | 0x1000;
+        ((table * self.sets + set) * self.words, tag)
+    }
+
+    /// The first entry with this tag in the set that begins with this word.
+    #[inline(always)]
+    fn find(&self, first: usize, tag: u16) -> Option<usize> {
+        for (word, tags) in self.tags[first..first + self.words].iter().enumerate() {
+            // The lowest lane that is equal is the lowest zero; the subtraction borrows only from
+            // lanes above it.
+            let differing = tags ^ (u64::from(tag) * ONES);
+            let zeros = differing.wrapping_sub(ONES) & !differing & (ONES << 15);
+            if zeros != 0 {
+                return Some((first + word) * LANES + zeros.trailing_zeros() as usize / 16);
+            }
         }
-        places
+        None
     }
 
     /// The entries with the longest history and with the one before: table and place, place.
     #[inline(always)]
-    fn providers(&self, places: &Places) -> (Option<(usize, usize)>, Option<usize>) {
-        let (mut provider, mut alternative) = (None, None);
+    fn providers(&self, pc: u64, history: &PathHistory) -> (Option<(usize, usize)>, Option<usize>) {
+        let mut provider = None;
         for table in (0..self.tables).rev() {
-            let first = places.first[table];
-            let set = &self.entries[first..first + self.ways];
-            let tag = places.tags[table];
-            let Some(way) = set.iter().position(|entry| entry.tag == tag) else {
+            let (first, tag) = self.place(table, pc, history);
+            let Some(place) = self.find(first, tag) else {
                 continue;
             };
             if provider.is_some() {
-                alternative = Some(first + way);
-                break;
+                return (provider, Some(place));
             }
-            provider = Some((table, first + way));
+            provider = Some((table, place));
         }
-        (provider, alternative)
+        (provider, None)
     }
 
     #[inline(always)]
@@ -164,7 +174,7 @@ impl TaggedDirections {
 
     /// Makes an entry in one of the tables from `from` on, of those that have room.
     #[cold]
-    fn allocate(&mut self, places: &Places, from: usize, taken: bool) {
+    fn allocate(&mut self, pc: u64, history: &PathHistory, from: usize, taken: bool) {
         // One time in four, the next table is left out: branches of one history spread.
         self.dice = self
             .dice
@@ -172,17 +182,16 @@ impl TaggedDirections {
             .wrapping_add(1);
         let skipped = usize::from(from + 1 < self.tables && self.dice >> 62 == 0);
         for table in from + skipped..self.tables {
-            let first = places.first[table];
-            let set = &mut self.entries[first..first + self.ways];
-            if let Some(entry) = set.iter_mut().find(|entry| entry.useful == 0) {
-                *entry = Entry {
-                    tag: places.tags[table],
-                    counter: if taken { 0 } else { -1 },
-                    useful: 0,
-                };
-                self.failures = self.failures.saturating_sub(1);
-                return;
-            }
+            let (first, tag) = self.place(table, pc, history);
+            let set = &mut self.entries[first * LANES..][..self.ways];
+            let Some(way) = set.iter().position(|entry| entry.useful == 0) else {
+                continue;
+            };
+            set[way].counter = if taken { 0 } else { -1 };
+            let (word, lane) = (&mut self.tags[first + way / LANES], 16 * (way % LANES));
+            *word = *word & !(0xffff << lane) | u64::from(tag) << lane;
+            self.failures = self.failures.saturating_sub(1);
+            return;
         }
         self.failures += 1;
         if self.failures >= AGE_AFTER {

@@ -46,11 +46,13 @@ pub fn timed(
     let mut run = Run {
         trace,
         placement,
+        blocks: placed(trace, placement),
         front_end: FrontEnd::new(model),
         counters: Default::default(),
         before: None,
     };
     run.front_end.map(pages);
+    run.describe();
     for range in ranges {
         if warm > 0 {
             run.step(Event::Cut);
@@ -66,16 +68,55 @@ pub fn timed(
     run.counters
 }
 
+/// All that a step needs to know of a block, in one place.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    /// Where it begins, in the trace and in this layout.
+    traced: u64,
+    start: u64,
+    /// As it was traced.
+    target: u64,
+    bytes: u16,
+    last_offset: u16,
+    kind: Kind,
+    kernel: bool,
+}
+
+fn placed(trace: &Trace, placement: &impl Placement) -> Vec<Placed> {
+    let place = |(number, block): (u32, &Block)| Placed {
+        traced: block.start,
+        start: placement.block(number),
+        target: block.target,
+        bytes: block.bytes,
+        last_offset: block.last_offset,
+        kind: block.kind,
+        kernel: block.kernel,
+    };
+    (0..).zip(&trace.blocks).map(place).collect()
+}
+
 struct Run<'a, P> {
     trace: &'a Trace,
     placement: &'a P,
+    /// By number.
+    blocks: Vec<Placed>,
     front_end: FrontEnd,
     counters: [Counters; 2],
     /// The block whose last instruction led here; none after an interruption.
-    before: Option<u32>,
+    before: Option<Placed>,
 }
 
 impl<P: Placement> Run<'_, P> {
+    /// Tells the front end of all blocks.
+    fn describe(&mut self) {
+        for (number, block) in self.blocks.iter().enumerate() {
+            let sizes = self.trace.instructions.sizes(number).iter().copied();
+            let conditional = block.kind == Kind::Conditional;
+            self.front_end
+                .describe(number, block.start, sizes, conditional);
+        }
+    }
+
     /// Returns whether the region has begun in it.
     fn all(&mut self, range: Range<usize>) -> bool {
         let mut begun = false;
@@ -96,7 +137,7 @@ impl<P: Placement> Run<'_, P> {
             }
             Event::Led(address) => {
                 if let Some(before) = self.before.take() {
-                    self.resolve(before, address);
+                    self.resolve(before, address, self.placement.address(address));
                 }
                 self.front_end.interrupt();
             }
@@ -106,40 +147,26 @@ impl<P: Placement> Run<'_, P> {
 
     #[inline(always)]
     fn enter(&mut self, number: u32) {
-        let block = self.trace.blocks[number as usize];
-        if let Some(before) = self.before.replace(number) {
-            self.resolve(before, block.start);
+        let block = self.blocks[number as usize];
+        if let Some(before) = self.before.replace(block) {
+            self.resolve(before, block.traced, block.start);
         }
-        let start = self.placement.block(number);
-        if self.front_end.wants(number as usize) {
-            let sizes = self
-                .trace
-                .instructions
-                .sizes(number as usize)
-                .iter()
-                .copied();
-            let conditional = block.kind == Kind::Conditional;
-            self.front_end
-                .describe(number as usize, start, sizes, conditional);
-        }
-        let last = start + u64::from(block.bytes) - 1;
+        let last = block.start + u64::from(block.bytes) - 1;
         let counters = &mut self.counters[usize::from(block.kernel)];
-        self.front_end.enter(number as usize, start, last, counters);
+        self.front_end
+            .enter(number as usize, block.start, last, counters);
     }
 
-    /// The last instruction of a block has led to this address, as it was traced.
+    /// The last instruction of a block has led to this address: as it was traced, and here.
     #[inline(always)]
-    fn resolve(&mut self, number: u32, to: u64) {
-        let block = self.trace.blocks[number as usize];
-        let start = self.placement.block(number);
-        let pc = start + u64::from(block.last_offset);
-        let next = start + u64::from(block.bytes);
-        let target = self.placement.address(to);
+    fn resolve(&mut self, block: Placed, traced: u64, target: u64) {
+        let pc = block.start + u64::from(block.last_offset);
+        let next = block.start + u64::from(block.bytes);
         let branch = match block.kind {
             Kind::Conditional => Branch::Conditional {
                 pc,
                 target,
-                taken: to == block.target,
+                taken: traced == block.target,
             },
             Kind::Jump => Branch::Jump { pc, target },
             Kind::Call => Branch::Call { pc, target, next },
