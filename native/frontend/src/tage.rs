@@ -17,6 +17,9 @@ const MOST_USEFUL: u8 = 3;
 /// So many failures to find room, more than successes, and all entries are less useful.
 const AGE_AFTER: u32 = 1024;
 
+/// The most tables with a tag.
+const TABLES: usize = 8;
+
 /// Tags that are compared at once, each in a lane of a word.
 const LANES: usize = 4;
 
@@ -87,38 +90,47 @@ impl TaggedDirections {
     }
 
     /// A conditional branch. Returns whether its direction was predicted, and learns it.
+    ///
+    /// Which tables know a branch is as unpredictable for the host as its direction is for the
+    /// model: all are asked, without a branch.
     #[inline(always)]
     pub fn predict(&mut self, pc: u64, history: &PathHistory, taken: bool) -> bool {
-        let (provider, alternative) = self.providers(pc, history);
+        let mut places = [0; TABLES];
+        let found = self.find_all(pc, history, &mut places);
         let base = pc as usize & (self.base.len() - 1);
-        let other = alternative.map_or(self.base[base] >= 0, |place| self.entries[place].taken());
-        let Some((table, place)) = provider else {
-            let right = (self.base[base] >= 0) == taken;
+        let by_address = self.base[base] >= 0;
+        if found == 0 {
             self.learn_base(base, taken);
-            if !right {
+            if by_address != taken {
                 self.allocate(pc, history, 0, taken);
             }
-            return right;
+            return by_address == taken;
+        }
+        let provider = found.ilog2();
+        let shorter = found ^ 1 << provider;
+        let alternative = places[(shorter | 1).ilog2() as usize] as usize;
+        let other = match shorter {
+            0 => by_address,
+            _ => self.entries[alternative].taken(),
         };
-        let entry = &mut self.entries[place];
+        let entry = &mut self.entries[places[provider as usize] as usize];
         let (own, weak) = (entry.taken(), entry.is_weak());
         let guess = if weak && self.doubt >= 0 { other } else { own };
-        if own != other {
-            if weak {
-                let step = if other == taken { 1 } else { -1 };
-                self.doubt = (self.doubt + step).clamp(-8, 7);
-            }
-            entry.useful = match own == taken {
-                true => (entry.useful + 1).min(MOST_USEFUL),
-                false => entry.useful.saturating_sub(1),
-            };
+        if weak && own != other {
+            let step = if other == taken { 1 } else { -1 };
+            self.doubt = (self.doubt + step).clamp(-8, 7);
         }
+        let useful = match own == taken {
+            true => (entry.useful + 1).min(MOST_USEFUL),
+            false => entry.useful.saturating_sub(1),
+        };
+        entry.useful = if own == other { entry.useful } else { useful };
         entry.learn(taken);
         if entry.useful == 0 {
             self.learn_base(base, taken);
         }
         if guess != taken {
-            self.allocate(pc, history, table + 1, taken);
+            self.allocate(pc, history, provider as usize + 1, taken);
         }
         guess == taken
     }
@@ -134,36 +146,32 @@ impl TaggedDirections {
         ((table * self.sets + set) * self.words, tag)
     }
 
-    /// The first entry with this tag in the set that begins with this word.
+    /// Whether the set that begins with this word has an entry with this tag, and where the first
+    /// one is.
     #[inline(always)]
-    fn find(&self, first: usize, tag: u16) -> Option<usize> {
-        for (word, tags) in self.tags[first..first + self.words].iter().enumerate() {
+    fn find(&self, first: usize, tag: u16) -> (bool, usize) {
+        let words = self.tags[first..first + self.words].iter().enumerate();
+        words.rev().fold((false, 0), |found, (word, tags)| {
             // The lowest lane that is equal is the lowest zero; the subtraction borrows only from
             // lanes above it.
             let differing = tags ^ (u64::from(tag) * ONES);
             let zeros = differing.wrapping_sub(ONES) & !differing & (ONES << 15);
-            if zeros != 0 {
-                return Some((first + word) * LANES + zeros.trailing_zeros() as usize / 16);
-            }
-        }
-        None
+            let place = (first + word) * LANES + zeros.trailing_zeros() as usize / 16;
+            if zeros == 0 { found } else { (true, place) }
+        })
     }
 
-    /// The entries with the longest history and with the one before: table and place, place.
+    /// The tables that know a branch, a bit each. places: by table, where that is.
     #[inline(always)]
-    fn providers(&self, pc: u64, history: &PathHistory) -> (Option<(usize, usize)>, Option<usize>) {
-        let mut provider = None;
-        for table in (0..self.tables).rev() {
+    fn find_all(&self, pc: u64, history: &PathHistory, places: &mut [u32; TABLES]) -> u32 {
+        let mut found = 0;
+        for (table, place) in places.iter_mut().enumerate().take(self.tables) {
             let (first, tag) = self.place(table, pc, history);
-            let Some(place) = self.find(first, tag) else {
-                continue;
-            };
-            if provider.is_some() {
-                return (provider, Some(place));
-            }
-            provider = Some((table, place));
+            let (known, at) = self.find(first, tag);
+            *place = at as u32;
+            found |= u32::from(known) << table;
         }
-        (provider, None)
+        found
     }
 
     #[inline(always)]
