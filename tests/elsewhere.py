@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kernsmith.engine.workers import Done, Say, Work, pack, unpack
+from kernsmith.engine.workers import Done, Say, Work, Workers, pack, unpack
 from kernsmith.errors import KernsmithError
 
 _DO = """
@@ -46,8 +46,12 @@ class Elsewhere:
     folder: Path
     asked: list[str] = field(default_factory=list)
 
-    def one(self, work: Work[Any], say: Say) -> Any:
-        """As `Workers.one`."""
+    def one(
+        self, work: Work[Any], say: Say, meanwhile: Callable[[Workers], None] | None = None
+    ) -> Any:
+        """As `Workers.one`; what could be done meanwhile is done before."""
+        if meanwhile is not None:
+            meanwhile(self)
         self.asked.append(work.function.__name__)
         words = [sys.executable, "-c", _DO]
         done = subprocess.run(

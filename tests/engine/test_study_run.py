@@ -276,6 +276,12 @@ def test_what_fails_is_listed_and_the_rest_goes_on(micro_kernel: Kernel, tmp_pat
     assert refused.startswith("refused: flags=-mno-such-flag: ")
     assert "build.log" in failed
     assert [run["status"] for run in document["runs"]] == ["ok"]
+    # While the second kernel is compiled, the first one is measured, and not again afterwards.
+    said = [line.partition("] ")[2] for line in done.stderr.splitlines()]
+    building = said.index("kernel flags=-Dtask_struct=3")
+    assert said[building + 1] == "meanwhile: run 1 trials on tcg"
+    assert "1 of 1 trials are in the ledger already" in said[building + 1 :]
+    assert count(tmp_path, "runs") == 1
 
 
 def count(folder: Path, table: str) -> int:

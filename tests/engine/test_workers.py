@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Work is the same wherever it is done: here, or by a process that has only bytes and the store."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from elsewhere import Elsewhere
 from kernsmith import process
 from kernsmith.engine import Silent, prepare, run_study
-from kernsmith.engine.workers import Done, LocalWorkers, Say, Work, pack, unpack
+from kernsmith.engine.workers import Done, LocalWorkers, Say, Work, Workers, pack, unpack
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
@@ -29,6 +30,11 @@ def double(say: Say, number: int) -> int:
 
 def sleep(say: Say, seconds: str) -> None:
     process.run(["sleep", seconds], timeout=None)
+
+
+def sleep_and_tell(say: Say, seconds: str) -> str:
+    sleep(say, seconds)
+    return "slept"
 
 
 def test_work_is_asked_for_when_there_is_somebody_to_do_it() -> None:
@@ -60,6 +66,46 @@ def test_an_exception_ends_what_is_under_way() -> None:
     with pytest.raises(KernsmithError, match="enough"):
         LocalWorkers().each(works, take, slots=2)
     assert time.monotonic() - began < 20
+
+
+def niceness(say: Say) -> int:
+    return int(process.run(["nice"], timeout=60).output)
+
+
+def test_beside_a_piece_that_takes_all_there_is_others_wait_for_it() -> None:
+    """They run while it runs, one processor less and nicer; when it is over, none is begun."""
+    began: list[int] = []
+    values: list[int | None] = []
+
+    def works() -> Iterator[Work[int]]:
+        for number in range(1000):
+            began.append(number)
+            yield Work(niceness, ())
+
+    def meanwhile(workers: Workers) -> None:
+        workers.each(works(), lambda done: values.append(done.value), slots=8)
+
+    result = LocalWorkers(slots=2).one(Work(sleep_and_tell, ("1",)), lambda said: None, meanwhile)
+    assert result == "slept"
+    assert 0 < len(began) == len(values) < 1000
+    (nice,) = set(values)
+    assert nice is not None
+    assert nice > os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_an_exception_beside_a_piece_ends_it() -> None:
+    def meanwhile(workers: Workers) -> None:
+        raise KernsmithError("enough")
+
+    began = time.monotonic()
+    with pytest.raises(KernsmithError, match="enough"):
+        LocalWorkers().one(Work(sleep_and_tell, ("60",)), lambda said: None, meanwhile)
+    assert time.monotonic() - began < 20
+
+
+def test_a_piece_that_fails_beside_others_says_why() -> None:
+    with pytest.raises(UserError, match="too small"):
+        LocalWorkers().one(Work(double, (-1,)), lambda said: None, lambda workers: None)
 
 
 def test_what_lies_in_the_store_travels_by_key(tmp_path: Path) -> None:

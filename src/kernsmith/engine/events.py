@@ -27,6 +27,28 @@ class Events(Protocol):
         """A study that goes on until it is clear has looked at a variant."""
 
 
+class Beside:
+    """Tells a listener of what is done beside the stage that it shows: no stage and no progress of
+    its own."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    def stage(self, title: str) -> None:
+        """A remark."""
+        self._events.note(f"meanwhile: {title}")
+
+    def progress(self, what: str, done: int, total: int) -> None: ...
+
+    def note(self, text: str, share: float | None = None) -> None:
+        """As it is."""
+        self._events.note(text, share)
+
+    def decided(self, variant: str, decision: Decision) -> None:
+        """As it is."""
+        self._events.decided(variant, decision)
+
+
 class Silent:
     """A listener that ignores everything."""
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kernsmith.engine.events import Events
@@ -17,6 +19,7 @@ from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.profile import call_lines
 from kernsmith.study import Layout, Trial, Variant
+from kernsmith.study.layout import PROFILE
 
 
 class Forge:
@@ -65,13 +68,22 @@ class Forge:
         """What would be linked for a layout, if it is known without linking anything."""
         return self._images.order(variant, layout)
 
-    def build(self) -> None:
+    def build(self, meanwhile: Callable[[Workers], None] | None = None) -> None:
         """Build all variants of the study; see `Kernels.build`."""
-        self.kernels.build(self._seen)
+        self.kernels.build(self._seen, meanwhile)
 
     def link(self) -> None:
         """Link every layout of the study's trials that is booted."""
         self._images.link(self._linked())
+
+    def train_ready(self, events: Events, workers: Workers) -> None:
+        """Train on kernels that are built, for those that are not."""
+        self.kernels.train_ready(self._seen, events, workers)
+
+    def link_ready(self, events: Events, workers: Workers) -> None:
+        """Link what can be linked of the kernels that are built, without training on one."""
+        ready = [trial for trial in self._linked() if trial.layout.named != PROFILE]
+        replace(self._images, events=events, workers=workers).link(ready)
 
     def find(self) -> int:
         """Take what the caches hold and make nothing; returns how many images are missing."""

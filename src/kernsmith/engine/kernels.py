@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kernsmith.engine.build_plan import PlannedKernel, identity, plan_kernels
@@ -58,10 +59,11 @@ class Kernels:
         profiles = self.profiles.get(identity(variant), ())
         return profiles[-1].files if profiles else ()
 
-    def build(self, seen: Seen) -> None:
+    def build(self, seen: Seen, meanwhile: Callable[[Workers], None] | None = None) -> None:
         """Build all variants of the study. The baseline must build; others may fail.
 
         seen: called with (kernel, workload, outcome, start time) of each training run.
+        meanwhile: what to do while a kernel is compiled; see `Workers.one`.
 
         Raises:
             BuildFailed, ConfigRefused, WorkloadRefused, TrainingFailed: of the baseline.
@@ -71,7 +73,7 @@ class Kernels:
             if planned.key in self.built or (planned.key, "") in self.failures:
                 continue
             try:
-                self._build(planned, seen)
+                self._build(planned, seen, meanwhile)
             except (
                 BuildFailed, ConfigRefused, ProcessFailed, TrainerMissing, TrainingFailed,
                 WorkloadRefused,
@@ -80,6 +82,15 @@ class Kernels:
                 if planned.key in needed_first:
                     raise
                 self.events.note(f"{planned.variant.name} is left out: {error}")
+
+    def train_ready(self, seen: Seen, events: Events, workers: Workers) -> None:
+        """Train on kernels that are built, for those that are not."""
+        profiles = replace(self.trained, events=events, workers=workers)
+        for planned in plan_kernels(self.prepared.variants):
+            variant = planned.variant
+            base = self.kernel(variant.trainer) if variant.steps else None
+            if base is not None and planned.key not in self.built:
+                profiles.begin(variant, base, seen)
 
     def find(self) -> None:
         """Take the kernels that the caches hold, and make nothing."""
@@ -101,13 +112,18 @@ class Kernels:
         last = self.trained.find(variant, base) if base else None
         return (*self.profiles[identity(variant.trainer)], last) if last else None
 
-    def _build(self, planned: PlannedKernel, seen: Seen) -> None:
+    def _build(
+        self, planned: PlannedKernel, seen: Seen, meanwhile: Callable[[Workers], None] | None
+    ) -> None:
         variant = planned.variant
         profiles = self._made_profiles(variant, seen) if variant.steps else ()
         asked = Build(self._recipe(variant, profiles), self._workloads(), planned.alone)
+        work = Work(build, (asked,))
         if find_kernel(asked.recipe) is None:
             self.events.stage(f"kernel {variant.name}")
-        key = self.workers.one(Work(build, (asked,)), self._say)
+            key = self.workers.one(work, self._say, meanwhile)
+        else:
+            key = self.workers.one(work, self._say)
         kernel = stored_kernel(key)
         assert kernel is not None
         self._warn(variant, kernel)

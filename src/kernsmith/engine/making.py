@@ -86,14 +86,23 @@ def link(say: Say, asked: Link) -> str:
 
 
 def map_link(say: Say, kernel: str) -> str:
-    """Have the linker's maps of a kernel, given by its key; returns the key of the first one.
+    """Have the linker's map of a kernel, given by its key; returns the map's key.
 
     Raises:
-        LinkFailed, UserError: see `link_map` and `input_map` of `kernel.link`.
+        LinkFailed, UserError: see `link_map` of `kernel.link`.
     """
-    mapped = _kernel(kernel)
-    input_map(mapped)
-    return local_store().key(link_map(mapped))
+    return local_store().key(link_map(_kernel(kernel)))
+
+
+def map_inputs(say: Say, kernel: str) -> str:
+    """Have the map of a kernel's sections as they are given to the linker; returns its key, or
+    nothing where there is none.
+
+    Raises:
+        LinkFailed: see `input_map` of `kernel.link`.
+    """
+    path = input_map(_kernel(kernel))
+    return local_store().key(path) if path else ""
 
 
 def _kernel(key: str) -> Kernel:

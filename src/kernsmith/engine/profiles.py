@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +17,20 @@ from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.traces import trace_tag
-from kernsmith.engine.training import Seen, train
+from kernsmith.engine.training import Seen, TrainingFailed, train
 from kernsmith.engine.workers import Workers
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.recipe import StepProfile
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.profile import BranchCounts, find_profile_maker, is_counts, write_counts
+from kernsmith.profile import (
+    BranchCounts,
+    find_profile_maker,
+    is_counts,
+    merge_counts,
+    write_counts,
+)
 from kernsmith.study import Variant, digest_of
 from kernsmith.study.steps import StepKind, find_step_kind
 
@@ -77,11 +84,28 @@ class Profiles:
             self._note(base, kind, files)
             return StepProfile(kind, files)
 
+    def begin(self, variant: Variant, base: Kernel, seen: Seen) -> None:
+        """Take the counts that `make` is going to want, as far as the workers get."""
+        kind = find_step_kind(variant.steps[-1].kind)
+        if variant.steps[-1].files or self._ready(base, kind):
+            return
+        folder = base.folder / "profiles"
+        folder.mkdir(exist_ok=True)
+        # What fails is told when the kernel's turn has come.
+        with locked(folder / "lock"), suppress(TrainingFailed):
+            self._train(base, seen, variant.trainer)
+
     def counts(self, kernel: Kernel, seen: Seen, variant: Variant | None = None) -> BranchCounts:
-        """The merged counts of the training workloads on a kernel.
+        """The merged counts of the training workloads on a kernel; each has the same weight.
 
         variant: the kernel's; where the study replays its layouts, training writes their traces.
         """
+        parts = self._train(kernel, seen, variant)
+        return merge_counts([parts[workload.name] for workload in self.prepared.train])
+
+    def _train(
+        self, kernel: Kernel, seen: Seen, variant: Variant | None
+    ) -> dict[str, BranchCounts]:
         prepared = self.prepared
         measured = variant is not None and identity(variant) in map(identity, prepared.variants)
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
-from kernsmith.engine.making import map_link
+from kernsmith.engine.making import map_inputs, map_link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.replay import text_of
 from kernsmith.engine.sessions import Ran
@@ -79,7 +79,7 @@ def free_traces(prepared: Prepared, forge: Bootable) -> None:
 
 
 def _map(kernels: Sequence[Kernel], events: Events, workers: Workers) -> None:
-    """Have each kernel's linker map, which says where its functions lie."""
+    """Have each kernel's linker maps, which say where its functions lie."""
     events.stage("read the linker's maps")
 
     def take(done: Done[str]) -> None:
@@ -90,7 +90,8 @@ def _map(kernels: Sequence[Kernel], events: Events, workers: Workers) -> None:
                 f"layouts cannot be replayed: {error}; --layouts-by boot links and boots each"
             ) from error
 
-    workers.each((Work(map_link, (kernel.key,)) for kernel in kernels), take)
+    maps = product(kernels, (map_link, map_inputs))
+    workers.each((Work(make, (kernel.key,)) for kernel, make in maps), take)
 
 
 @dataclass

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.builds import record_builds
-from kernsmith.engine.events import Events
+from kernsmith.engine.events import Beside, Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow, next_number, next_of_replayed
 from kernsmith.engine.prepare import Prepared
@@ -18,6 +18,7 @@ from kernsmith.engine.traces import hand_over
 from kernsmith.engine.training import Seen
 from kernsmith.engine.trial_rows import (
     Bootable,
+    Rows,
     checking_rows,
     record_default,
     trial_rows,
@@ -55,8 +56,9 @@ def run_study(
     """
     began = time.monotonic()
     forge = Forge(prepared, events, _keeping(prepared, ledger), workers)
+    meanwhile = _ready(prepared, forge, ledger, events, keep_traces=keep_traces)
     try:
-        forge.build()
+        forge.build(meanwhile)
     finally:
         record_builds(prepared, forge, ledger)
 
@@ -92,6 +94,28 @@ def _keeping(prepared: Prepared, ledger: Ledger) -> Seen:
             hand_over(kernel, workload, trainer, outcome.trace)
 
     return seen
+
+
+def _ready(
+    prepared: Prepared, forge: Forge, ledger: Ledger, events: Events, *, keep_traces: bool
+) -> Callable[[Workers], None] | None:
+    """What can be done of a study while one of its kernels is compiled: training for later ones,
+    and the trials of those that are built.
+
+    Nothing where a busy host would be measured, too, or where a layout needs all kernels.
+    """
+    if not prepared.machine.exact or prepared.study.design.pairing == "place":
+        return None
+    aside = Beside(events)
+
+    def run_ready(workers: Workers) -> None:
+        forge.train_ready(aside, workers)
+        forge.link_ready(aside, workers)
+        rows = trial_rows(prepared, forge)
+        ledger.add_trials(rows.values())
+        _run(prepared, forge, rows, ledger, aside, workers, keep_traces=keep_traces)
+
+    return run_ready
 
 
 def _tell_not_replayed(measured: Sequence[Measured], forge: Forge) -> None:
@@ -130,6 +154,31 @@ def measure(
     study = prepared.study
     key = digest_of([prepared.digest, [[t.position, row.digest] for t, row in rows.items()]])
     ledger.record_study(key, study.name, write_study(without_folders(study)), plan)
+    checking = _run(prepared, forge, rows, ledger, events, workers, keep_traces=keep_traces)
+    runs = ledger.runs(row.digest for row in (*rows.values(), *checking.values()))
+    return [
+        Measured(
+            trial,
+            row.digest,
+            runs.get(row.digest),
+            row.replayed,
+            runs.get(checking[trial].digest) if trial in checking else None,
+        )
+        for trial, row in rows.items()
+    ]
+
+
+def _run(
+    prepared: Prepared,
+    forge: Bootable,
+    rows: Rows,
+    ledger: Ledger,
+    events: Events,
+    workers: Workers | None,
+    *,
+    keep_traces: bool,
+) -> Rows:
+    """Replay and boot what has no run yet; returns the boots that check replays, by the trials."""
     replayed = {trial: row for trial, row in rows.items() if row.replayed}
     booted = {trial: row for trial, row in rows.items() if trial not in replayed}
     checking = {
@@ -137,19 +186,8 @@ def measure(
         for trial, row in checking_rows(replayed).items()
         if forge.image(trial.variant, trial.layout) is not None
     }
-    for row in checking.values():
-        ledger.add_trial(row)
+    ledger.add_trials(checking.values())
     if replayed:
         run_replays(prepared, forge, replayed, ledger, events, workers, keep_traces=keep_traces)
     run_trials(prepared, forge, booted | checking, ledger, events, workers)
-    runs = ledger.runs(row.digest for row in (*rows.values(), *checking.values()))
-    return [
-        Measured(
-            trial,
-            row.digest,
-            runs.get(row.digest),
-            trial in replayed,
-            runs.get(checking[trial].digest) if trial in checking else None,
-        )
-        for trial, row in rows.items()
-    ]
+    return checking

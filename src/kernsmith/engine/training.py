@@ -15,7 +15,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Boot, Job, Machine, Outcome
-from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
+from kernsmith.profile import BranchCounts, read_counts, write_counts
 from kernsmith.profile.counts import read_body
 from kernsmith.study import digest_of
 
@@ -34,10 +34,11 @@ def train(
     seen: Seen,
     workers: Workers | None = None,
     trace_of: Callable[[Workload], str] = lambda workload: "",
-) -> BranchCounts:
-    """The merged counts of the workloads on a kernel in its default layout.
+) -> dict[str, BranchCounts]:
+    """The counts of each workload on a kernel in its default layout, by its name; of some, when the
+    workers end before all is done.
 
-    Counts that were taken before are read back. Each workload has the same weight.
+    Counts that were taken before are read back.
 
     trace_of: the tag of the trace that a workload's boot is to write, too; empty for none.
     seen: called, from the calling thread, with (kernel, workload, outcome, start time) of each
@@ -78,7 +79,7 @@ def train(
 
     visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
     in_sessions(machine, visits, begin, ran, keep, workers)
-    return merge_counts([parts[workload.name] for workload in workloads])
+    return parts
 
 
 def _counts_path(folder: Path, workload: Workload) -> Path:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import io
 import os
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, Generic, Protocol, TypeVar
 
 from kernsmith.errors import KernsmithError
@@ -26,6 +27,9 @@ from kernsmith.store import Store, local_store
 from kernsmith.threads import threads
 
 Result = TypeVar("Result")
+
+# What is done beside a build waits for it where both want a processor, and fills what it leaves.
+_NICE_BESIDE = 10
 
 Say = Callable[[object], None]
 """What a piece of work calls, from any thread, with values that it tells before it ends."""
@@ -74,8 +78,17 @@ class Done(Generic[Result]):
 class Workers(Protocol):
     """Do pieces of work. When an exception, Ctrl-C too, ends a call, it ends what is under way."""
 
-    def one(self, work: Work[Result], say: Say) -> Result:
-        """Do one piece that takes all there is, such as a build; raises what the work raises."""
+    def one(
+        self,
+        work: Work[Result],
+        say: Say,
+        meanwhile: Callable[[Workers], None] | None = None,
+    ) -> Result:
+        """Do one piece that takes all there is, such as a build; raises what the work raises.
+
+        meanwhile: called, by the calling thread, with workers for what can be done beside it. They
+            begin nothing any more when the piece is over; what they have begun is waited for.
+        """
         ...
 
     def each(
@@ -97,13 +110,29 @@ class Workers(Protocol):
 
 @dataclass(frozen=True)
 class LocalWorkers:
-    """This machine. slots: how many pieces at once."""
+    """This machine.
+
+    slots: how many pieces at once. nice: what they and their programs add to their niceness.
+    """
 
     slots: int = os.cpu_count() or 1
+    nice: int = 0
 
-    def one(self, work: Work[Result], say: Say) -> Result:
-        """As `Workers.one`."""
-        return work.do(say)
+    def one(
+        self,
+        work: Work[Result],
+        say: Say,
+        meanwhile: Callable[[Workers], None] | None = None,
+    ) -> Result:
+        """As `Workers.one`: a build leaves processors idle where it configures and links."""
+        if meanwhile is None:
+            return work.do(say)
+        over = Event()
+        with threads(1) as pool:
+            job = pool.submit(work.do, say)
+            job.add_done_callback(lambda job: over.set())
+            meanwhile(_Beside(max(1, self.slots - 1), _NICE_BESIDE, over))
+            return job.result()
 
     def each(
         self,
@@ -117,7 +146,7 @@ class LocalWorkers:
         most = slots or self.slots
         waiting = enumerate(works)
         under_way: dict[Future[Result], int] = {}
-        with threads(most) as pool:
+        with threads(most, self.nice) as pool:
             while True:
                 while len(under_way) < most and (following := next(waiting, None)) is not None:
                     place, work = following
@@ -126,6 +155,31 @@ class LocalWorkers:
                     return
                 for job in wait(under_way, return_when=FIRST_COMPLETED).done:
                     take(_done(under_way.pop(job), job))
+
+
+@dataclass(frozen=True)
+class _Beside(LocalWorkers):
+    """What another piece of work leaves of this machine. over: set when that has ended."""
+
+    over: Event = field(default_factory=Event)
+
+    def each(
+        self,
+        works: Iterable[Work[Result]],
+        take: Callable[[Done[Result]], None],
+        *,
+        say: Callable[[int, object], None] = lambda place, value: None,
+        slots: int | None = None,
+    ) -> None:
+        """As `Workers.each`, as long as the other piece is not over."""
+        most = min(slots or self.slots, self.slots)
+        super().each(_until(self.over, works), take, say=say, slots=most)
+
+
+def _until(over: Event, works: Iterable[Work[Result]]) -> Iterator[Work[Result]]:
+    waiting = iter(works)
+    while not over.is_set() and (work := next(waiting, None)) is not None:
+        yield work
 
 
 def _done(place: int, job: Future[Result]) -> Done[Result]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
@@ -98,10 +98,14 @@ class Ledger:
 
     def add_trial(self, trial: TrialRow) -> None:
         """Add one trial; nothing happens if it is there."""
+        self.add_trials([trial])
+
+    def add_trials(self, trials: Collection[TrialRow]) -> None:
+        """Add trials; nothing happens to those that are there."""
 
         def add() -> None:
             with self._database.writing() as connection:
-                self._add_trials(connection, [trial])
+                self._add_trials(connection, trials)
 
         self._twice(add)
 
