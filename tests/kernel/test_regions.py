@@ -18,6 +18,8 @@ from kernsmith.layout import (
     functions_of,
     layout_name,
     margins_together,
+    movable_data,
+    random_order,
     read_link_map,
 )
 from kernsmith.machine import Job, run_once
@@ -130,6 +132,30 @@ def test_a_kernel_boots_with_its_regions_where_they_were_predicted(
     for work in workloads:
         ran = run_once(open_machine("skylake"), image, Job(work, tmp_path / work.name))
         assert ran.ok, ran.reason
+
+
+@pytest.mark.kernel
+def test_a_kernel_boots_with_its_data_shuffled_and_counts_the_same(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    data = random_order(movable_data(link_map(micro_kernel)), "a")
+    assert len(data) > 500
+    image = relink(micro_kernel, layout_name("data", data), data)
+    symbols = (micro_kernel.system_map, image.with_name("System.map"))
+    before, after = (addresses(read_system_map(path)) for path in symbols)
+    assert sum(before[name] != after[name] for name in data) > 0.9 * len(data)
+    functions = functions_of(read_system_map(micro_kernel.system_map)).drawn
+    assert all(before[name] == after[name] for name in functions)
+
+    (work,) = load_catalogue().select(["pipe"])
+    one, other = (
+        run_once(open_machine("skylake"), kernel, Job(work, tmp_path / kernel.parent.name))
+        for kernel in (micro_kernel.vmlinux, image)
+    )
+    assert other.ok, other.reason
+    assert other.metrics["model_cycles"][0] == pytest.approx(
+        one.metrics["model_cycles"][0], rel=1e-3
+    )
 
 
 @pytest.mark.kernel

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.kernel.regions import Margin
-from kernsmith.layout import Arrangement, TracedText, read_link_map
+from kernsmith.layout import Arrangement, TracedText, movable_data, read_link_map
 
 MAP = """\
              VMA              LMA     Size Align Out     In      Symbol
@@ -75,6 +75,38 @@ def test_margins_stand_around_the_group_of_their_region(link_map: Path) -> None:
     assert [start - text.start for start in starts[:3]] == [0x40, 0x90, 0x1000]
     with pytest.raises(UserError, match=r"shows no \.sched\.text that could be moved"):
         text.arranged([], {".sched.text": Margin(16)})
+
+
+DATA = """\
+             VMA              LMA     Size Align Out     In      Symbol
+ffffffff81800000          1800000      400    64 .data
+ffffffff81800000          1800000       20    64         vmlinux.a(a.o):(.data..page_aligned)
+ffffffff81800000          1800000        8     1                 a_page
+ffffffff81800020          1800020        0     1         . = ALIGN(64)
+ffffffff81800040          1800040       20     8         vmlinux.a(a.o):(.data)
+ffffffff81800040          1800040        8     1                 twin
+ffffffff81800048          1800048        8     1                 of_a
+ffffffff81800060          1800060       20     8         vmlinux.a(b.o):(.data)
+ffffffff81800060          1800060        8     1                 twin
+ffffffff81800080          1800080       20     8         vmlinux.a(c.o):(.data..read_mostly)
+ffffffff81800080          1800080        8     1                 seldom
+ffffffff818000a0          18000a0       20     8         vmlinux.a(c.o):(__dyndbg)
+ffffffff818000a0          18000a0        8     1                 in_a_table
+ffffffff81801000          1801000       40    64 .bss
+ffffffff81801000          1801000       20     8         vmlinux.a(c.o):(.bss.of_c)
+ffffffff81801000          1801000        8     1                 of_c
+ffffffff81802000          1802000       40    64 .init.data
+ffffffff81802000          1802000       20     8         vmlinux.a(c.o):(.init.data)
+ffffffff81802000          1802000        8     1                 at_boot
+"""
+
+
+def test_data_that_may_change_places_goes_by_symbols_that_nothing_else_has(tmp_path: Path) -> None:
+    """Not pages, tables, what is gone after the boot; nor what shares all its names."""
+    (tmp_path / "map").write_text(DATA)
+    assert movable_data(tmp_path / "map") == ["of_a", "seldom", "of_c"]
+    with pytest.raises(UserError, match="cannot read the linker's map"):
+        movable_data(tmp_path / "missing")
 
 
 def test_sections_of_one_name_come_in_the_order_of_the_input(

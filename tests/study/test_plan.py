@@ -215,6 +215,17 @@ def test_layouts_are_a_factor() -> None:
         }
 
 
+def test_only_random_layouts_shuffle_data_and_only_where_that_is_asked_for() -> None:
+    asked = study(design=Design(layouts=2, data=True))
+    trials = plan_trials(asked, plan_variants(asked, WORKLOADS), ["pipe"])
+    assert {str(trial.layout) for trial in trials} == {
+        "default", "random:1.1+data", "random:1.2+data"
+    }  # fmt: skip
+    assert asked.digest != study(design=Design(layouts=2)).digest
+    with pytest.raises(UserError, match=r"design\.data: no CPU model sees where data lie"):
+        plan_variants(study(design=Design(layouts_by="replay", data=True)), WORKLOADS)
+
+
 def test_layouts_that_are_not_drawn_are_one_each() -> None:
     asked = study(factors=(("layout", ("default", "order:a/b+c.order")),))
     variants = plan_variants(asked, WORKLOADS)
@@ -245,6 +256,9 @@ def test_what_is_no_layout(level: str) -> None:
         Layout("profile", "1.3.b", 12),
         Layout("best+c.order"),
         Layout("best+c.order", "1.3"),
+        Layout(seed="1.3", data=True),
+        Layout("profile", "1.3.b", 12, data=True),
+        Layout("best+data"),
     ],
     ids=str,
 )

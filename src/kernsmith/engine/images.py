@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from kernsmith.layout import (
     functions_of,
     layout_name,
     margins_together,
+    movable_data,
     place_together,
     random_order,
     read_link_map,
@@ -143,6 +144,7 @@ class _Orders:
         self._calls = calls
         self._symbols: dict[str, list[Symbol]] = {}
         self._functions: dict[str, Functions] = {}
+        self._data: dict[str, list[str]] = {}
         self._rooms: dict[str, tuple[dict[str, Room], int]] = {}
         self._named: dict[tuple[str, str], list[str]] = {}
         self._made: dict[tuple[str, Layout], PlacedOrder] = {}
@@ -164,8 +166,8 @@ class _Orders:
         """Whether a layout's order is known without linking."""
         if layout.named == PROFILE and (kernel.key, PROFILE) not in self._named:
             return False
-        placed = self._is_placed(layout)
-        return not placed or all(link_map_path(k).exists() for k in self._beside)
+        needed = [*(self._beside if self._is_placed(layout) else ()), *([kernel] * layout.data)]
+        return all(link_map_path(each).exists() for each in needed)
 
     def asked(self, kernel: Kernel, layout: Layout) -> Link:
         """What is to be linked."""
@@ -181,7 +183,7 @@ class _Orders:
             else:
                 named = self._names(kernel, layout.named) if layout.named else []
                 order = drawn_order(self._functions_of(kernel), layout, named)
-                self._made[kernel.key, layout] = order
+                self._made[kernel.key, layout] = self._with_data(kernel, layout, order)
         return self._made[kernel.key, layout]
 
     def _is_placed(self, layout: Layout) -> bool:
@@ -205,7 +207,17 @@ class _Orders:
             names = [*order.names, *random_order(others, layout.seed)]
             last = {_END_PADDING: behind - end} if end < behind else {}
             paddings = {**order.paddings, **last}
-            self._made[kernel.key, layout] = PlacedOrder((*names, *last), paddings, edges)
+            whole = PlacedOrder((*names, *last), paddings, edges)
+            self._made[kernel.key, layout] = self._with_data(kernel, layout, whole)
+
+    def _with_data(self, kernel: Kernel, layout: Layout, order: PlacedOrder) -> PlacedOrder:
+        """The order with that of the objects' data behind it, if the layout shuffles them."""
+        if not layout.data:
+            return order
+        if kernel.key not in self._data:
+            self._data[kernel.key] = movable_data(link_map(kernel))
+        data = random_order(self._data[kernel.key], layout.seed)
+        return replace(order, names=(*order.names, *data))
 
     def _names(self, kernel: Kernel, named: str) -> list[str]:
         """The functions that an order file or the kernel's own profile names."""

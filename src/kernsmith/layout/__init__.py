@@ -3,7 +3,7 @@
 
 from kernsmith.layout.drawn import Functions, drawn_order, functions_of, margins_together
 from kernsmith.layout.evaluate import ALGORITHMS, Costs, Evaluator
-from kernsmith.layout.linkmap import Arrangement, Text, read_link_map
+from kernsmith.layout.linkmap import Arrangement, Text, movable_data, read_link_map
 from kernsmith.layout.order import (
     OrderFile,
     layout_name,
@@ -32,6 +32,7 @@ __all__ = [
     "layout_name",
     "make_order",
     "margins_together",
+    "movable_data",
     "place_together",
     "random_margins",
     "random_order",

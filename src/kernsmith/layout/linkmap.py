@@ -25,6 +25,12 @@ _INPUT = re.compile(r"^.*:\(([^()]*)\)$")
 _ALIGN = re.compile(r"^\. = ALIGN\((.*)\)$")
 _LARGEST = 1 << 32
 _TEXT = ".text"
+# The output sections of data, and those of their input sections whose order means nothing. Not the
+# page-aligned ones, those that a mark stands in front of, and tables.
+_DATA = (".data", ".bss")
+_MOVABLE_DATA = re.compile(
+    r"^\.(data|bss)(\.[0-9A-Za-z_].*)?$|^\.data\.\.(read_mostly|cacheline_aligned)$"
+)
 
 # Patterns of the kernel's linker script that follow each other without a symbol between them
 # (`include/asm-generic/vmlinux.lds.h`, TEXT_TEXT): the names that each of them takes in.
@@ -163,12 +169,42 @@ def read_link_map(path: Path, given: Path | None = None) -> Text:
     return _as_given(reader, _read(given), given)
 
 
-def _read(path: Path) -> _Reader:
+def movable_data(path: Path) -> list[str]:
+    """From a linker's map: of each input section of data that may change places with others of its
+    kind, a symbol that no other section has.
+
+    Raises:
+        UserError: a map that cannot be read.
+    """
+    counted: Counter[str] = Counter()
+    sections: list[list[str]] = []
+    inside = movable = False
+    for _, _, _, indent, what in _lines(_opened(path)):
+        if indent == 0:
+            inside = what in _DATA
+        elif indent == 8:
+            section = _INPUT.match(what)
+            movable = inside and section is not None and bool(_MOVABLE_DATA.match(section[1]))
+            if movable:
+                sections.append([])
+        elif what:
+            counted[what] += 1
+            if movable:
+                sections[-1].append(what)
+    alone = ([name for name in symbols if counted[name] == 1] for symbols in sections)
+    return [names[0] for names in alone if names]
+
+
+def _opened(path: Path) -> list[str]:
     try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return _Reader().read(lines)
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
         raise UserError(f"cannot read the linker's map {path}: {error.strerror}") from None
+
+
+def _read(path: Path) -> _Reader:
+    try:
+        return _Reader().read(_opened(path))
     except _NotAMap as error:
         raise UserError(f"{path} is no map of ld.lld's: {error}") from None
 
@@ -259,20 +295,24 @@ class _Reader:
         self._pattern = ""
 
 
-def _text_lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]]:
-    """(address, size, alignment, indentation, content) of the lines of `.text`."""
-    inside = False
+def _lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]]:
+    """(address, size, alignment, indentation, content) of the lines of a map."""
     for line in lines:
-        found = _LINE.match(line.rstrip("\n"))
-        if found is None:
-            continue
-        indent, what = len(found[5]), found[6]
+        if found := _LINE.match(line):
+            yield int(found[1], 16), int(found[3], 16), int(found[4]), len(found[5]), found[6]
+
+
+def _text_lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]]:
+    """Those of `.text`."""
+    inside = False
+    for line in _lines(lines):
+        *_, indent, what = line
         if indent == 0:
             if inside:
                 return
             inside = what == _TEXT
         if inside:
-            yield int(found[1], 16), int(found[3], 16), int(found[4]), indent, what
+            yield line
 
 
 def _value(expression: str) -> int:

@@ -52,6 +52,11 @@ def check_study(study: Study) -> None:
             'design.layouts_by: layouts with pairing = "place" have paddings and must be linked: '
             'allowed is "boot", or pairing = "seed"'
         )
+    if study.design.layouts_by == "replay" and study.design.data:
+        raise UserError(
+            "design.data: no CPU model sees where data lie, and replays say nothing of it: allowed "
+            'is false, or layouts_by = "boot"'
+        )
     try:
         check_flags(study.flags)
     except UserError as error:

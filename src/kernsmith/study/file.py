@@ -124,6 +124,8 @@ class DesignTable(_Table):
     layouts_by: LayoutsBy | None = None
     """How random layouts are measured: `replay` from one trace of each workload, or `boot`;
     default: replay on machines that write traces (tcg), unless pairing is `place`."""
+    data: bool = False
+    """Shuffle the data of the kernel's objects, too."""
 
 
 class StudyFile(_Table):
@@ -349,5 +351,7 @@ def write_study(study: Study) -> str:
         lines.append(f"pairing = {quote(design.pairing)}")
     if design.layouts_by != default_layouts_by(study.machine, design.pairing):
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
+    if design.data:
+        lines.append("data = true")
     lines.append("")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ _LEVEL = re.compile(
 
 _WRITTEN = re.compile(
     r"(?:default|(?P<profile>profile)|order:(?P<file>.+?))?"
-    r"(?:(?:^|\+)random:(?P<seed>[^+]+))?(?:\+jitter:(?P<jitter>\d+))?"
+    r"(?:(?:^|\+)random:(?P<seed>[^+]+)(?:\+jitter:(?P<jitter>\d+))?(?P<data>\+data)?)?"
 )
 
 
@@ -31,11 +31,13 @@ class Layout:
         `PROFILE`; empty when no function is named.
     seed: shuffles all that is not named; empty: it stays as the objects come.
     jitter: by how many places a named function may move, drawn by the seed.
+    data: whether the seed also shuffles the data of the kernel's objects.
     """
 
     named: str = ""
     seed: str = ""
     jitter: int = 0
+    data: bool = False
 
     def __str__(self) -> str:
         """`default`, `random:SEED`, `order:FILE`, `order:FILE+random:SEED` …; files by name."""
@@ -46,6 +48,8 @@ class Layout:
             words.append(f"random:{self.seed}")
         if self.jitter:
             words.append(f"jitter:{self.jitter}")
+        if self.data:
+            words.append("data")
         return "+".join(words) or "default"
 
 
@@ -59,7 +63,7 @@ def read_layout(text: str) -> Layout:
     if match is None:
         raise UserError(f"no layout is called {text!r}")
     named = PROFILE if match["profile"] else match["file"] or ""
-    return Layout(named, match["seed"] or "", int(match["jitter"] or 0))
+    return Layout(named, match["seed"] or "", int(match["jitter"] or 0), bool(match["data"]))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.layout import Layout
 from kernsmith.study.places import short_level, short_names, short_text
-from kernsmith.study.study import Named, Study
+from kernsmith.study.study import Design, Named, Study
 from kernsmith.study.variant import Variant
 
 MOST_TRIALS = 1_000_000
@@ -146,7 +146,7 @@ def plan_trials(
             members = [
                 Trial(
                     variant=variant,
-                    layout=_layout(study.design.seed, variant, index),
+                    layout=_layout(study.design, variant, index),
                     workload=workload,
                     machine=study.machine,
                     cpu=cpu,
@@ -175,8 +175,8 @@ def _are_drawn(variants: Sequence[Variant]) -> bool:
     return bool(drawn)
 
 
-def _layout(seed: int, variant: Variant, index: int) -> Layout:
+def _layout(design: Design, variant: Variant, index: int) -> Layout:
     if index == 0:
         return variant.layout.undrawn
     prefix = f"{variant.label}." if variant.label else ""
-    return variant.layout.draw(f"{prefix}{seed}.{index}")
+    return replace(variant.layout.draw(f"{prefix}{design.seed}.{index}"), data=design.data)

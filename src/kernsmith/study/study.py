@@ -63,6 +63,8 @@ class Design:
         `seconds` on a machine without a model.
     pairing: `seed` or `place` (see `Pairing`). layouts_by: see `LayoutsBy`; where functions are
         paired by place, layouts have paddings, which only a link lays out: they are booted.
+    data: random layouts also shuffle the data of the kernel's objects, which no CPU model here
+        sees, and only a link lays out.
     """
 
     layouts: int = 8
@@ -74,6 +76,7 @@ class Design:
     metric: str = ""
     pairing: Pairing = "seed"
     layouts_by: LayoutsBy = "boot"
+    data: bool = False
 
     def replays(self, layout: Layout) -> bool:
         """Whether a layout is replayed: what is drawn, nothing else."""
@@ -128,4 +131,6 @@ class Study:
             del fields["settings"]
         if self.design.layouts_by == "boot":  # likewise
             del fields["design"]["layouts_by"]
+        if not self.design.data:  # likewise
+            del fields["design"]["data"]
         return digest_of(fields)
