@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,13 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import default_compiler, find_compiler
 from kernsmith.process import run
-from kernsmith.silicon.binaries import compile_program, layout_names, link_layouts
+from kernsmith.silicon.binaries import (
+    Names,
+    compile_program,
+    layout_names,
+    link_layouts,
+    movable,
+)
 from kernsmith.silicon.builds import find_builds
 from kernsmith.silicon.programs import check_programs, find_program
 from kernsmith.silicon.timing import check_clock, in_core_cycles, time_binaries
@@ -35,6 +42,31 @@ def test_what_does_not_exist_is_said_with_what_does() -> None:
         check_programs(["emacs"])
     with pytest.raises(UserError, match="no build 'O9': allowed are O2"):
         find_builds(["O9"])
+
+
+def test_a_function_that_shares_its_name_with_data_stays(tmp_path: Path) -> None:
+    source, binary = tmp_path / "names.s", tmp_path / "names.o"
+    source.write_text(
+        ".text\nfirst: nop\nshared: nop\nlast: nop\n.data\nshared_data: .long 1\n"
+        '.section .rodata,"a"\nother: .long 2\n'
+    )
+    compiler = default_compiler()
+    run([compiler, "-c", "-o", str(binary), str(source)], timeout=60)
+    names = movable(binary)
+    assert names.functions == ("first", "last", "shared")
+    assert names.data == frozenset()
+    order = names.order("1")
+    alike = replace(names, data=frozenset({"shared"}))
+    assert alike.order("1") == [name for name in order if name != "shared"]
+    assert movable_of_mujs().data == {"script"}
+
+
+def movable_of_mujs() -> Names:
+    """MuJS has a function `script`, and so has its load a text of that name."""
+    (build,) = find_builds(["O2"])
+    compiler = find_compiler(default_compiler())
+    objects = compile_program(find_program("mujs"), build, compiler)
+    return movable(link_layouts(objects, (), compiler)[0].path)
 
 
 def test_layouts_of_a_program_do_the_same_work_with_data_at_the_same_addresses() -> None:

@@ -83,11 +83,12 @@ def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
     source = find_program(program, events.note)
     made: list[Binary] = []
     events.stage(f"{program}: building")
-    for number, build in enumerate(bench.builds):
+    builds = [build for build in bench.builds if source.takes(build.name)]
+    for number, build in enumerate(builds):
         objects = compile_build(source, build, compiler_of(build), linker)
         count = bench.layouts if build.name == BASELINE else bench.others
         made += link_layouts(objects, layout_names(count), linker)
-        events.progress(f"builds of {program}", number + 1, len(bench.builds))
+        events.progress(f"builds of {program}", number + 1, len(builds))
     return made
 
 

@@ -43,6 +43,8 @@ _LINK = (
     "-static", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,norelro",
     f"-Wl,--section-start=.text={_TEXT:#x},--section-start=.data={_DATA:#x}",
 )  # fmt: skip
+# Changes with the way in which orders are drawn: it is in the names of binaries.
+_ORDER = 2
 _SECONDS = 900.0
 _STEP = 16
 _LINE = 64
@@ -56,12 +58,18 @@ _PADDING = """\
 
 @dataclass(frozen=True)
 class Objects:
-    """A program compiled in one way. folder: where it lies, named by what it was made of."""
+    """A program compiled in one way.
+
+    folder: where it lies, named by what it was made of. frame: what the linker is told about the
+        binary. inputs: what it links beside the files.
+    """
 
     program: Program
     build: Build
     folder: Path
     files: tuple[Path, ...]
+    frame: tuple[str, ...] = _LINK
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,10 +100,7 @@ def compile_program(
     Raises:
         ProcessFailed: the compiler's own error.
     """
-    guided = [mark] if mark else profile
-    words = [program.digest, compiler.content, *_FLAGS, *build.flags, *guided]
-    key = hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]
-    folder = paths.cache_root() / "programs" / "objects" / key
+    folder = objects_folder(program, build, compiler, [mark] if mark else profile)
     files = tuple(folder / f"{number}.o" for number in range(len(program.units)))
 
     def one(number: int) -> None:
@@ -113,24 +118,51 @@ def compile_program(
     return Objects(program, build, folder, files)
 
 
+def objects_folder(
+    program: Program, build: Build, compiler: Compiler, guided: Sequence[str] = ()
+) -> Path:
+    """Where a program's objects are or will be. guided: what tells its profile."""
+    words = [program.digest, compiler.content, *_FLAGS, *build.flags, *guided]
+    key = hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]
+    return paths.cache_root() / "programs" / "objects" / key
+
+
 def link_layouts(
     objects: Objects, layouts: Sequence[str], linker: Compiler, flags: Sequence[str] = ()
 ) -> list[Binary]:
     """Link a program's objects in these layouts. linker: the clang that calls lld."""
     default = _link(objects, DEFAULT, linker, flags)
-    functions = movable(default.path)
+    names = movable(default.path)
     made = [default]
     for layout in layouts:
         if layout != DEFAULT:
-            made.append(_link(objects, layout, linker, flags, functions))
+            made.append(_link(objects, layout, linker, flags, names))
     return made
 
 
-def movable(binary: Path) -> list[str]:
-    """The functions that an order can move: all whose names are one word for the linker."""
+@dataclass(frozen=True)
+class Names:
+    """Names of functions that an order is drawn of. data: those of them that data have, too; an
+    order would move these with the function."""
+
+    functions: tuple[str, ...] = ()
+    data: frozenset[str] = frozenset()
+
+    def order(self, seed: str) -> list[str]:
+        """The functions in an order of their own for each seed."""
+        return [name for name in random_order(self.functions, seed) if name not in self.data]
+
+
+def movable(binary: Path) -> Names:
+    """What an order can move of a binary: all whose names are one word for the linker."""
     said = run(["nm", "--defined-only", "--no-sort", str(binary)], timeout=_SECONDS).output
-    names = re.findall(r"^[0-9a-f]+ [tTwW] ([A-Za-z_][\w.]*)$", said, re.MULTILINE)
-    return sorted(set(names))
+    named = re.findall(r"^[0-9a-f]+ ([a-zA-Z]) ([A-Za-z_][\w.]*)$", said, re.MULTILINE)
+    functions = {name for kind, name in named if kind in "tTwW"}
+    others = {name for kind, name in named if kind not in "tTwW"}
+    return Names(tuple(sorted(functions)), frozenset(functions & others))
+
+
+_NO_NAMES = Names()
 
 
 def _link(
@@ -138,28 +170,27 @@ def _link(
     layout: str,
     linker: Compiler,
     flags: Sequence[str],
-    functions: Sequence[str] = (),
+    names: Names = _NO_NAMES,
 ) -> Binary:
     program, build = objects.program, objects.build
-    by = hashlib.sha256((linker_content(newest_lld()) + repr(_LINK)).encode()).hexdigest()[:8]
+    linked_by = f"{_ORDER} {linker_content(newest_lld())} {objects.frame}"
+    by = hashlib.sha256(linked_by.encode()).hexdigest()[:8]
     path = objects.folder / f"{program.name}-{layout.replace(':', '-')}-{by}.elf"
     if not path.exists():
-        extra: list[str] = [str(file) for file in objects.files]
+        extra: list[str] = [*map(str, objects.files), *objects.inputs]
         if layout != DEFAULT:
-            extra += _ordered(objects, layout, linker, functions)
+            extra += _ordered(objects, layout, linker, names)
         libraries = [f"-l{name}" for name in program.libraries]
         new = path.with_suffix(".new")
-        command = [linker.program, *_LINK, f"--ld-path={newest_lld()}", *flags, *extra, *libraries]
-        run([*command, "-o", str(new)], timeout=_SECONDS)
+        frame = [linker.program, *objects.frame, f"--ld-path={newest_lld()}"]
+        run([*frame, *flags, *extra, *libraries, "-o", str(new)], timeout=_SECONDS)
         new.replace(path)
     return Binary(program.name, build.name, layout, path)
 
 
-def _ordered(
-    objects: Objects, layout: str, linker: Compiler, functions: Sequence[str]
-) -> list[str]:
+def _ordered(objects: Objects, layout: str, linker: Compiler, names: Names) -> list[str]:
     kind, _, seed = layout.partition(":")
-    order = list(random_order(functions, seed))
+    order = names.order(seed)
     order_file = objects.folder / f"{layout.replace(':', '-')}.order"
     extra: list[str] = []
     if kind == SHIFTED:

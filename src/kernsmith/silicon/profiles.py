@@ -12,6 +12,7 @@ from kernsmith.process import run
 from kernsmith.silicon.binaries import DEFAULT, Objects, compile_program, link_layouts
 from kernsmith.silicon.builds import Build
 from kernsmith.silicon.programs import Program
+from kernsmith.silicon.uml import compile_with_kernel
 
 _SECONDS = 900.0
 
@@ -24,6 +25,8 @@ def compile_build(program: Program, build: Build, compiler: Compiler, linker: Co
     Raises:
         ProgramMissing: a tool or the profile runtime of the compiler is not installed.
     """
+    if program.kernel:
+        return compile_with_kernel(program, program.kernel, build, compiler)
     if build.profile == "instrumented":
         profile = _instrumented(program, build, compiler, linker)
         return compile_program(

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kernsmith import paths
 from kernsmith.errors import UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.apt import PrivateApt
+from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.unpack import unpack
 from kernsmith.process import run
 
@@ -55,6 +56,23 @@ class Foreign(BaseModel):
     makes: tuple[str, ...] = ()
 
 
+class Kernel(BaseModel):
+    """`[kernel]`: a Linux for ARCH=um, with the program's own files inside.
+
+    source: of the kernel. config: a fragment over its tinyconfig, below `guest/programs`. files: C
+        files there that are compiled with the kernel's flags. wrap: functions of the kernel that
+        the program has its own of (`__wrap_NAME`). builds: the ways in which a kernel compiles.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    config: str
+    files: tuple[str, ...] = Field(min_length=1)
+    wrap: tuple[str, ...] = ()
+    builds: tuple[str, ...] = Field(min_length=1)
+
+
 class Own(BaseModel):
     """`[own]`: C files and folders of headers below `guest/programs`, and libraries to link."""
 
@@ -62,6 +80,7 @@ class Own(BaseModel):
 
     files: tuple[str, ...] = Field(min_length=1)
     include: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
 
 
@@ -71,8 +90,15 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     description: str
-    source: tuple[Foreign, ...] = Field(min_length=1)
+    source: tuple[Foreign, ...] = ()
+    kernel: Kernel | None = None
     own: Own
+
+    @model_validator(mode="after")
+    def _is_of_something(self) -> Table:
+        if bool(self.source) == bool(self.kernel):
+            raise ValueError("a program is compiled from either [[source]] or [kernel]")
+        return self
 
 
 @dataclass(frozen=True)
@@ -84,10 +110,26 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class KernelPart:
+    """The kernel that a program is a part of.
+
+    digest: of its source. tree: where that is. config: the fragment's file. files, wrap, builds: as
+        in `Kernel`.
+    """
+
+    digest: str
+    tree: Path
+    config: Path
+    files: tuple[Path, ...]
+    wrap: tuple[str, ...]
+    builds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Program:
     """A program whose sources are here.
 
-    digest: of all that it is compiled from.
+    digest: of all that it is compiled from. kernel: what its units are linked with, if it is one.
     """
 
     name: str
@@ -95,6 +137,11 @@ class Program:
     units: tuple[Unit, ...]
     libraries: tuple[str, ...]
     digest: str
+    kernel: KernelPart | None = None
+
+    def takes(self, build: str) -> bool:
+        """Whether it can be compiled in this way."""
+        return self.kernel is None or build in self.kernel.builds
 
 
 @cache
@@ -154,11 +201,27 @@ def find_program(name: str, progress: Progress | None = None) -> Program:
         for flag in _flags(root, foreign.include) + _shared(foreign.flags)
     ]
     for file in (*table.own.files, _FRAME):
-        units.append(Unit(own / file, (*_flags(own, table.own.include), *everywhere)))
+        own_flags = (*_flags(own, table.own.include), *table.own.flags)
+        units.append(Unit(own / file, (*own_flags, *everywhere)))
+    kernel = None
+    if table.kernel:
+        kernel = _kernel_part(table.kernel, progress)
+        digest.update(kernel.digest.encode())
     own_files = [path for path in (own / name).rglob("*") if path.is_file()]
-    for path in sorted(own_files) + sorted(own.glob("*.?")):
+    elsewhere = [own / file for file in table.own.files if file.startswith("../")]
+    for path in sorted(own_files) + sorted(own.glob("*.?")) + elsewhere:
         digest.update(path.read_bytes())
-    return Program(name, table.description, tuple(units), table.own.libraries, digest.hexdigest())
+    return Program(
+        name, table.description, tuple(units), table.own.libraries, digest.hexdigest(), kernel
+    )
+
+
+def _kernel_part(kernel: Kernel, progress: Progress | None) -> KernelPart:
+    own = paths.shipped(_FOLDER)
+    source = resolve_source(kernel.source, paths.sources(), progress=progress)
+    files = tuple(own / file for file in kernel.files)
+    config = own / kernel.config
+    return KernelPart(source.digest, source.path, config, files, kernel.wrap, kernel.builds)
 
 
 def _files(root: Path, foreign: Foreign) -> list[Path]:
