@@ -10,7 +10,8 @@ use super::path_history::PathHistory;
 use super::shape::Stretch;
 use super::tage::TaggedDirections;
 use super::{
-    Branch, Counters, CpuModel, DecoupledGeometry, InstructionTlbs, Replacement, SetAssociative,
+    Branch, CacheGeometry, Counters, CpuModel, DecoupledGeometry, InstructionTlbs, Latest,
+    Replacement, SetAssociative,
 };
 
 /// A line that no address is in.
@@ -25,12 +26,12 @@ pub struct Decoupled {
     targets: TaggedTargets,
     returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
-    buffers: Vec<(SetAssociative<()>, u64)>,
+    buffers: Vec<(Latest, u64)>,
     /// Lines, with the time at which each arrives.
-    l1i: SetAssociative<u64>,
+    l1i: Lines,
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
-    op_cache: SetAssociative<()>,
+    op_cache: Latest,
     /// Whether micro-ops came from the cache last, not from the decoders.
     cached: bool,
     /// The flow goes on elsewhere than behind the block before.
@@ -39,6 +40,37 @@ pub struct Decoupled {
     window: u64,
     line_shift: u32,
     costs: Costs,
+}
+
+/// Lines of a cache, with the time at which each arrives.
+#[derive(Debug, Clone)]
+enum Lines {
+    Latest(Latest<u64>),
+    Any(SetAssociative<u64>),
+}
+
+impl Lines {
+    fn new(lines: usize, cache: &CacheGeometry) -> Self {
+        match cache.replacement {
+            Replacement::Lru => Self::Latest(Latest::new(lines, cache.ways)),
+            other => Self::Any(SetAssociative::new(lines, cache.ways, other)),
+        }
+    }
+
+    #[inline(always)]
+    fn lookup(&mut self, line: u64) -> Option<u64> {
+        match self {
+            Self::Latest(lines) => lines.lookup(line),
+            Self::Any(lines) => lines.lookup(line).copied(),
+        }
+    }
+
+    fn insert(&mut self, line: u64, ready: u64) {
+        match self {
+            Self::Latest(lines) => lines.insert(line, ready),
+            Self::Any(lines) => lines.insert(line, ready),
+        }
+    }
 }
 
 /// Times in ticks.
@@ -72,23 +104,12 @@ impl Decoupled {
             buffers: geometry
                 .buffers
                 .iter()
-                .map(|one| {
-                    let store = SetAssociative::new(one.entries, one.ways, Replacement::Lru);
-                    (store, ticks(one.cycles))
-                })
+                .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles)))
                 .collect(),
-            l1i: SetAssociative::new(
-                lines(model.l1i.bytes),
-                model.l1i.ways,
-                model.l1i.replacement,
-            ),
+            l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
-            op_cache: SetAssociative::new(
-                op_cache.sets * op_cache.ways,
-                op_cache.ways,
-                Replacement::Lru,
-            ),
+            op_cache: Latest::new(op_cache.sets * op_cache.ways, op_cache.ways),
             cached: true,
             redirected: true,
             line: NOWHERE,
@@ -245,7 +266,7 @@ impl Decoupled {
             + (counters.stlb_misses - translated.1) * self.costs.stlb;
         let asked = self.clocks.predicted + walked;
         let ready = match self.l1i.lookup(line) {
-            Some(ready) => *ready,
+            Some(ready) => ready,
             None => {
                 counters.l1i_misses += 1;
                 self.bring(line, asked, counters)

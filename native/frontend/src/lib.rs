@@ -15,6 +15,7 @@ mod decoupled_geometry;
 mod fields;
 mod filter;
 mod ittage;
+mod latest;
 mod model;
 mod path_history;
 mod predictor;
@@ -33,6 +34,7 @@ pub use decoupled_geometry::{
 };
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};
+pub use latest::Latest;
 pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbArrays,
     TlbEntries, TlbGeometry,

@@ -16,33 +16,45 @@ const NEWEST: usize = u64::BITS as usize / STEP as usize;
 /// The most taken branches that a history can have.
 pub const LONGEST: usize = 1 << u8::BITS;
 
-/// The newest bits of the register, exclusive-ored into as few as a table's index or tag has.
+/// Lengths of history whose folded bits lie in one word, each in a lane.
+const LANES: usize = 4;
+const LANE_BITS: u32 = u64::BITS / LANES as u32;
+
+/// Every lane 1.
+const ONES: u64 = 0x0001_0001_0001_0001;
+
+/// How the newest bits of the register are exclusive-ored into as few as a table's index or tag
+/// has: at most [`LANE_BITS`].
 #[derive(Debug, Clone, Copy)]
 struct Fold {
-    value: u32,
-    /// Bits of the folded value.
     width: u32,
-    /// By the two bits that leave the history: where they stand in the folded value.
-    leaving: [u32; 1 << STEP],
+    /// In every lane: all of these bits, and those that a step does not turn over.
+    mask: u64,
+    kept: u64,
 }
 
 impl Fold {
-    /// length, width: bits of the register and of the folded value.
-    fn new(length: u32, width: u32) -> Self {
-        let place = |bits: u32, bit: u32| (bits >> bit & 1) << ((length + bit) % width);
+    fn new(width: u32) -> Self {
+        let low = |bits: u32| ((1_u64 << bits) - 1) * ONES;
         Self {
-            value: 0,
             width,
-            leaving: [0, 1, 2, 3].map(|bits| place(bits, 0) ^ place(bits, 1)),
+            mask: low(width),
+            kept: low(width) & !low(STEP),
         }
     }
 
-    /// entering: folded already, into one bit more than there is room for, or as many.
+    /// Where two bits that leave a history of so many bits stand.
+    fn leaving(self, length: u32, bits: u64) -> u64 {
+        let place = |bit: u32| (bits >> bit & 1) << ((length + bit) % self.width);
+        place(0) ^ place(1)
+    }
+
+    /// All lanes move by a step, and this comes into each.
     #[inline(always)]
-    fn shift(&mut self, leaving: u8, entering: u32) {
-        let turned = self.value << STEP | self.value >> (self.width - STEP);
-        let mask = (1 << self.width) - 1;
-        self.value = (turned ^ self.leaving[usize::from(leaving)] ^ entering) & mask;
+    fn shift(self, lanes: u64, entering: u64) -> u64 {
+        let over = lanes >> (self.width - STEP) & !(self.kept | !self.mask);
+        let entered = (entering ^ entering >> self.width) * ONES & self.mask;
+        (lanes << STEP & self.kept | over) ^ entered
     }
 }
 
@@ -50,8 +62,8 @@ impl Fold {
 #[derive(Debug, Clone, Copy)]
 struct Length {
     branches: u16,
-    index: Fold,
-    tag: Fold,
+    /// By the two bits that leave it: where they stand in the lanes of index and tag.
+    leaving: [[u64; 2]; 1 << STEP],
 }
 
 /// The register, with an index and a tag for each length of history.
@@ -64,26 +76,34 @@ pub struct PathHistory {
     /// Where the next ones come.
     next: u8,
     lengths: Vec<Length>,
-    /// Widths of index and tag.
-    widths: [u32; 2],
+    /// Of index and tag.
+    folds: [Fold; 2],
+    /// Indexes and tags of as many lengths as a word has lanes.
+    folded: Vec<[u64; 2]>,
 }
 
 impl PathHistory {
-    /// No branch was taken yet. lengths: in taken branches; index, tag: their widths in bits, at
-    /// least 9.
+    /// No branch was taken yet. lengths: in taken branches; index, tag: their widths in bits, from
+    /// 9 to 16.
     #[must_use]
     pub fn new(lengths: &[usize], index: u32, tag: u32) -> Self {
-        let length = |branches: &usize| Length {
-            branches: *branches as u16,
-            index: Fold::new(*branches as u32 * STEP, index),
-            tag: Fold::new(*branches as u32 * STEP, tag),
+        let folds = [index, tag].map(Fold::new);
+        let length = |(number, branches): (usize, &usize)| {
+            let lane = number as u32 % LANES as u32 * LANE_BITS;
+            let places =
+                |bits| folds.map(|fold| fold.leaving(*branches as u32 * STEP, bits) << lane);
+            Length {
+                branches: *branches as u16,
+                leaving: [0, 1, 2, 3].map(places),
+            }
         };
         Self {
             newest: 0,
             older: Box::new([0; LONGEST]),
             next: 0,
-            lengths: lengths.iter().map(length).collect(),
-            widths: [index, tag],
+            lengths: lengths.iter().enumerate().map(length).collect(),
+            folds,
+            folded: vec![[0; 2]; lengths.len().div_ceil(LANES)],
         }
     }
 
@@ -91,34 +111,44 @@ impl PathHistory {
     #[inline(always)]
     #[must_use]
     pub fn folded(&self, number: usize) -> (u32, u32) {
-        let length = &self.lengths[number];
-        (length.index.value, length.tag.value)
+        let [index, tag] = self.folded[number / LANES];
+        let lane = number as u32 % LANES as u32 * LANE_BITS;
+        let of = |lanes: u64| (lanes >> lane) as u32 & ((1 << LANE_BITS) - 1);
+        (of(index), of(tag))
     }
 
     /// A branch at `pc` was taken to `target`.
     #[inline(always)]
     pub fn take(&mut self, pc: u64, target: u64) {
         let entering = footprint(pc, target);
-        let [index, tag] = self.widths.map(|width| entering ^ entering >> width);
-        for length in &mut self.lengths {
-            let branches = usize::from(length.branches);
-            let leaving = if branches <= NEWEST {
-                (self.newest >> (STEP as usize * (branches - 1)) & 3) as u8
-            } else {
-                self.older[usize::from(self.next.wrapping_sub((branches - NEWEST) as u8))]
-            };
-            length.index.shift(leaving, index);
-            length.tag.shift(leaving, tag);
+        let [index, tag] = self.folds;
+        for (lanes, lengths) in self.folded.iter_mut().zip(self.lengths.chunks(LANES)) {
+            let mut moved = [
+                index.shift(lanes[0], entering),
+                tag.shift(lanes[1], entering),
+            ];
+            for length in lengths {
+                let branches = usize::from(length.branches);
+                let leaving = if branches <= NEWEST {
+                    (self.newest >> (STEP as usize * (branches - 1))) as u8 & 3
+                } else {
+                    self.older[usize::from(self.next.wrapping_sub((branches - NEWEST) as u8))] & 3
+                };
+                let places = length.leaving[usize::from(leaving)];
+                moved[0] ^= places[0];
+                moved[1] ^= places[1];
+            }
+            *lanes = moved;
         }
         self.older[usize::from(self.next)] = (self.newest >> (u64::BITS - STEP)) as u8;
         self.next = self.next.wrapping_add(1);
-        self.newest = self.newest << STEP ^ u64::from(entering);
+        self.newest = self.newest << STEP ^ entering;
     }
 }
 
 /// What a taken branch leaves behind, in 16 bits.
 #[inline(always)]
-fn footprint(pc: u64, target: u64) -> u32 {
+fn footprint(pc: u64, target: u64) -> u64 {
     let [low, high] = [pc as usize & 0xff, pc as usize >> 8 & 0xff];
     (LOW[low] ^ HIGH[high] ^ TARGET[target as usize & 0x3f]).into()
 }
@@ -195,7 +225,10 @@ mod tests {
         let mut address = 0x40_1234_u64;
         for _ in 0..1000 {
             let target = address.wrapping_mul(6_364_136_223_846_793_005) >> 20;
-            assert_eq!(footprint(address, target), footprint_of(address, target));
+            assert_eq!(
+                footprint(address, target),
+                u64::from(footprint_of(address, target))
+            );
             history.take(address, target);
             register.take(address, target);
             address = target;

@@ -137,28 +137,40 @@ impl TaggedDirections {
 
     /// A branch's first word in a table, and its tag there.
     #[inline(always)]
-    fn place(&self, table: usize, pc: u64, history: &PathHistory) -> (usize, u16) {
+    fn place(&self, table: usize, pc: u64, history: &PathHistory) -> (usize, u64) {
         let (index, tag) = history.folded(table);
         let half = (pc as usize >> 5 & 1) * (self.sets / 2);
         let set = (index as usize ^ half) & (self.sets - 1);
         // No entry is nobody's.
-        let tag = (tag ^ pc as u32 ^ (pc >> 9) as u32) as u16 & 0xfff | 0x1000;
+        let tag = (u64::from(tag) ^ pc ^ pc >> 9) & 0xfff | 0x1000;
         ((table * self.sets + set) * self.words, tag)
     }
 
     /// Whether the set that begins with this word has an entry with this tag, and where the first
     /// one is.
     #[inline(always)]
-    fn find(&self, first: usize, tag: u16) -> (bool, usize) {
-        let words = self.tags[first..first + self.words].iter().enumerate();
-        words.rev().fold((false, 0), |found, (word, tags)| {
-            // The lowest lane that is equal is the lowest zero; the subtraction borrows only from
-            // lanes above it.
-            let differing = tags ^ (u64::from(tag) * ONES);
-            let zeros = differing.wrapping_sub(ONES) & !differing & (ONES << 15);
-            let place = (first + word) * LANES + zeros.trailing_zeros() as usize / 16;
-            if zeros == 0 { found } else { (true, place) }
-        })
+    fn find(&self, first: usize, tag: u64) -> (bool, usize) {
+        let (known, place) = self.find_in(first, tag);
+        if known || self.words == 1 {
+            return (known, place);
+        }
+        let others = (first + 1..first + self.words).map(|word| self.find_in(word, tag));
+        others
+            .into_iter()
+            .find(|(known, _)| *known)
+            .unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn find_in(&self, word: usize, tag: u64) -> (bool, usize) {
+        // The lowest lane that is equal is the lowest zero; the subtraction borrows only from
+        // lanes above it.
+        let differing = self.tags[word] ^ (tag * ONES);
+        let zeros = differing.wrapping_sub(ONES) & !differing & (ONES << 15);
+        (
+            zeros != 0,
+            word * LANES + zeros.trailing_zeros() as usize / 16,
+        )
     }
 
     /// The tables that know a branch, a bit each. places: by table, where that is.
@@ -197,7 +209,7 @@ impl TaggedDirections {
             };
             set[way].counter = if taken { 0 } else { -1 };
             let (word, lane) = (&mut self.tags[first + way / LANES], 16 * (way % LANES));
-            *word = *word & !(0xffff << lane) | u64::from(tag) << lane;
+            *word = *word & !(0xffff << lane) | tag << lane;
             self.failures = self.failures.saturating_sub(1);
             return;
         }

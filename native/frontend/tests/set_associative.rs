@@ -3,7 +3,7 @@
 
 mod random;
 
-use kernsmith_frontend::{Filter, Replacement, SetAssociative};
+use kernsmith_frontend::{Filter, Latest, Replacement, SetAssociative};
 use random::Random;
 
 /// Each set is a list: first comes what is replaced next.
@@ -74,6 +74,34 @@ fn hits_and_values_are_those_of_the_definition() {
             );
             if found.is_none() {
                 store.insert(key, step);
+                reference.insert(key, step);
+            }
+            recent.push(key);
+            if recent.len() > 100 {
+                recent.remove(0);
+            }
+        }
+    }
+}
+
+/// The store that lies in the order of use, by looking up and putting in, and both in one.
+#[test]
+fn the_latest_first_hit_as_the_definition_says() {
+    let mut random = Random::new(3);
+    for round in 0..200 {
+        let ways = random.pick(&[1, 2, 3, 4, 8, 12, 16]);
+        let sets = 1 << random.below(6);
+        let mut values = Latest::<u64>::new(sets * ways, ways);
+        let mut keys = Latest::new(sets * ways, ways);
+        let mut reference = Reference::new(sets * ways, ways, Replacement::Lru);
+        let mut recent = Vec::new();
+        for step in 0..3000 {
+            let key = next_key(&mut random, &recent);
+            let expected = reference.lookup(key);
+            assert_eq!(values.lookup(key), expected, "round {round}, step {step}");
+            assert_eq!(keys.access(key), expected.is_some());
+            if expected.is_none() {
+                values.insert(key, step);
                 reference.insert(key, step);
             }
             recent.push(key);
