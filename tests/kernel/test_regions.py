@@ -9,7 +9,7 @@ import pytest
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import link_map, relink
-from kernsmith.kernel.regions import Margin, Region, region_functions, regions_of
+from kernsmith.kernel.regions import Margin, Region, regions_of
 from kernsmith.kernel.symbols import Symbol, read_system_map
 from kernsmith.layout import (
     PlacedOrder,
@@ -45,15 +45,15 @@ SYMBOLS = [
     Symbol(0x3007, "T", "__softirqentry_text_end"),
     Symbol(0x3010, "T", "_etext"),
 ]
-ENTRY = Region(".entry.text", 0x1000, 0x1070)
-SOFTIRQ = Region(".softirqentry.text", 0x3000, 0x3007)
+INSIDE = {"entry_SYSCALL_64": 0, "asm_exc_page_fault": 0x40}
+ENTRY = Region(".entry.text", 0x1000, 0x1070, INSIDE)
+SOFTIRQ = Region(".softirqentry.text", 0x3000, 0x3007, {"__do_softirq": 0})
 SEEDS = [str(number) for number in range(1000)]
 
 
 def test_regions_are_what_stands_between_marks_and_in_no_other_region() -> None:
     kprobes = Region(".kprobes.text", 0x3000, 0x3000)
     assert regions_of(SYMBOLS) == (ENTRY, kprobes, SOFTIRQ)
-    assert region_functions(SYMBOLS, [ENTRY]) == ["entry_SYSCALL_64", "asm_exc_page_fault"]
 
 
 def test_only_random_layouts_move_regions() -> None:
@@ -90,13 +90,19 @@ def test_a_region_begins_anywhere_in_a_line_and_in_a_page() -> None:
 
 
 def test_together_regions_begin_and_end_at_the_same_place_in_each_kernel() -> None:
-    longer = Region(".entry.text", 0x1000, 0x1090)
     other = Region(".sched.text", 0x4000, 0x4010)
+    longer = Region(".entry.text", 0x1000, 0x1090, INSIDE)
     one, two = margins_together([[ENTRY, SOFTIRQ], [longer, SOFTIRQ, other]], "7")
-    assert one[".entry.text"].before == two[".entry.text"].before
-    assert (one[".entry.text"].behind, two[".entry.text"].behind) == (0x20, 0)
+    drawn = two[".entry.text"]
+    assert one[".entry.text"] == Margin(drawn.before, 0x20)
+    assert drawn.behind == 0
     assert one[".softirqentry.text"] == two[".softirqentry.text"]
     assert (".sched.text" in one, ".sched.text" in two) == (False, True)
+    # What the longer one has more stands in front of most of its functions.
+    pushed = Region(".entry.text", 0x1000, 0x1090, {name: at + 0x20 for name, at in INSIDE.items()})
+    one, two = margins_together([[ENTRY], [pushed]], "7")
+    assert two[".entry.text"] == drawn
+    assert one[".entry.text"] == Margin(drawn.before + 0x20)
 
 
 def addresses(symbols: Iterable[Symbol]) -> dict[str, set[int]]:
@@ -160,11 +166,11 @@ def test_a_kernel_boots_with_its_data_shuffled_and_counts_the_same(
 
 @pytest.mark.kernel
 def test_margins_keep_what_follows_at_its_place(micro_kernel: Kernel) -> None:
-    """Padding in front of a region, or as much behind it: the next region begins at one place."""
+    """More padding in front of a region or behind it: the next region begins at one place."""
     symbols = read_system_map(micro_kernel.system_map)
     names = functions_of(symbols).drawn
     found = []
-    for margin in (Margin(64), Margin(0, 64)):
+    for margin in (Margin(128, 64), Margin(64, 128)):
         image = relink(
             micro_kernel,
             layout_name("margins", [str(margin), *names]),

@@ -46,7 +46,7 @@ exec /bin/sh "$@"
 
 _LAYOUTS = "layouts"
 _PADDING_TEXT = """\
-.section {section}, "ax", @progbits
+.section {section}, "ax", @progbits, unique, {number}
 .p2align 4
 .globl {name}
 .type {name}, @function
@@ -303,7 +303,9 @@ def _without_debug(
 def _pad(work: Path, compiler: str, paddings: Sequence[_Padding], log: Path) -> Path:
     """An object with nothing but traps, in sections that may be ordered."""
     source, compiled = work / "padding.S", work / "padding.o"
-    sections = [_PADDING_TEXT.format_map(vars(padding)) for padding in paddings]
+    # Sections of one name, each of its own.
+    numbered = enumerate(paddings)
+    sections = [_PADDING_TEXT.format(**vars(each), number=number) for number, each in numbered]
     source.write_text("".join(sections), encoding="ascii")
     command: list[str | Path] = [*compiler.split(), "-c", "-o", compiled, source]
     try:

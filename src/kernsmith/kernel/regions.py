@@ -9,8 +9,8 @@ the objects' sections follow each other in it, is as much luck as the order of a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kernsmith.kernel.symbols import Symbol, is_function, mark_of
 
@@ -38,11 +38,15 @@ class Margin:
 
 @dataclass(frozen=True)
 class Region:
-    """section: the name of its input sections. start, end: addresses in the default layout."""
+    """section: the name of its input sections. start, end: addresses in the default layout.
+
+    functions: where each begins, in bytes behind the start.
+    """
 
     section: str
     start: int
     end: int
+    functions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -58,8 +62,9 @@ def regions_of(symbols: Sequence[Symbol]) -> tuple[Region, ...]:
     """The regions of a kernel, by address, without those that are a part of another."""
     # At one address, the mark of the end may come first.
     marks = {mark_of(symbol.name): symbol.address for symbol in symbols}
+    code = [symbol for symbol in symbols if is_function(symbol)]
     found = [
-        Region(section, marks[word, "start"], marks[word, "end"])
+        _region(section, marks[word, "start"], marks[word, "end"], code)
         for word, section in _SECTIONS.items()
         if (word, "start") in marks and (word, "end") in marks
     ]
@@ -67,17 +72,6 @@ def regions_of(symbols: Sequence[Symbol]) -> tuple[Region, ...]:
     return tuple(sorted(outer, key=lambda region: (region.start, region.end)))
 
 
-def region_functions(symbols: Sequence[Symbol], regions: Sequence[Region]) -> list[str]:
-    """Names of the functions in some regions, by address, each once.
-
-    An order that names them sorts the input sections of each region by the first function in them;
-    most objects have one section for all of theirs.
-    """
-    return list(
-        dict.fromkeys(
-            symbol.name
-            for symbol in symbols
-            if is_function(symbol)
-            and any(region.start <= symbol.address < region.end for region in regions)
-        )
-    )
+def _region(section: str, start: int, end: int, code: Sequence[Symbol]) -> Region:
+    inside = {s.name: s.address - start for s in code if start <= s.address < end}
+    return Region(section, start, end, inside)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernsmith.kernel.regions import Margin, Region, region_functions, regions_of
+from kernsmith.kernel.regions import Margin, Region, regions_of
 from kernsmith.kernel.symbols import Symbol, movable_functions
 from kernsmith.layout.order import make_order, random_margins
 from kernsmith.layout.places import PADDING_ALIGN, PlacedOrder
@@ -18,7 +18,8 @@ class Functions:
     """The functions of a kernel that layouts move.
 
     movable: those that any order may name. drawn: all that a random one names, each once, with
-        those inside of regions. regions: see `regions_of`.
+        those inside of regions: it sorts the input sections of each region by the first function in
+        them, and most objects have one section for all of theirs. regions: see `regions_of`.
     """
 
     movable: tuple[str, ...]
@@ -30,7 +31,7 @@ def functions_of(symbols: Sequence[Symbol]) -> Functions:
     """From a kernel's symbols."""
     regions = regions_of(symbols)
     movable = tuple(movable_functions(symbols))
-    inside = region_functions(symbols, regions)
+    inside = [name for region in regions for name in region.functions]
     return Functions(movable, tuple(dict.fromkeys([*movable, *inside])), regions)
 
 
@@ -49,22 +50,37 @@ def drawn_order(functions: Functions, layout: Layout, named: Sequence[str] = ())
 
 
 def margins_together(kernels: Sequence[Sequence[Region]], seed: str) -> list[dict[str, Margin]]:
-    """Margins of several kernels in one layout: behind a region that is shorter than another
-    kernel's stands so much that both end at one address.
+    """Margins of several kernels in one layout: beside a region that is shorter than another
+    kernel's stands so much more that both end at one address, on the side where it leaves more of
+    their common functions at one address.
 
     kernels: the regions of each.
     """
-    sizes = [
-        {region.section: -(-region.size // PADDING_ALIGN) * PADDING_ALIGN for region in regions}
-        for regions in kernels
-    ]
-    largest = {name: max(size.get(name, 0) for size in sizes) for size in sizes for name in size}
-    before = random_margins((name for name, size in largest.items() if size), seed)
+    largest: dict[str, Region] = {}
+    for region in (region for regions in kernels for region in regions):
+        known = largest.setdefault(region.section, region)
+        largest[region.section] = max(known, region, key=_room)
+    before = random_margins((name for name, region in largest.items() if region.size), seed)
     return [
         {
-            name: Margin(before[name].before, largest[name] - size)
-            for name, size in own.items()
-            if name in before
+            region.section: _beside(region, largest[region.section], before[region.section])
+            for region in regions
+            if region.section in before
         }
-        for own in sizes
+        for regions in kernels
     ]
+
+
+def _room(region: Region) -> int:
+    """Bytes up to where something else can begin."""
+    return -(-region.size // PADDING_ALIGN) * PADDING_ALIGN
+
+
+def _beside(region: Region, largest: Region, drawn: Margin) -> Margin:
+    """The margin of a region where the largest one has the drawn one."""
+    missing = _room(largest) - _room(region)
+    both = region.functions.keys() & largest.functions.keys()
+    moved = [largest.functions[name] - region.functions[name] for name in both]
+    if moved.count(missing) > moved.count(0):
+        return Margin(drawn.before + missing)
+    return Margin(drawn.before, missing)
