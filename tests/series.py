@@ -3,8 +3,8 @@
 
 The first commit is Debian's kernel source without what the micro config never reads. Each further
 commit adds a function that nobody calls to another file; one of them adds work to every write
-instead. Made with git's plumbing alone: nothing is checked out, and equal input gives equal
-commits.
+instead. A commit on a branch of its own only pushes the entry code back. Made with git's plumbing
+alone: nothing is checked out, and equal input gives equal commits.
 
     python tests/series.py FOLDER      # the history of docs/compare.md
 """
@@ -55,6 +55,13 @@ _SLOW = """\
 	}}
 """
 STEPS = 7
+
+# Beside the others: a commit that does nothing but push the entry code back.
+STUB, STUB_ON = "stub", 8
+_ENTRY = "arch/x86/entry/entry_64.S"
+_ENTRY_BEGINS = '.section .entry.text, "ax"\n'
+_STUB = "\t.fill {size}, 1, 0xcc\t/* a stub that nobody calls */\n"
+STUB_BYTES = 256
 
 
 def _unused(number: int) -> str:
@@ -154,10 +161,22 @@ def make_series(
         repository.change("Kconfig", texts["Kconfig"] + "no Kconfig\n" * (number in broken))
         ids.append(repository.commit(subject, ids[-1]))
     repository.git("update-ref", "refs/heads/main", ids[-1])
+    if len(ids) > STUB_ON:
+        repository.git("update-ref", f"refs/heads/{STUB}", _stub(repository, tree, ids[STUB_ON]))
     repository.git("symbolic-ref", "HEAD", "refs/heads/main")
     shutil.rmtree(folder, ignore_errors=True)
     part.rename(folder)
     return ids
+
+
+def _stub(repository: _Repository, tree: Path, parent: str) -> str:
+    """A commit that pushes the entry code back."""
+    text = (tree / _ENTRY).read_text(encoding="utf-8")
+    assert text.count(_ENTRY_BEGINS) == 1
+    repository.git("read-tree", parent)
+    stub = _ENTRY_BEGINS + _STUB.format(size=STUB_BYTES)
+    repository.change(_ENTRY, text.replace(_ENTRY_BEGINS, stub))
+    return repository.commit("x86/entry: a stub in front of the entry code", parent)
 
 
 def write_config(path: Path) -> None:

@@ -15,10 +15,14 @@ import pytest
 from sqlalchemy import create_engine, text
 
 import series as series_module
+from kernels import kept_kernel
 from kernsmith import paths
 from kernsmith.files import locked
 from kernsmith.kernel.artifact import Kernel
-from series import BROKEN, SLOW, make_series, write_config
+from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.source import resolve_source
+from kernsmith.study import Variant
+from series import BROKEN, SLOW, STUB, STUB_ON, make_series, write_config
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("series")]
 
@@ -126,7 +130,7 @@ def test_the_repository_stays_as_it_is(found: dict[str, Any], repository: Path) 
     assert not {name for name in there if name.startswith("BISECT")}
     words = ["git", "-C", str(repository), "for-each-ref", "--format=%(refname)"]
     refs = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
-    assert refs == ["refs/heads/main"]
+    assert refs == ["refs/heads/main", f"refs/heads/{STUB}"]
 
 
 def test_unused_code_alone_is_no_difference(
@@ -164,6 +168,27 @@ def test_a_bad_revision_that_is_not_worse_is_told(
     document = run(tmp_path, *words, expect=1)
     assert document["first_bad"] == document["steps"] == []
     assert document["whole"]["decision"] == "good"
+
+
+def test_a_stub_in_front_of_the_entry_code_is_no_difference(
+    repository: Path, commits: list[str], common: list[str], tmp_path: Path
+) -> None:
+    """One binary of each says that it is one: all entry code lies elsewhere."""
+    config = common[common.index("--config") + 1]
+    for revision in (commits[STUB_ON], STUB):
+        source = f"git:{repository}@{revision}"
+        kept_kernel(make_recipe(Variant(source, config), resolve_source(source, paths.sources())))
+    document = run(
+        tmp_path, "compare", commits[STUB_ON], STUB, "--source", str(repository),
+        "--config", config, "--workload", "signal", "--layouts", "16", "--json",
+        "--ledger", f"sqlite:///{tmp_path}/ledger.sqlite",
+    )  # fmt: skip
+    cycles = overall(document, "model_cycles")
+    assert abs(cycles["default_ratio"] - 1) > 0.01
+    assert not cycles["significant"]
+    assert "no significant difference" in cycles["sentence"]
+    assert cycles["ci"] == pytest.approx([1, 1], abs=1e-3)
+    assert overall(document)["ratio"] == pytest.approx(1, abs=5e-4)
 
 
 def test_nothing_is_measured_twice(found: dict[str, Any], common: list[str]) -> None:
