@@ -18,9 +18,12 @@ import series as series_module
 from kernels import kept_kernel
 from kernsmith import paths
 from kernsmith.files import locked
-from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.artifact import Kernel, stored_kernel
+from kernsmith.kernel.link import layout_image
 from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.regions import regions_of
 from kernsmith.kernel.source import resolve_source
+from kernsmith.kernel.symbols import read_system_map
 from kernsmith.study import Variant
 from series import BROKEN, SLOW, STUB, STUB_ON, make_series, write_config
 
@@ -146,6 +149,28 @@ def test_unused_code_alone_is_no_difference(
     assert not overall(document, "model_cycles")["significant"]
     (luck,) = (luck for luck in document["luck"] if luck["metric"] == "kernel_instructions")
     assert luck["spread"].keys() == {commits[GOOD], commits[SLOW - 1]}
+
+
+def test_regions_begin_at_one_address_in_both_kernels_of_a_layout(
+    found: dict[str, Any], common: list[str]
+) -> None:
+    url = common[common.index("--ledger") + 1]
+    with create_engine(url).connect() as connection:
+        boots = connection.execute(
+            text("select distinct kernel, layout, image from boots where layout like 'random:%'")
+        ).all()
+    kernels: dict[tuple[str, frozenset[tuple[str, int]]], set[str]] = {}
+    for key, layout, image in boots:
+        kernel = stored_kernel(key)
+        assert kernel is not None
+        path = layout_image(kernel, image.partition("/")[2]).with_name("System.map")
+        regions = regions_of(read_system_map(path))
+        marks = frozenset((region.section, region.start) for region in regions)
+        assert len(marks) > 5
+        kernels.setdefault((layout, marks), set()).add(key)
+    # The kernel of one image is measured beside the other of some image of the same layout.
+    assert len(kernels) >= 4
+    assert min(len(both) for both in kernels.values()) > 1
 
 
 def test_a_regression_fails_where_that_is_asked_for(

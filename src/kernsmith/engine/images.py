@@ -37,12 +37,16 @@ from kernsmith.layout import (
     read_order,
     rooms_of,
 )
+from kernsmith.layout.places import PADDING_ALIGN
 from kernsmith.store import local_store
 from kernsmith.study import Layout, Trial, Variant
 from kernsmith.study.layout import PROFILE
 
-_END_PADDING = "kernsmith_padding_end"
+# Behind all functions: what fills up, and what is aligned.
+_FILLING, _END = "kernsmith_padding_end", "kernsmith_end"
 _PADDED_TO = 64 << 10
+# So many bytes may functions take up more or less in one order than in another, by alignment.
+_GAPS = 8 << 10
 # How the linker sorts calls into a profile's own order: the better of the two that it knows.
 _PROFILE_SORT = "cdsort"
 
@@ -198,16 +202,19 @@ class _Orders:
             movable_end(self._symbols_of(kernel)) + sum(order.paddings.values())
             for kernel, order in zip(self._beside, placed, strict=True)
         ]
-        # Rounded up, so that a kernel has the same padding beside most of its neighbours.
-        behind = -(-max(ends) // _PADDED_TO) * _PADDED_TO
+        # Rounded up, so that a kernel has the same padding beside most of its neighbours. Where
+        # its functions end is known but for their gaps; the linker's alignment takes up the rest.
+        behind = -(-(max(ends) + _GAPS) // _PADDED_TO) * _PADDED_TO
         regions = [self._functions_of(kernel).regions for kernel in self._beside]
         margins = margins_together(regions, layout.seed)
         for kernel, order, end, edges in zip(self._beside, placed, ends, margins, strict=True):
             others = set(self._functions_of(kernel).drawn).difference(order.names)
             names = [*order.names, *random_order(others, layout.seed)]
-            last = {_END_PADDING: behind - end} if end < behind else {}
-            paddings = {**order.paddings, **last}
-            whole = PlacedOrder((*names, *last), paddings, edges)
+            missing = behind - _PADDED_TO // 2 - end
+            last = ({_FILLING: missing} if missing > 0 else {}) | {_END: PADDING_ALIGN}
+            whole = PlacedOrder(
+                (*names, *last), {**order.paddings, **last}, edges, {_END: _PADDED_TO}
+            )
             self._made[kernel.key, layout] = self._with_data(kernel, layout, whole)
 
     def _with_data(self, kernel: Kernel, layout: Layout, order: PlacedOrder) -> PlacedOrder:

@@ -81,7 +81,9 @@ def link(say: Say, asked: Link) -> str:
     """
     order = asked.order
     kernel = _kernel(asked.kernel)
-    image = relink(kernel, asked.name, list(order.names), order.paddings, order.margins)
+    image = relink(
+        kernel, asked.name, list(order.names), order.paddings, order.margins, order.alignments
+    )
     return local_store().key(image)
 
 

@@ -47,7 +47,7 @@ exec /bin/sh "$@"
 _LAYOUTS = "layouts"
 _PADDING_TEXT = """\
 .section {section}, "ax", @progbits, unique, {number}
-.p2align 4
+.balign {align}
 .globl {name}
 .type {name}, @function
 {name}:
@@ -93,6 +93,7 @@ class _Padding:
     name: str
     section: str
     size: int
+    align: int = 16
 
 
 def relink(
@@ -101,6 +102,7 @@ def relink(
     order: list[str],
     paddings: Mapping[str, int] = MappingProxyType({}),
     margins: Mapping[str, Margin] = MappingProxyType({}),
+    alignments: Mapping[str, int] = MappingProxyType({}),
 ) -> Path:
     """Link the kernel with its functions in the given order; returns the `vmlinux`.
 
@@ -115,6 +117,7 @@ def relink(
     paddings: names in `order` that are no functions but so many bytes of padding.
     margins: of regions, by the names of their sections; what stands behind a region's code does so
         where `order` names all of its functions.
+    alignments: of paddings that are aligned to more than 16 bytes.
 
     Raises:
         LinkFailed: the linker or a table tool ended with an error.
@@ -134,7 +137,10 @@ def relink(
             before, behind = _in_margins(margins)
             names = [*(one.name for one in before), *order, *(one.name for one in behind)]
             flags = _ordered(kernel, work, names)
-            own = [_Padding(padding, f".text.{padding}", paddings[padding]) for padding in paddings]
+            own = [
+                _Padding(padding, f".text.{padding}", size, alignments.get(padding, 16))
+                for padding, size in paddings.items()
+            ]
             _link(kernel, work, *flags, paddings=[*before, *own, *behind])
             _keep(work, image.parent)
         finally:

@@ -33,18 +33,21 @@ class PlacedOrder:
     """A kernel's functions and paddings, first to last.
 
     paddings: their sizes in bytes, by name. margins: of regions, by the names of their sections.
+    alignments: of paddings that are aligned to more than `PADDING_ALIGN`.
     """
 
     names: tuple[str, ...]
     paddings: Mapping[str, int] = field(default_factory=dict)
     margins: Mapping[str, Margin] = field(default_factory=dict)
+    alignments: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def words(self) -> list[str]:
         """All that tells it from other orders."""
         sizes = [f"{name}={size}" for name, size in self.paddings.items()]
         edges = [f"{name}={one.before}+{one.behind}" for name, one in self.margins.items()]
-        return [*self.names, *sizes, *edges]
+        aligned = [f"{name}@{align}" for name, align in self.alignments.items()]
+        return [*self.names, *sizes, *edges, *aligned]
 
 
 def rooms_of(text: Text, movable: Collection[str]) -> tuple[dict[str, Room], int]:
