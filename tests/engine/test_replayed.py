@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from kernsmith.engine.run import measure
 from kernsmith.engine.traces import hand_over
 from kernsmith.engine.trial_rows import CHECKED, record_default
 from kernsmith.engine.verdicts import Measured, StudyResult, judge
-from kernsmith.engine.workers import LocalWorkers
+from kernsmith.engine.workers import Done, LocalWorkers, Result, Work
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
@@ -35,7 +37,7 @@ from kernsmith.machine import Outcome
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
-from kernsmith.study import Design, Study
+from kernsmith.study import Design, Study, plan_variants
 from kernsmith.study.file import study_from_tables
 from made_trace import HOT, make_kernel
 from scripted_machine import Scripted, prepared, traced
@@ -203,6 +205,46 @@ def test_boots_that_train_write_the_traces(machine: Scripted) -> None:
     assert all(item.run is not None and item.run.ok for item in measured(machine))
     assert len(machine.started()) == len(started) + CHECKS
     assert not traces(machine)
+
+
+@dataclass(frozen=True)
+class EndEarly(LocalWorkers):
+    """Begin so many pieces, and no further one."""
+
+    most: int = 1
+
+    def each(
+        self,
+        works: Iterable[Work[Result]],
+        take: Callable[[Done[Result]], None],
+        *,
+        say: Callable[[int, object], None] = lambda place, value: None,
+        slots: int | None = None,
+    ) -> None:
+        super().each(islice(works, self.most), take, say=say, slots=1)
+
+
+def test_what_was_trained_ahead_is_not_trained_again(machine: Scripted) -> None:
+    """As far as the workers got; what failed is tried again when the kernel's turn has come."""
+    script(machine.folder, fork=["panic"])
+    plan = prepared(machine, DESIGN)
+    plan = replace(plan, train=plan.workloads)
+    study = replace(plan.study, factors=(("profile", ("autofdo",)),))
+    (variant,) = plan_variants(study, [workload.name for workload in plan.train])
+    kernel = traced(machine).kernel(variant)
+    assert kernel is not None
+    for most, begun in ((1, 1), (2, 2), (9, 4)):
+        profiles = Profiles(plan, Silent(), EndEarly(most=most))
+        if most < 9:
+            profiles.begin(variant, kernel, lambda *run: None)
+        else:
+            profiles.counts(kernel, lambda *run: None, variant.trainer)
+        assert len(machine.started()) == begun
+    assert Counter(line.split()[1] for line in machine.started()) == {
+        "pipe": 1,
+        "fork": 2,
+        "mmap": 1,
+    }
 
 
 def test_until_it_is_clear_traces_stay_for_more_layouts(machine: Scripted) -> None:
