@@ -91,6 +91,11 @@ impl Fields {
         }
     }
 
+    /// Leaves a table to others that read this file.
+    pub fn skip(&mut self, name: &str) {
+        self.table.remove(name);
+    }
+
     pub fn text(&mut self, name: &str) -> Result<String, ModelError> {
         match self.take(name)? {
             Value::String(text) if !text.trim().is_empty() => Ok(text),

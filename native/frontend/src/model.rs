@@ -158,6 +158,8 @@ impl CpuModel {
             rep: rep(&mut fields)?,
             decoupled: DecoupledGeometry::read(&mut fields)?,
         };
+        // How true it is: for reports (`machine/held.py`).
+        fields.skip("silicon");
         fields.end()?;
         Ok(model)
     }

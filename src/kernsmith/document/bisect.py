@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kernsmith.document.study import StudyDocument
+from kernsmith.document.study import HeldView, StudyDocument
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class BisectDocument:
     a metric of which more is better.
     first_bad: the commit, or all that it may be; empty when the bad revision is not worse.
     verdict: the study of the first bad commit and its parent; None unless there is exactly one.
-    log: of `git bisect`. report: path of the HTML page.
+    log: of `git bisect`. report: path of the HTML page. cpu: name of the CPU model; empty without
+    one. held: how true it is; None when that is not known.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-bisect"
@@ -74,3 +75,5 @@ class BisectDocument:
     log: str
     verdict: StudyDocument | None = None
     report: str = ""
+    cpu: str = ""
+    held: HeldView | None = None

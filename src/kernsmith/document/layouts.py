@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kernsmith.document.study import HeldView
 from kernsmith.stats.spread import Spread
 
 Costs = Mapping[str, Mapping[str, float]]
@@ -22,6 +23,7 @@ class LabView:
 
     kernel: its key in the cache; vmlinux: its path. cpu: the model's name.
     blocks: executed blocks in the traces. every: one of so many windows of them was replayed.
+    held: how true the model is; None when that is not known.
     """
 
     kernel: str
@@ -30,6 +32,7 @@ class LabView:
     workloads: tuple[str, ...]
     blocks: int
     every: int
+    held: HeldView | None = None
 
 
 @dataclass(frozen=True)

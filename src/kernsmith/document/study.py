@@ -38,10 +38,34 @@ class SourceView:
 
 
 @dataclass(frozen=True)
+class HeldView:
+    """How far off a CPU model was when it was held against a processor (docs/silicon.md).
+
+    On programs that did not calibrate it. measured: year and month. calibrated: how many of its
+    figures were fitted. cycles_percent: mean error of cycles. ratio_points, worst_points: mean and
+    largest error of the ratio of two builds, in percentage points. sign_percent: of pairs of builds
+    that the processor tells apart, how many the model orders the same way. rank_correlation: of
+    layouts of one build; rank_allowed: what the noise of the times allows.
+    """
+
+    processor: str
+    measured: str
+    programs: int
+    calibrated: int
+    cycles_percent: float
+    ratio_points: float
+    worst_points: float
+    sign_percent: float | None
+    rank_correlation: float
+    rank_allowed: float
+
+
+@dataclass(frozen=True)
 class MachineView:
     """exact: repeated runs are equal. conditions: all that metrics depend on.
 
-    assumptions: what its figures presume, in sentences.
+    assumptions: what its figures presume, in sentences. held: how true its CPU model is; None when
+    that is not known.
     """
 
     name: str
@@ -49,6 +73,7 @@ class MachineView:
     exact: bool
     conditions: Mapping[str, Any]
     assumptions: tuple[str, ...] = ()
+    held: HeldView | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +136,8 @@ class VerdictView:
     family: `primary` or `exploratory` (empty in documents that did not correct); tests: how many it
     has. p_corrected, ci_corrected: in it, and what `significant` is decided by.
     always_valid: the figures hold however often the study was looked at.
+    model_points: of a modelled metric: how far off such a ratio is on average, in percentage
+        points; None where that is not known, and of all other metrics.
     """
 
     variant: str
@@ -134,6 +161,7 @@ class VerdictView:
     p_corrected: float | None = None
     ci_corrected: Bounds | None = None
     always_valid: bool = False
+    model_points: float | None = None
 
     @property
     def mix(self) -> bool:

@@ -21,6 +21,7 @@ from pathlib import Path
 from kernsmith.document import BisectDocument, CommitView, StepView
 from kernsmith.engine.events import Events
 from kernsmith.engine.growth import grow, next_number
+from kernsmith.engine.held import held_view
 from kernsmith.engine.prepare import prepare, study_digest
 from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import (
@@ -284,6 +285,7 @@ def bisect_key(good: Commit, bad: Commit, study: Study, threshold: float | None)
 
 def bisect_document(found: Found) -> BisectDocument:
     """The result as a document (see docs/compare.md); the verdict's report is not in it yet."""
+    prepared = found.verdict.prepared if found.verdict else None
     return BisectDocument(
         good=_commit(found.good),
         bad=_commit(found.bad),
@@ -293,6 +295,8 @@ def bisect_document(found: Found) -> BisectDocument:
         steps=found.steps,
         first_bad=tuple(_commit(commit) for commit in found.first_bad),
         log=found.log,
+        cpu=prepared.study.cpu if prepared else "",
+        held=held_view(prepared.machine.cpu) if prepared else None,
     )
 
 

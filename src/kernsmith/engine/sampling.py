@@ -14,6 +14,7 @@ from kernsmith.document.layouts import (
 )
 from kernsmith.document.study import OVERALL
 from kernsmith.engine.events import Events
+from kernsmith.engine.held import held_view
 from kernsmith.engine.lab import Lab
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.layout import Costs, drawn_order, functions_of
@@ -79,6 +80,7 @@ def lab_view(lab: Lab) -> LabView:
         workloads=lab.evaluator.workloads,
         blocks=lab.evaluator.blocks,
         every=lab.evaluator.every,
+        held=held_view(lab.machine.cpu),
     )
 
 

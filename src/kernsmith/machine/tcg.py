@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from kernsmith.files import locked
 from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import read_console
+from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, VERSION, by_virtual_clock, metric
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Kind, Metric, Outcome
@@ -97,7 +97,7 @@ class Tcg:
             "qemu_sha256": self.qemu.digest,
             "tracer": self.tracer.digest,
             "guest": self.guest.digest,
-            "cpu": tomllib.loads(self.cpu.read_text(encoding="utf-8")),
+            "cpu": figures(self.cpu.read_text(encoding="utf-8")),
             "command": [QEMU, *words[: words.index("-plugin")]],
         }
 
@@ -221,6 +221,7 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
         cpu_model_check(path)
     except ValueError as error:
         raise UserError(str(error)) from None
+    read_held(path)
     guest = build_initramfs(guest_program())
     settings = settings or Table.model_validate({})
     return Tcg(

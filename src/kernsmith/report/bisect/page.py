@@ -42,7 +42,7 @@ def bisect_page(document: BisectDocument) -> str:
         details.append(Code(document.log, "git bisect log"))
     sections.append(Details("Every step", details))
     if document.metric == MODEL_CYCLES:
-        sections += caution_sections()
+        sections += caution_sections(document.cpu, document.held)
     good, bad = document.good, document.bad
     return render_page(
         Page(

@@ -43,7 +43,7 @@ def layout_page(document: LayoutDocument) -> str:
         Page(
             title=f"kernsmith: {title}",
             subtitle=f"kernel {lab.kernel[:12]}, {lab.cpu} model, {', '.join(lab.workloads)}",
-            sections=[*sections, *caution_sections(), Text(MODEL_WORDS)],
+            sections=[*sections, *caution_sections(lab.cpu, lab.held), Text(MODEL_WORDS)],
             figures=as_plain(document),
             footer=(lab.vmlinux, f"{lab.blocks:,} executed blocks, {replayed}"),
         )

@@ -24,8 +24,9 @@ from kernsmith.document import (
     VerdictView,
     WorkloadView,
 )
-from kernsmith.document.study import INSTRUCTIONS, Bounds
+from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, Bounds
 from kernsmith.engine.checks import LIMIT, Check
+from kernsmith.engine.held import held_view
 from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
@@ -62,6 +63,7 @@ def study_document(result: StudyResult) -> StudyDocument:
             exact=prepared.machine.exact,
             conditions=dict(prepared.machine.fingerprint()),
             assumptions=prepared.machine.assumptions,
+            held=held_view(prepared.machine.cpu),
         ),
         metrics=tuple(MetricView(**asdict(each)) for each in prepared.machine.metrics),
         workloads=tuple(
@@ -142,6 +144,7 @@ def _verdict(prepared: Prepared, verdict: Verdict) -> VerdictView:
     effect = verdict.effect
     listed = {each.name: each for each in prepared.machine.metrics}
     known = listed.get(verdict.metric) or metric(verdict.metric)
+    held = held_view(prepared.machine.cpu) if verdict.metric == MODEL_CYCLES else None
     return VerdictView(
         variant=verdict.variant,
         workload=verdict.workload,
@@ -164,6 +167,7 @@ def _verdict(prepared: Prepared, verdict: Verdict) -> VerdictView:
         default_treated=verdict.default_treated,
         trained=verdict.trained,
         sentence=verdict_sentence(verdict, known.better),
+        model_points=held.ratio_points if held else None,
     )
 
 

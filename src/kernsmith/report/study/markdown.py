@@ -34,7 +34,7 @@ def study_markdown(document: StudyDocument) -> str:
         failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]
     if document.study.metric == MODEL_CYCLES:
-        sections += caution_sections()
+        sections += caution_sections(document.machine.cpu, document.machine.held)
     if modelled(document):
         sections.append(Text(MODEL_WORDS))
     return as_markdown(sections)

@@ -115,7 +115,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
         count = len(document.failures)
         sections.append(Verdict(f"{count} failed, see below under “What failed”.", "warning"))
     if metric == MODEL_CYCLES:
-        sections += caution_sections()
+        sections += caution_sections(document.machine.cpu, document.machine.held)
     lines = [line for _, line in sequential(document)]
     for name in document.others:
         lines += [f"{name}: {line}" for line in luck_lines(document, name)]

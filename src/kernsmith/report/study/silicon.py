@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
+from kernsmith.document import HeldView, VerdictView
+from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.report.page import Column, Details, Section, Table, Text, Verdict
-
-CAUTION = (
-    "model_cycles is a model that overstates gains and does not know real layouts: held against a "
-    "real processor in November 2026, a sum of penalties had the sign of -Os wrong, made 0.786 of "
-    "a gain that is 0.834, and ranked random layouts hardly better than chance (rank correlation "
-    "0.19). Simulated in time (--cpu emeraldrapids), -Os has its sign, and layouts 0.28."
-)
 
 _SOURCE = (
     "A prototype measurement on one Emerald Rapids processor: SQLite and Lua as one user program, "
@@ -28,11 +23,40 @@ ROWS = (
 )
 
 
-def caution_sections() -> list[Section]:
-    """The caution that stands beside a headline, and the table behind it."""
+def caution(cpu: str, held: HeldView | None) -> str:
+    """What a figure of this model is worth, in sentences. cpu: its name."""
+    if held is None:
+        return (
+            f"model_cycles is a model, and {cpu or 'this one'} was never held against a processor. "
+            "One of its kind was: a sum of penalties had the sign of -Os wrong, made 0.786 of a "
+            "gain that is 0.834, and ranked random layouts hardly better than chance (rank "
+            "correlation 0.19)."
+        )
+    return (
+        f"model_cycles is a model: held against {held.processor} in {held.measured}, on "
+        f"{held.programs} programs, its ratios between builds were off by {held.ratio_points:.1f} "
+        f"percentage points on average and {held.worst_points:.1f} at worst; layouts of one build "
+        f"it ranked with a correlation of {held.rank_correlation:.2f}, where noise allows "
+        f"{held.rank_allowed:.2f} (docs/silicon.md)."
+    )
+
+
+def model_words(verdict: VerdictView) -> str:
+    """The second uncertainty of a verdict on the model, which no number of layouts makes less."""
+    if verdict.metric != MODEL_CYCLES:
+        return ""
+    if verdict.model_points is None:
+        return "of a model that was never held against a processor"
+    return f"± {verdict.model_points:.1f} points of the model (docs/silicon.md)"
+
+
+def caution_sections(cpu: str, held: HeldView | None) -> list[Section]:
+    """The caution that stands beside a headline; of a model that nobody tested, the table of one
+    that was.
+    """
+    said: list[Section] = [Verdict(caution(cpu, held), "warning")]
+    if held is not None:
+        return said
     columns = [Column("what"), Column("processor"), Column("model_cycles")]
-    table = Table(columns, [list(row) for row in ROWS], "The model against a processor")
-    return [
-        Verdict(CAUTION, "warning"),
-        Details("What the model said and what the processor did", [table, Text(_SOURCE)]),
-    ]
+    table = Table(columns, [list(row) for row in ROWS], "A sum of penalties against a processor")
+    return [*said, Details("What such a model said and the processor did", [table, Text(_SOURCE)])]

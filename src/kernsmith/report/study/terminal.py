@@ -13,7 +13,7 @@ from kernsmith.report.plan_tables import duration
 from kernsmith.report.study.checks import check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
-from kernsmith.report.study.silicon import CAUTION
+from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -44,7 +44,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
     if modelled(document):
         say(console, MODEL_WORDS)
     if document.study.metric == MODEL_CYCLES:
-        say(console, f"caution: {CAUTION}")
+        said = caution(document.machine.cpu, document.machine.held)
+        say(console, f"caution: {said}")
     for failure in document.failures:
         say(console, f"failed: {failure}")
     if document.seconds is not None:

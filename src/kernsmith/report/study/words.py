@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from kernsmith.document import LevelView, StudyDocument, VerdictView
 from kernsmith.document.study import MODEL_CYCLES, Bounds
+from kernsmith.report.study.silicon import model_words
 
 MODEL_WORDS = (
     "model_cycles is a model: instructions and front-end events of a simulated CPU, added up. "
@@ -21,9 +22,14 @@ _MIX_WORDS = {
 def headline(document: StudyDocument, variant: str) -> list[tuple[VerdictView, str]]:
     """What was found on the metric that the study is about: verdict, words."""
     return [
-        (verdict, f"{variant}: {_MIX_WORDS[verdict.workload]}: {verdict.sentence}")
+        (verdict, f"{variant}: {_MIX_WORDS[verdict.workload]}: {_whole(verdict)}")
         for verdict in document.verdicts_of(variant, document.study.metric, mixes=True)
     ]
+
+
+def _whole(verdict: VerdictView) -> str:
+    words = model_words(verdict)
+    return f"{verdict.sentence}, {words}" if words else verdict.sentence
 
 
 def sequential(document: StudyDocument) -> list[tuple[str, str]]:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How true a CPU model is: its `[silicon]` table, from holding it against a processor.
+
+`kernsmith silicon --write` makes the table (docs/silicon.md). Figures do not depend on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kernsmith.errors import UserError
+
+TABLE = "silicon"
+
+
+class Held(BaseModel):
+    """A model's errors on programs that did not calibrate it.
+
+    processor: what it was held against. measured: year and month. programs: how many.
+    calibrated: how many of its figures were fitted; 0: none.
+    cycles_percent: mean error of cycles. ratio_points, worst_points: mean and largest error of the
+        ratio of two builds, in percentage points. sign_percent: of the pairs of builds that the
+        processor tells apart, how many the model orders the same way; None without such a pair.
+    rank_correlation: of layouts of one build; rank_allowed: what the noise of the times allows.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    processor: str
+    measured: str
+    programs: int = Field(ge=1)
+    calibrated: int = Field(ge=0)
+    cycles_percent: float = Field(ge=0)
+    ratio_points: float = Field(ge=0)
+    worst_points: float = Field(ge=0)
+    sign_percent: float | None = Field(None, ge=0, le=100)
+    rank_correlation: float = Field(ge=-1, le=1)
+    rank_allowed: float = Field(ge=0, le=1)
+
+
+def read_held(cpu: Path | None) -> Held | None:
+    """What a model's file says of its truth; None of a model that was never held against silicon.
+
+    Raises:
+        UserError: the table is not one.
+    """
+    if cpu is None:
+        return None
+    table = tomllib.loads(cpu.read_text(encoding="utf-8")).get(TABLE)
+    if table is None:
+        return None
+    try:
+        return Held.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, (TABLE, *first["loc"])))
+        raise UserError(f"CPU model {cpu}: {where}: {first['msg']}") from None
+
+
+def figures(text: str) -> dict[str, object]:
+    """A model file's tables but this one: all that a simulation depends on.
+
+    text: the file's.
+    """
+    return {name: value for name, value in tomllib.loads(text).items() if name != TABLE}
+
+
+def with_held(text: str, held: Held) -> str:
+    """A model's file with this table in place of the one that it has, at its end."""
+    kept = re.sub(r"(?ms)^\[silicon\].*?(?=^\[|\Z)", "", text).rstrip("\n")
+    lines = [f"[{TABLE}]  # how far off it is: written by `kernsmith`, docs/silicon.md"]
+    for name, value in held.model_dump().items():
+        if value is not None:
+            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    return f"{kept}\n\n" + "\n".join(lines) + "\n"
