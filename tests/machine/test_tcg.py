@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith._native import trace_cost
+from kernsmith._native import trace_costs
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
@@ -94,7 +94,7 @@ def test_a_trace_costs_what_its_boot_has_counted(
     job = Job(workload("pipe"), tmp_path, trace="pipe")
     booted = run_once(machine, micro_kernel.vmlinux, job)
     assert booted.trace is not None
-    _, in_kernel = trace_cost(booted.trace, machine.cpu)
+    ((_, in_kernel),) = trace_costs(booted.trace, [machine.cpu])
     both = in_kernel.keys() & booted.metrics.keys()
     assert {"model_cycles", "l1i_misses", "branch_mispredictions", "itlb_misses"} <= both
     counted = {name: booted.metrics[name][0] for name in both}

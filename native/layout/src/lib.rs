@@ -31,3 +31,4 @@ pub use replay::Replay;
 pub use search::{Search, search};
 pub use text::{Section, Shift, Step, Text};
 pub use timed::{AsTraced, Placement, timed};
+pub use windows::write_part;

@@ -8,7 +8,7 @@ use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_layout::{
     Algorithm, AsTraced, Footprints, Graph, Replay, Search, Section, Shift, Step, Text, Zone,
-    in_parallel, pack, search, timed,
+    in_parallel, pack, search, timed, write_part,
 };
 use kernsmith_trace::Trace;
 use pyo3::exceptions::PyValueError;
@@ -307,28 +307,51 @@ pub fn trace_pages(path: PathBuf) -> PyResult<Vec<(u64, u64, u64)>> {
     Ok(runs(&facts.pages))
 }
 
-/// What a trace costs as it was traced, with this CPU model: counters of user and of kernel mode.
+/// What a trace costs as it was traced, with each of some CPU models.
+///
+/// cpus: model files. Returns for each the figures of user and of kernel mode by name. Raises
+/// `ValueError` with one sentence.
 #[pyfunction]
-pub fn trace_cost<'py>(
+pub fn trace_costs<'py>(
     python: Python<'py>,
     path: PathBuf,
-    cpu: PathBuf,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let model = load_model(&cpu)?;
-    let counted = python.detach(|| -> Result<_, String> {
+    cpus: Vec<PathBuf>,
+) -> PyResult<Vec<[Bound<'py, PyDict>; 2]>> {
+    let models: Vec<CpuModel> = cpus
+        .iter()
+        .map(|cpu| load_model(cpu))
+        .collect::<Result<_, _>>()?;
+    let costs = python.detach(|| -> Result<Vec<[Counters; 2]>, String> {
         let trace = Trace::load(&path).map_err(|error| error.to_string())?;
         let all = 0..trace.words.len();
         let all = std::slice::from_ref(&all);
-        let pages = trace.facts.pages.clone();
-        let placed = AsTraced(&trace.blocks);
-        let counted = timed(&trace, &placed, pages, &model, (all, 0));
-        Ok([0, 1].map(|mode| with_counts(counted[mode], &trace.facts.counters[mode])))
+        let cost = |model| {
+            let pages = trace.facts.pages.clone();
+            let placed = AsTraced(&trace.blocks);
+            let counted = timed(&trace, &placed, pages, model, (all, 0));
+            [0, 1].map(|mode| with_counts(counted[mode], &trace.facts.counters[mode]))
+        };
+        Ok(models.iter().map(cost).collect())
     });
-    let counted = counted.map_err(PyValueError::new_err)?;
-    counted
-        .iter()
-        .map(|counters| dictionary(python, counters, Some(&model)))
-        .collect()
+    let costs = costs.map_err(PyValueError::new_err)?;
+    let modes = costs.iter().zip(&models).map(|(counted, model)| {
+        let one = |mode: usize| dictionary(python, &counted[mode], Some(model));
+        Ok([one(0)?, one(1)?])
+    });
+    modes.collect()
+}
+
+/// Writes one of `every` windows of a trace as a trace of its own, without counters.
+///
+/// Raises `ValueError` with one sentence.
+#[pyfunction]
+pub fn trace_part(python: Python<'_>, path: PathBuf, every: u64, part: PathBuf) -> PyResult<()> {
+    let done = python.detach(|| {
+        let trace = Trace::load(&path).map_err(|error| error.to_string())?;
+        write_part(&trace, every.max(1), &part)
+            .map_err(|error| format!("{} cannot be written: {error}", part.display()))
+    });
+    done.map_err(PyValueError::new_err)
 }
 
 /// With what no model decides, as it was traced.

@@ -14,7 +14,7 @@ mod _native {
     use super::{
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
-        layout::{LayoutLab, trace_cost, trace_pages},
+        layout::{LayoutLab, trace_costs, trace_pages, trace_part},
         version,
     };
 }

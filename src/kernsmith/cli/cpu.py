@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.table import Table
 
+from kernsmith.cli.calibrate import calibrate
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 _WIDE = 160
 
-cpu = App(name="cpu", help="Processors: what compilers know, what this one is, a kernel patch.")
+cpu = App(
+    name="cpu",
+    help="Processors: what compilers know, what this one is, a kernel patch; calibrating a model.",
+)
+cpu.command(calibrate)
 
 
 @cpu.command(name="list")

@@ -12,12 +12,14 @@ import hashlib
 import json
 import os
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import paths
+from kernsmith._native import trace_part
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.files import locked, replacing, write_text
@@ -218,3 +220,31 @@ def points(rows: Sequence[Row], modelled: Callable[[Row], float]) -> list[Point]
         )
         for row in rows
     ]  # fmt: skip
+
+
+def traced_parts(
+    machine: Tcg, kernel: Path, binaries: Sequence[Binary], every: int, events: Events
+) -> dict[str, Path]:
+    """One of `every` windows of what each binary executes, by its digest; kept for the next time.
+
+    A whole trace takes some 150 MB and is removed again.
+    """
+    events.stage(f"traces of {len(binaries)} binaries")
+    found: dict[str, Path] = {}
+
+    def one(binary: Binary) -> None:
+        digest = file_digest(binary.path)
+        asked = [machine.fingerprint()["tracer"], file_digest(kernel), digest, TUNABLES, every]
+        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+        part = paths.cache_root() / "programs" / "parts" / f"{key}.trace"
+        with locked(part.with_suffix(".lock")), tempfile.TemporaryDirectory() as folder:
+            if not part.exists():
+                part.parent.mkdir(parents=True, exist_ok=True)
+                simulate(machine, kernel, binary, Path(folder), trace=True)
+                trace_part(Path(folder) / "blocks.trace", every, part)
+        found[digest] = part
+        events.progress("traced", len(found), len(binaries))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(one, binaries))
+    return found

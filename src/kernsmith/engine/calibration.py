@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fitting what a vendor does not disclose of a CPU to times of programs on it, and judging the fit.
+
+Programs are in two halves. A model that one half has calibrated is judged on the other half, then
+the halves change places: `fit` takes no program that `judged` takes, and says so when asked to. The
+model that is written is fitted to all programs; how true it is, the two judgements tell.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import log
+from pathlib import Path
+
+import numpy as np
+
+from kernsmith._native import trace_costs
+from kernsmith.engine.events import Events
+from kernsmith.errors import UserError
+from kernsmith.stats.calibration import Case, better_values, error_rows
+
+MODEL_CYCLES = "model_cycles"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A figure of `[decoupled]` that no vendor tells.
+
+    section, key: where it stands in a model's file; in `buffers`, key is a level. low, high:
+        between which it is looked for. step: by which its effect is probed.
+    """
+
+    section: str
+    key: str
+    low: float
+    high: float
+    step: float
+
+    @property
+    def name(self) -> str:
+        """As messages call it."""
+        return f"{self.section}.{self.key}"
+
+
+KNOBS = (
+    Knob("core", "width", 2, 8, 0.25),
+    Knob("core", "resolve_cycles", 4, 40, 1),
+    Knob("core", "stall_cycles", 0, 1, 0.02),
+    Knob("fetch", "decode_steer_cycles", 2, 16, 1),
+    Knob("fetch", "switch_cycles", 0, 8, 0.5),
+    Knob("buffers", "l1", 0, 4, 0.25),
+    Knob("buffers", "l2", 0, 8, 0.5),
+)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A binary that was timed: `case` says what of it; `trace`: a part of what it executed.
+
+    modelled: cycles of the whole with the model that calibration begins with.
+    """
+
+    case: Case
+    trace: Path
+    modelled: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Values of the knobs, in their order, and of which programs they were found."""
+
+    programs: tuple[str, ...]
+    values: tuple[float, ...]
+    error: float
+
+
+def halves(programs: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every second program in alphabetical order, and the others.
+
+    Raises:
+        UserError: there are fewer than two, so that none is left to judge.
+    """
+    names = sorted(set(programs))
+    if len(names) < 2:
+        raise UserError("calibration needs two programs or more: those that judge do not calibrate")
+    return tuple(names[::2]), tuple(names[1::2])
+
+
+def read_values(text: str) -> tuple[float, ...]:
+    """What a model's file has for each knob.
+
+    Raises:
+        UserError: it has no such figure: it is not the model of a decoupled front end.
+    """
+    found = []
+    for knob in KNOBS:
+        line = _place(knob).search(text)
+        if line is None:
+            raise UserError(f"this CPU model has no decoupled.{knob.name}: it cannot be calibrated")
+        found.append(float(line["value"]))
+    return tuple(found)
+
+
+def with_values(text: str, values: Sequence[float]) -> str:
+    """The model's file with other values for the knobs; nothing else of it changes."""
+    for knob, value in zip(KNOBS, values, strict=True):
+        text = _place(knob).sub(rf"\g<before>{value:.6g}", text, count=1)
+    return text
+
+
+def _place(knob: Knob) -> re.Pattern[str]:
+    section = re.escape(f"[decoupled.{knob.section}]")
+    key = rf"{knob.key}\s*=\s*"
+    if knob.section == "buffers":
+        key += r"\{[^}\n]*\bcycles\s*=\s*"
+    return re.compile(rf"(?P<before>^{section}\n(?:(?!\[).*\n)*?{key})(?P<value>[\d.]+)", re.M)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fits a model to some of the programs.
+
+    text: the model's file. traced: binaries of all programs. rounds: how often figures are probed
+    anew.
+    """
+
+    text: str
+    traced: Sequence[Traced]
+    rounds: int
+    events: Events
+    _known: dict[tuple[Path, tuple[float, ...]], float] = field(default_factory=dict)
+
+    def fit(self, programs: Sequence[str]) -> Fit:
+        """Find the knobs' values by these programs alone."""
+        chosen = [one for one in self.traced if one.case.program in programs]
+        rows = error_rows([one.case for one in chosen])
+        measured = np.log([one.case.measured for one in chosen])
+        bounds = (np.array([k.low for k in KNOBS]), np.array([k.high for k in KNOBS]))
+        begin = np.clip(read_values(self.text), *bounds)
+        modelled = np.log([one.modelled for one in chosen])
+        first = self._cycles(chosen, [begin])[0]
+        values = best = begin
+        least = np.inf
+        for number in range(self.rounds + 1):
+            probes = [values, *(_probe(values, place) for place in range(len(KNOBS)))]
+            costs = self._cycles(chosen, probes if number < self.rounds else probes[:1])
+            errors = rows @ (modelled + costs[0] - first - measured)
+            error = float(errors @ errors)
+            self.events.note(
+                f"{', '.join(programs)}: round {number}, error {error:.1f}: "
+                + ", ".join(f"{k.name} {v:.3g}" for k, v in zip(KNOBS, values, strict=True))
+            )
+            if error < least:
+                least, best = error, values
+            if number < self.rounds:
+                moved = [probes[1 + i][i] - values[i] for i in range(len(KNOBS))]
+                slopes = np.column_stack(
+                    [rows @ (costs[1 + i] - costs[0]) / moved[i] for i in range(len(KNOBS))]
+                )
+                values = better_values(values, bounds, errors, slopes)
+        return Fit(tuple(programs), tuple(map(float, best)), least)
+
+    def judged(self, fit: Fit, programs: Sequence[str]) -> Mapping[str, float]:
+        """Modelled cycles of programs that did not calibrate, by the trace of each binary.
+
+        Raises:
+            UserError: one of them did.
+        """
+        if both := set(programs) & set(fit.programs):
+            raise UserError(f"{', '.join(sorted(both))} calibrated this model and cannot judge it")
+        chosen = [one for one in self.traced if one.case.program in programs]
+        first, now = self._cycles(chosen, [np.array(read_values(self.text)), np.array(fit.values)])
+        cycles = np.exp(np.log([one.modelled for one in chosen]) + now - first)
+        return {str(one.trace): float(c) for one, c in zip(chosen, cycles, strict=True)}
+
+    def _cycles(self, traced: Sequence[Traced], values: Sequence[np.ndarray]) -> np.ndarray:
+        """Logarithms of user mode's cycles of each part of a trace. Shape: (values, traced)."""
+        asked = [tuple(float(value) for value in one) for one in values]
+        with tempfile.TemporaryDirectory() as folder:
+            cpus = [Path(folder) / f"{number}.toml" for number in range(len(asked))]
+            for cpu, one in zip(cpus, asked, strict=True):
+                cpu.write_text(with_values(self.text, one), encoding="utf-8")
+
+            def simulate(one: Traced) -> None:
+                new = [n for n, each in enumerate(asked) if (one.trace, each) not in self._known]
+                costs = trace_costs(one.trace, [cpus[n] for n in new]) if new else []
+                for number, modes in zip(new, costs, strict=True):
+                    self._known[one.trace, asked[number]] = log(modes[0][MODEL_CYCLES])
+
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(simulate, traced))
+        found = [[self._known[one.trace, each] for one in traced] for each in asked]
+        return np.array(found)
+
+
+def _probe(values: np.ndarray, place: int) -> np.ndarray:
+    """With one figure a step further, or a step back at the upper end."""
+    knob, probe = KNOBS[place], values.copy()
+    probe[place] += knob.step if values[place] + knob.step <= knob.high else -knob.step
+    return probe

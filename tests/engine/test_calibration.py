@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Calibrating a CPU model: what calibrates does not judge, and times tell what made them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernsmith import paths
+from kernsmith._native import trace_costs, trace_part
+from kernsmith.engine.calibration import (
+    KNOBS,
+    MODEL_CYCLES,
+    Calibration,
+    Fit,
+    Traced,
+    halves,
+    read_values,
+    with_values,
+)
+from kernsmith.engine.events import Events
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.machine import Job, run_once
+from kernsmith.machine.tcg import open_machine
+from kernsmith.stats.calibration import Case
+
+MODEL = paths.shipped("cpus/emeraldrapids.toml").read_text()
+
+
+class Quiet(Events):
+    """Says nothing."""
+
+
+def test_halves_share_no_program_and_leave_none_out() -> None:
+    programs = ("tcc", "lua", "mix", "sqlite", "mujs")
+    one, other = halves(programs)
+    assert not set(one) & set(other)
+    assert sorted(one + other) == sorted(programs)
+    with pytest.raises(UserError, match="those that judge do not calibrate"):
+        halves(("lua", "lua"))
+
+
+def test_what_calibrated_cannot_judge() -> None:
+    calibration = Calibration(MODEL, (), 1, Quiet())
+    fit = Fit(("lua", "mix"), read_values(MODEL), 0.0)
+    with pytest.raises(UserError, match="mix calibrated this model and cannot judge it"):
+        calibration.judged(fit, ("mix", "tcc"))
+
+
+def test_values_change_and_nothing_else_of_the_file_does() -> None:
+    values = read_values(MODEL)
+    assert len(values) == len(KNOBS)
+    assert read_values(with_values(MODEL, values)) == values
+    other = tuple((knob.low + knob.high) / 2 for knob in KNOBS)
+    changed = with_values(MODEL, other)
+    assert read_values(changed) == other
+    lines = zip(MODEL.splitlines(), changed.splitlines(), strict=True)
+    assert sum(a != b for a, b in lines) <= len(KNOBS)
+
+
+def test_a_sum_of_penalties_cannot_be_calibrated() -> None:
+    with pytest.raises(UserError, match=r"no decoupled\.core\.width: it cannot be calibrated"):
+        read_values(paths.shipped("cpus/skylake.toml").read_text())
+
+
+@pytest.mark.kernel
+def test_times_of_a_model_give_its_figures_back(micro_kernel: Kernel, tmp_path: Path) -> None:
+    """Two workloads stand for programs, and a model with other figures for the processor."""
+    machine = open_machine("skylake")
+    truth = list(read_values(MODEL))
+    truth[0], truth[1] = 3.0, 20.0
+    real = tmp_path / "real.toml"
+    real.write_text(with_values(MODEL, truth))
+    traced = []
+    for work in load_catalogue().select(["pipe", "file"]):
+        booted = run_once(machine, micro_kernel.vmlinux, Job(work, tmp_path / work.name, trace="t"))
+        part = tmp_path / f"{work.name}.trace"
+        trace_part(tmp_path / work.name / "blocks.trace", 4, part)
+        assert (
+            booted.ok
+            and part.stat().st_size < (tmp_path / work.name / "blocks.trace").stat().st_size
+        )
+        model = paths.shipped("cpus/emeraldrapids.toml")
+        now, then = (modes[0][MODEL_CYCLES] for modes in trace_costs(part, [model, real]))
+        traced.append(Traced(Case(work.name, "O2", True, then), part, now))
+    calibration = Calibration(MODEL, traced, 3, Quiet())
+    fit = calibration.fit(("pipe",))
+    judging = next(one for one in traced if one.case.program == "file")
+    judged = calibration.judged(fit, ("file",))[str(judging.trace)]
+    assert fit.error < 0.01
+    before = abs(np.log(judging.modelled / judging.case.measured))
+    assert abs(np.log(judged / judging.case.measured)) < before / 2
