@@ -49,9 +49,9 @@ def calibrate(
     programs that did not calibrate it. Then the figures are fitted to all programs and written,
     with that judgement as the table [silicon] of the file; reports carry it.
 
-    Fitted are the sustained width, what resolving a misprediction takes, what a branch costs that
-    no buffer knows, the switch to the decoders, and the latencies of the branch target buffers.
-    Sizes are the vendor's and stay.
+    Fitted are what resolving a misprediction takes, what data cost a micro-op, what a branch costs
+    that no buffer knows, the switch to the decoders, and the latencies of the branch target
+    buffers. Sizes and widths are the vendor's and stay.
 
     Examples:
 

@@ -47,7 +47,6 @@ class Knob:
 
 
 KNOBS = (
-    Knob("core", "width", 2, 8, 0.25),
     Knob("core", "resolve_cycles", 4, 40, 1),
     Knob("core", "stall_cycles", 0, 1, 0.02),
     Knob("fetch", "decode_steer_cycles", 2, 16, 1),
