@@ -83,6 +83,7 @@ struct Costs {
     taken: u64,
     decoded: u64,
     resolve: u64,
+    stall: u64,
     to_decoders: u64,
     next_line: bool,
 }
@@ -123,6 +124,7 @@ impl Decoupled {
                 taken: ticks(fetch.taken_cycles),
                 decoded: ticks(fetch.decode_steer_cycles),
                 resolve: ticks(geometry.core.resolve_cycles),
+                stall: ticks(geometry.core.stall_cycles),
                 to_decoders: ticks(fetch.switch_cycles),
                 next_line: fetch.next_line,
             },
@@ -237,7 +239,7 @@ impl Decoupled {
         self.supply(stretches);
         self.clocks.finish_block(ops);
         self.redirected = false;
-        counters.ticks += self.clocks.dispatched - before;
+        counters.ticks += self.clocks.dispatched - before + u64::from(ops) * self.costs.stall;
     }
 
     /// When the lines of a block are there.
@@ -247,12 +249,15 @@ impl Decoupled {
         let (first, end) = (start >> self.line_shift, last >> self.line_shift);
         for line in first..=end {
             if line != self.line {
+                // What is predicted in a cycle ends with its line; the cycle of a taken branch is
+                // the first one of where it goes.
+                if line > first || !self.redirected {
+                    self.clocks.predicted += TICKS;
+                    available = available.max(self.clocks.predicted + TICKS);
+                }
                 self.line = line;
                 counters.l1i_accesses += 1;
                 available = available.max(self.fetch_line(line, start, last, counters));
-            }
-            if line < end {
-                self.clocks.predicted += TICKS;
             }
         }
         available
@@ -303,8 +308,8 @@ impl Decoupled {
                 cached &= self.op_cache.access(line);
             }
             self.clocks.fetched += match (cached, same) {
-                (true, true) => u64::from(stretch.going_on),
-                (true, false) => stretch.anew(),
+                (true, true) => 0,
+                (true, false) => TICKS,
                 (false, _) => {
                     u64::from(stretch.decode) + u64::from(self.cached) * self.costs.to_decoders
                 }

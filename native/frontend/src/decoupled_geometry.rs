@@ -70,6 +70,9 @@ pub struct CoreGeometry {
     pub width: f64,
     /// Micro-ops that fetch may be ahead.
     pub queue: usize,
+    /// What a micro-op takes beside that, which nothing hides: data that are waited for, chains of
+    /// dependent instructions.
+    pub stall_cycles: f64,
     /// From fetch to dispatch.
     pub depth_cycles: f64,
     /// From dispatch to where a misprediction is known and the predictor starts anew.
@@ -187,6 +190,7 @@ fn core(parent: &mut Fields) -> Result<CoreGeometry, ModelError> {
     let geometry = CoreGeometry {
         width: fields.number("width", 0.1..=32.0)?,
         queue: fields.integer("queue", 1..=4096)?,
+        stall_cycles: fields.number("stall_cycles", 0.0..=100.0)?,
         depth_cycles: fields.number("depth_cycles", CYCLES)?,
         resolve_cycles: fields.number("resolve_cycles", CYCLES)?,
     };

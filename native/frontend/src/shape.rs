@@ -4,40 +4,27 @@
 use super::clocks::{TICKS, ticks};
 use super::{FetchGeometry, OpCacheGeometry};
 
-/// Bits of a window's number in the micro-op cache's keys: what tells its lines apart is above, and
-/// above that where in the window the block enters it, in bytes.
+/// Bits of a window's number in the micro-op cache's keys: what tells its lines apart is above.
 const WINDOW_BITS: u32 = 48;
-const LINE_BITS: u32 = 4;
 
 /// One window that a block runs through. Times in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// The window's number: its address divided by its size.
     pub window: u64,
-    /// What the micro-op cache knows its first line by.
-    first: u64,
     /// Micro-ops of the block that begin in it, and the lines that these fill.
     ops: u16,
     lines: u16,
     /// What decoding them takes.
     pub decode: u32,
-    /// What they take from the cache where a block goes on in a window that it has begun …
-    pub going_on: u32,
 }
 
 impl Stretch {
     /// What the micro-op cache knows its lines by.
     #[inline(always)]
     pub fn lines(&self) -> impl Iterator<Item = u64> {
-        let first = self.first;
-        (0..u64::from(self.lines)).map(move |line| first | line << WINDOW_BITS)
-    }
-
-    /// … and where not: a cycle for each line.
-    #[inline(always)]
-    #[must_use]
-    pub fn anew(&self) -> u64 {
-        u64::from(self.lines) * TICKS
+        let window = self.window & ((1 << WINDOW_BITS) - 1);
+        (0..u64::from(self.lines)).map(move |line| window | (line << WINDOW_BITS))
     }
 }
 
@@ -79,19 +66,16 @@ impl Shapes {
         let first = self.stretches.len();
         let (mut address, mut decoded, mut ops) = (start, u64::MAX, 0);
         for size in sizes {
-            let bytes = op_cache.window_bytes as u64;
-            let (window, offset) = (address / bytes, address % bytes);
+            let window = address / op_cache.window_bytes as u64;
             if self.stretches[first..]
                 .last()
                 .is_none_or(|last| last.window != window)
             {
                 self.stretches.push(Stretch {
                     window,
-                    first: window & ((1 << WINDOW_BITS) - 1) | offset << (WINDOW_BITS + LINE_BITS),
                     ops: 0,
                     lines: 0,
                     decode: 0,
-                    going_on: 0,
                 });
             }
             let last = self.stretches.len() - 1;
@@ -117,7 +101,6 @@ impl Shapes {
             let by_ops = ticks(f64::from(stretch.ops) / fetch.decode_width);
             stretch.decode = stretch.decode.max(by_ops as u32);
             stretch.lines = stretch.ops.div_ceil(op_cache.ops as u16).max(1);
-            stretch.going_on = u32::from(stretch.ops) * ticks(1.0 / op_cache.ops as f64) as u32;
         }
         if self.blocks.len() <= number {
             self.blocks.resize(number + 1, Shape::default());
