@@ -53,7 +53,7 @@ impl Fold {
     #[inline(always)]
     fn shift(self, lanes: u64, entering: u64) -> u64 {
         let over = lanes >> (self.width - STEP) & !(self.kept | !self.mask);
-        let entered = (entering ^ entering >> self.width) * ONES & self.mask;
+        let entered = ((entering ^ entering >> self.width) * ONES) & self.mask;
         (lanes << STEP & self.kept | over) ^ entered
     }
 }

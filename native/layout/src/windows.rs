@@ -77,7 +77,7 @@ pub fn write_part(trace: &Trace, every: u64, path: &Path) -> io::Result<()> {
             part.begin();
             begun = true;
         }
-        let wanted = begun && executed / PART % every == 0;
+        let wanted = begun && (executed / PART).is_multiple_of(every);
         if wanted && !inside {
             part.cut();
         }
