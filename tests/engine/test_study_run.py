@@ -152,7 +152,7 @@ def aa_study(folder: Path, layouts: int, workloads: tuple[str, ...] = MIX) -> Pa
 
 
 def test_an_a_a_study_finds_no_difference(micro_kernel: Kernel, tmp_path: Path) -> None:
-    study = aa_study(tmp_path, 6)
+    study = aa_study(tmp_path, 12)
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
     overall = verdicts(document, "model_cycles")["overall"]
     assert not overall["significant"]
@@ -304,7 +304,8 @@ def test_a_workload_that_one_variant_cannot_run_leaves_that_variant_out(
         '[source]\nuse = "debian:7.3"\nconfig = "micro"\noptions = { AUTOFDO_CLANG = "y" }\n'
         '[workloads]\nuse = ["unix-socket"]\n'
         "[variants]\nwith = {}\n"
-        'without = { CONFIG_UNIX = "n" }\n"with, too" = { label = "b" }\n[design]\nlayouts = 1\n'
+        'without = { CONFIG_UNIX = "n" }\n"with, too" = { label = "b" }\n'
+        '[design]\nlayouts = 1\nlayouts_by = "boot"\n'
     )
     done = kernsmith(tmp_path, "run", str(study), "--json", expect=1)
     document = json.loads(done.stdout)
