@@ -8,7 +8,7 @@ from kernsmith.document.study import MODEL_CYCLES, Bounds
 from kernsmith.report.study.silicon import model_words
 
 MODEL_WORDS = (
-    "model_cycles is a model: instructions and front-end events of a simulated CPU, added up. "
+    "model_cycles is a model: the front end of a simulated CPU, in time or as a sum of penalties. "
     "It does not see data caches, memory or out-of-order execution; see docs/model.md."
 )
 
