@@ -31,7 +31,7 @@ pub struct Decoupled {
     l1i: Lines,
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
-    op_cache: Latest,
+    op_cache: Option<Latest>,
     /// Whether micro-ops came from the cache last, not from the decoders.
     cached: bool,
     /// The flow goes on elsewhere than behind the block before.
@@ -84,8 +84,33 @@ struct Costs {
     decoded: u64,
     resolve: u64,
     stall: u64,
+    window: u64,
+    decoded_op: u64,
     to_decoders: u64,
+    prefetch: bool,
     next_line: bool,
+}
+
+impl Costs {
+    fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
+        let fetch = &geometry.fetch;
+        let windows = geometry.op_cache.map_or(1, |cache| cache.windows);
+        Self {
+            l2: ticks(model.l1i.miss_cycles),
+            memory: ticks(model.l1i.miss_cycles + model.l2.miss_cycles),
+            itlb: ticks(model.itlb.miss_cycles),
+            stlb: ticks(model.stlb.miss_cycles),
+            taken: ticks(fetch.taken_cycles),
+            decoded: ticks(fetch.decode_steer_cycles),
+            resolve: ticks(geometry.core.resolve_cycles),
+            stall: ticks(geometry.core.stall_cycles),
+            window: TICKS / windows as u64,
+            decoded_op: ticks(1.0 / fetch.decode_width),
+            to_decoders: ticks(fetch.switch_cycles),
+            prefetch: fetch.prefetch,
+            next_line: fetch.next_line,
+        }
+    }
 }
 
 impl Decoupled {
@@ -95,7 +120,7 @@ impl Decoupled {
         let lines = |bytes: usize| bytes / model.line_bytes;
         let tage = &geometry.predictor;
         let fetch = &geometry.fetch;
-        let op_cache = &geometry.op_cache;
+        let op_cache = geometry.op_cache.as_ref();
         Self {
             clocks: Clocks::new(&geometry.core, fetch.queue_blocks),
             history: PathHistory::new(&tage.history, tage.sets.ilog2().max(9), 12),
@@ -110,24 +135,13 @@ impl Decoupled {
             l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
-            op_cache: Latest::new(op_cache.sets * op_cache.ways, op_cache.ways),
+            op_cache: op_cache.map(|cache| Latest::new(cache.sets * cache.ways, cache.ways)),
             cached: true,
             redirected: true,
             line: NOWHERE,
             window: NOWHERE,
             line_shift: model.line_bytes.trailing_zeros(),
-            costs: Costs {
-                l2: ticks(model.l1i.miss_cycles),
-                memory: ticks(model.l1i.miss_cycles + model.l2.miss_cycles),
-                itlb: ticks(model.itlb.miss_cycles),
-                stlb: ticks(model.stlb.miss_cycles),
-                taken: ticks(fetch.taken_cycles),
-                decoded: ticks(fetch.decode_steer_cycles),
-                resolve: ticks(geometry.core.resolve_cycles),
-                stall: ticks(geometry.core.stall_cycles),
-                to_decoders: ticks(fetch.switch_cycles),
-                next_line: fetch.next_line,
-            },
+            costs: Costs::new(model, geometry),
         }
     }
 
@@ -269,7 +283,11 @@ impl Decoupled {
         self.tlbs.fetch(start, last, counters);
         let walked = (counters.itlb_misses - translated.0) * self.costs.itlb
             + (counters.stlb_misses - translated.1) * self.costs.stlb;
-        let asked = self.clocks.predicted + walked;
+        let begun = match self.costs.prefetch {
+            true => self.clocks.predicted,
+            false => self.clocks.predicted.max(self.clocks.fetched),
+        };
+        let asked = begun + walked;
         let ready = match self.l1i.lookup(line) {
             Some(ready) => ready,
             None => {
@@ -303,19 +321,27 @@ impl Decoupled {
         for stretch in stretches {
             let same = stretch.window == self.window && !self.redirected;
             self.window = stretch.window;
+            self.redirected = false;
+            let Some(op_cache) = &mut self.op_cache else {
+                // Where fetch goes on in a window, its bytes are there already.
+                self.clocks.fetched += match same {
+                    true => u64::from(stretch.ops) * self.costs.decoded_op,
+                    false => u64::from(stretch.decode),
+                };
+                continue;
+            };
             let mut cached = true;
             for line in stretch.lines() {
-                cached &= self.op_cache.access(line);
+                cached &= op_cache.access(line);
             }
             self.clocks.fetched += match (cached, same) {
                 (true, true) => 0,
-                (true, false) => TICKS,
+                (true, false) => self.costs.window,
                 (false, _) => {
                     u64::from(stretch.decode) + u64::from(self.cached) * self.costs.to_decoders
                 }
             };
             self.cached = cached;
-            self.redirected = false;
         }
     }
 }

@@ -46,8 +46,10 @@ pub struct FetchGeometry {
     pub decode_bytes: usize,
     /// Micro-ops that they make in a cycle.
     pub decode_width: f64,
-    /// From the micro-op cache to the decoders.
+    /// From the micro-op cache to the decoders; 0 without one.
     pub switch_cycles: f64,
+    /// Whether lines are asked for when prediction comes to them; else when fetch does.
+    pub prefetch: bool,
     /// Whether the line behind is brought as well.
     pub next_line: bool,
 }
@@ -57,10 +59,12 @@ pub struct FetchGeometry {
 pub struct OpCacheGeometry {
     pub sets: usize,
     pub ways: usize,
-    /// Micro-ops in a line, which are delivered in a cycle.
+    /// Micro-ops in a line.
     pub ops: usize,
     /// Code that one line's micro-ops come from.
     pub window_bytes: usize,
+    /// Windows that are delivered in a cycle.
+    pub windows: usize,
 }
 
 /// What stands behind the front end.
@@ -86,7 +90,8 @@ pub struct DecoupledGeometry {
     /// The nearest first.
     pub buffers: Vec<BufferGeometry>,
     pub fetch: FetchGeometry,
-    pub op_cache: OpCacheGeometry,
+    /// Of a front end that has one; else all micro-ops come from the decoders.
+    pub op_cache: Option<OpCacheGeometry>,
     pub core: CoreGeometry,
 }
 
@@ -97,11 +102,12 @@ impl DecoupledGeometry {
             return Ok(None);
         }
         let mut fields = parent.section("decoupled")?;
+        let op_cache = op_cache(&mut fields)?;
         let geometry = Self {
             predictor: predictor(&mut fields)?,
             buffers: buffers(&mut fields)?,
-            fetch: fetch(&mut fields)?,
-            op_cache: op_cache(&mut fields)?,
+            fetch: fetch(&mut fields, op_cache.is_some())?,
+            op_cache,
             core: core(&mut fields)?,
         };
         fields.end()?;
@@ -147,42 +153,64 @@ fn buffers(parent: &mut Fields) -> Result<Vec<BufferGeometry>, ModelError> {
             continue;
         }
         let mut one = fields.section(level)?;
-        found.push(BufferGeometry {
-            entries: one.power_of_two("entries", 4..=1 << 20)?,
-            ways: one.power_of_two("ways", 1..=16)?,
+        let geometry = BufferGeometry {
+            entries: one.integer("entries", 4..=1 << 20)?,
+            ways: one.integer("ways", 1..=64)?,
             cycles: one.number("cycles", CYCLES)?,
-        });
+        };
+        one.check_sets("ways", geometry.entries, geometry.ways)?;
         one.end()?;
+        found.push(geometry);
     }
     fields.end()?;
     Ok(found)
 }
 
-fn fetch(parent: &mut Fields) -> Result<FetchGeometry, ModelError> {
+/// cached: whether there is a micro-op cache to switch from.
+fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError> {
     let mut fields = parent.section("fetch")?;
+    if !cached && fields.has("switch_cycles") {
+        let message = "needs a micro-op cache to switch from: decoupled.op_cache is missing";
+        return Err(fields.error("switch_cycles", message));
+    }
+    let switch_cycles = match cached {
+        true => fields.number("switch_cycles", CYCLES)?,
+        false => 0.0,
+    };
+    let switches = [("on", true), ("off", false)];
     let geometry = FetchGeometry {
         queue_blocks: fields.integer("queue_blocks", 1..=1024)?,
         taken_cycles: fields.number("taken_cycles", CYCLES)?,
         decode_steer_cycles: fields.number("decode_steer_cycles", CYCLES)?,
         decode_bytes: fields.power_of_two("decode_bytes", 4..=64)?,
         decode_width: fields.number("decode_width", 0.5..=32.0)?,
-        switch_cycles: fields.number("switch_cycles", CYCLES)?,
-        next_line: fields.choice("next_line", &[("on", true), ("off", false)], false)?,
+        switch_cycles,
+        prefetch: fields.choice("prefetch", &switches, true)?,
+        next_line: fields.choice("next_line", &switches, false)?,
     };
     fields.end()?;
     Ok(geometry)
 }
 
-fn op_cache(parent: &mut Fields) -> Result<OpCacheGeometry, ModelError> {
+/// Reads the section when there is one.
+fn op_cache(parent: &mut Fields) -> Result<Option<OpCacheGeometry>, ModelError> {
+    if !parent.has("op_cache") {
+        return Ok(None);
+    }
     let mut fields = parent.section("op_cache")?;
+    let windows = match fields.has("windows") {
+        true => fields.integer("windows", 1..=4)?,
+        false => 1,
+    };
     let geometry = OpCacheGeometry {
         sets: fields.power_of_two("sets", 1..=1 << 12)?,
         ways: fields.integer("ways", 1..=16)?,
         ops: fields.integer("ops", 1..=16)?,
         window_bytes: fields.power_of_two("window_bytes", 16..=64)?,
+        windows,
     };
     fields.end()?;
-    Ok(geometry)
+    Ok(Some(geometry))
 }
 
 fn core(parent: &mut Fields) -> Result<CoreGeometry, ModelError> {

@@ -174,6 +174,15 @@ impl Fields {
         })
     }
 
+    /// `entries` in `ways` must make a power of two of sets; key: which of the two is blamed.
+    pub fn check_sets(&self, key: &str, entries: usize, ways: usize) -> Result<(), ModelError> {
+        if entries.is_multiple_of(ways) && (entries / ways).is_power_of_two() {
+            return Ok(());
+        }
+        let message = format!("{entries} entries in {ways} ways must make 1, 2, 4, 8 … sets");
+        Err(self.error(key, message))
+    }
+
     /// Refuses keys that nobody asked for: they are misspelt.
     pub fn end(self) -> Result<(), ModelError> {
         match self.table.keys().next() {

@@ -100,7 +100,7 @@ impl FrontEnd {
         conditional: bool,
     ) {
         if let Some(decoupled) = &self.decoupled {
-            let geometry = (&decoupled.1.fetch, &decoupled.1.op_cache);
+            let geometry = (&decoupled.1.fetch, decoupled.1.op_cache.as_ref());
             self.shapes.add(number, start, sizes, conditional, geometry);
         }
     }

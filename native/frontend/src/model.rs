@@ -173,15 +173,6 @@ fn replacement(fields: &mut Fields) -> Result<Replacement, ModelError> {
     fields.choice("replacement", &choices, true)
 }
 
-/// `entries` in `ways` must make a power of two of sets.
-fn check_sets(fields: &Fields, key: &str, entries: usize, ways: usize) -> Result<(), ModelError> {
-    if entries.is_multiple_of(ways) && (entries / ways).is_power_of_two() {
-        return Ok(());
-    }
-    let message = format!("{entries} entries in {ways} ways must make 1, 2, 4, 8 … sets");
-    Err(fields.error(key, message))
-}
-
 fn cache(parent: &mut Fields, name: &str, line: usize) -> Result<CacheGeometry, ModelError> {
     let mut fields = parent.section(name)?;
     let geometry = CacheGeometry {
@@ -193,7 +184,7 @@ fn cache(parent: &mut Fields, name: &str, line: usize) -> Result<CacheGeometry, 
     if !geometry.bytes.is_multiple_of(line) {
         return Err(fields.error("bytes", format!("must be whole lines of {line} bytes")));
     }
-    check_sets(&fields, "ways", geometry.bytes / line, geometry.ways)?;
+    fields.check_sets("ways", geometry.bytes / line, geometry.ways)?;
     fields.end()?;
     Ok(geometry)
 }
@@ -242,7 +233,7 @@ fn tlb_entries(parent: &mut Fields, name: &str) -> Result<TlbEntries, ModelError
         ways: fields.integer("ways", 1..=256)?,
         replacement: replacement(&mut fields)?,
     };
-    check_sets(&fields, "ways", found.entries, found.ways)?;
+    fields.check_sets("ways", found.entries, found.ways)?;
     fields.end()?;
     Ok(found)
 }
@@ -266,7 +257,7 @@ fn predictor(parent: &mut Fields) -> Result<PredictorGeometry, ModelError> {
         btb_miss_cycles: fields.number("btb_miss_cycles", CYCLES)?,
         taken_cycles: fields.number("taken_cycles", CYCLES)?,
     };
-    check_sets(&fields, "btb_ways", geometry.btb_entries, geometry.btb_ways)?;
+    fields.check_sets("btb_ways", geometry.btb_entries, geometry.btb_ways)?;
     fields.end()?;
     Ok(geometry)
 }

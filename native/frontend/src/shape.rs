@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a block's micro-ops lie in the windows of the micro-op cache: worked out once for an address.
+//! How a block's micro-ops lie in the windows of the micro-op cache, or of the decoders: worked out
+//! once for an address.
 
 use super::clocks::{TICKS, ticks};
 use super::{FetchGeometry, OpCacheGeometry};
@@ -12,10 +13,12 @@ const WINDOW_BITS: u32 = 48;
 pub struct Stretch {
     /// The window's number: its address divided by its size.
     pub window: u64,
-    /// Micro-ops of the block that begin in it, and the lines that these fill.
-    ops: u16,
+    /// Micro-ops of the block that begin in it.
+    pub ops: u16,
+    /// Lines of the micro-op cache that these fill.
     lines: u16,
-    /// What decoding them takes.
+    /// What decoding them takes: a cycle for each block of bytes that the decoders are given, and
+    /// as many cycles as their width asks for.
     pub decode: u32,
 }
 
@@ -54,53 +57,33 @@ impl Shapes {
 
     /// The block of this number begins at `start` and has instructions of these sizes; fused: its
     /// last two are one micro-op. All others are one each: the front end's own figure would need
-    /// every opcode's, and most are one.
+    /// every opcode's, and most are one. Without a micro-op cache, windows are what the decoders are
+    /// given in a cycle.
     pub fn add(
         &mut self,
         number: usize,
         start: u64,
         sizes: impl Iterator<Item = u8>,
         fused: bool,
-        (fetch, op_cache): (&FetchGeometry, &OpCacheGeometry),
+        (fetch, op_cache): (&FetchGeometry, Option<&OpCacheGeometry>),
     ) {
         let first = self.stretches.len();
-        let (mut address, mut decoded, mut ops) = (start, u64::MAX, 0);
-        for size in sizes {
-            let window = address / op_cache.window_bytes as u64;
-            if self.stretches[first..]
-                .last()
-                .is_none_or(|last| last.window != window)
-            {
-                self.stretches.push(Stretch {
-                    window,
-                    ops: 0,
-                    lines: 0,
-                    decode: 0,
-                });
-            }
-            let last = self.stretches.len() - 1;
-            let stretch = &mut self.stretches[last];
-            stretch.ops += 1;
-            ops += 1;
-            // Each block of bytes that the decoders are given is a cycle …
-            let bytes = address / fetch.decode_bytes as u64;
-            stretch.decode += u32::from(bytes != decoded) * TICKS as u32;
-            decoded = bytes;
-            address += u64::from(size);
+        let bytes = (
+            op_cache.map_or(fetch.decode_bytes, |cache| cache.window_bytes) as u64,
+            fetch.decode_bytes as u64,
+        );
+        let mut ops = self.cut(start, sizes, bytes);
+        let stretches = &mut self.stretches[first..];
+        // The branch may begin in a window of its own: then nothing is fused.
+        if let Some(last) = stretches.last_mut().filter(|last| fused && last.ops > 1) {
+            last.ops -= 1;
+            ops -= 1;
         }
-        if fused && ops > 1 {
-            let last = self.stretches.len() - 1;
-            // The branch may begin in a window of its own: then nothing is fused.
-            if self.stretches[last].ops > 1 {
-                self.stretches[last].ops -= 1;
-                ops -= 1;
-            }
-        }
-        // … and so are as many micro-ops as they decode at once.
-        for stretch in &mut self.stretches[first..] {
+        for stretch in stretches {
             let by_ops = ticks(f64::from(stretch.ops) / fetch.decode_width);
             stretch.decode = stretch.decode.max(by_ops as u32);
-            stretch.lines = stretch.ops.div_ceil(op_cache.ops as u16).max(1);
+            let line_ops = op_cache.map_or(u16::MAX, |cache| cache.ops as u16);
+            stretch.lines = stretch.ops.div_ceil(line_ops).max(1);
         }
         if self.blocks.len() <= number {
             self.blocks.resize(number + 1, Shape::default());
@@ -111,6 +94,39 @@ impl Shapes {
             ops,
             known: true,
         };
+    }
+
+    /// Adds a block's stretches, with a cycle of decoding for each of its blocks of bytes. Returns
+    /// its micro-ops. window, decode: bytes of a window, and of what decoders are given in a cycle.
+    fn cut(
+        &mut self,
+        start: u64,
+        sizes: impl Iterator<Item = u8>,
+        (window, decode): (u64, u64),
+    ) -> u16 {
+        let first = self.stretches.len();
+        let (mut address, mut decoded, mut ops) = (start, u64::MAX, 0);
+        for size in sizes {
+            let entered = address / window;
+            let known = self.stretches[first..].last();
+            if known.is_none_or(|last| last.window != entered) {
+                self.stretches.push(Stretch {
+                    window: entered,
+                    ops: 0,
+                    lines: 0,
+                    decode: 0,
+                });
+            }
+            let last = self.stretches.len() - 1;
+            let stretch = &mut self.stretches[last];
+            stretch.ops += 1;
+            ops += 1;
+            let bytes = address / decode;
+            stretch.decode += u32::from(bytes != decoded) * TICKS as u32;
+            decoded = bytes;
+            address += u64::from(size);
+        }
+        ops
     }
 
     /// The micro-ops of a block, and its stretches in their order.

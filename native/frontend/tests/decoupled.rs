@@ -2,93 +2,11 @@
 //! A front end in time: what overlaps, what does not, and what the predictors learn.
 
 mod random;
+mod walk;
 
-use kernsmith_frontend::{Branch, CoreGeometry, Counters, CpuModel, DecoupledGeometry, FrontEnd};
+use kernsmith_frontend::{Branch, DecoupledGeometry};
 use random::Random;
-
-const MODEL: &str = include_str!("../../../cpus/emeraldrapids.toml");
-
-/// Executes blocks of four-byte instructions that end with a jump, and counts.
-struct Walk {
-    front_end: FrontEnd,
-    model: CpuModel,
-    counters: Counters,
-    known: Vec<(u64, u64)>,
-}
-
-impl Walk {
-    /// With the shipped sizes, round figures for what is calibrated, and a change to that.
-    fn new(change: impl Fn(&mut DecoupledGeometry)) -> Self {
-        let mut model = CpuModel::parse(MODEL).expect("valid");
-        let geometry = model.decoupled.as_mut().expect("it is in time");
-        geometry.core = CoreGeometry {
-            width: 4.0,
-            queue: 144,
-            stall_cycles: 0.0,
-            depth_cycles: 8.0,
-            resolve_cycles: 10.0,
-        };
-        geometry.fetch.decode_steer_cycles = 8.0;
-        geometry.fetch.switch_cycles = 1.0;
-        for (buffer, cycles) in geometry.buffers.iter_mut().zip([0.0, 1.0, 3.0]) {
-            buffer.cycles = cycles;
-        }
-        change(geometry);
-        Self {
-            front_end: FrontEnd::new(&model),
-            model,
-            counters: Counters::default(),
-            known: Vec::new(),
-        }
-    }
-
-    /// So many instructions from `start` on.
-    fn block(&mut self, start: u64, instructions: u64) {
-        let key = (start, instructions);
-        let number = self.known.iter().position(|one| *one == key);
-        let number = number.unwrap_or_else(|| {
-            self.known.push(key);
-            self.known.len() - 1
-        });
-        if self.front_end.wants(number) {
-            let sizes = std::iter::repeat_n(4, instructions as usize);
-            self.front_end.describe(number, start, sizes, false);
-        }
-        let last = start + 4 * instructions - 1;
-        self.front_end
-            .enter(number, start, last, &mut self.counters);
-        self.counters.instructions += instructions;
-    }
-
-    fn branch(&mut self, branch: Branch) {
-        self.front_end.branch(branch, &mut self.counters);
-    }
-
-    fn jump(&mut self, pc: u64, target: u64) {
-        self.branch(Branch::Jump { pc, target });
-    }
-
-    fn conditional(&mut self, pc: u64, target: u64, taken: bool) {
-        self.branch(Branch::Conditional { pc, target, taken });
-    }
-
-    /// What the counters have grown by since the last call.
-    fn since(&mut self) -> (Counters, f64) {
-        let counted = std::mem::take(&mut self.counters);
-        (counted, counted.cycles(&self.model))
-    }
-}
-
-/// A ring of blocks, each of eight instructions and so many bytes behind the one before.
-fn ring(walk: &mut Walk, blocks: u64, apart: u64, rounds: u64) {
-    for _ in 0..rounds {
-        for number in 0..blocks {
-            let start = 0x40_0000 + number * apart;
-            walk.block(start, 8);
-            walk.jump(start + 28, 0x40_0000 + (number + 1) % blocks * apart);
-        }
-    }
-}
+use walk::{Walk, ring};
 
 #[test]
 fn what_fits_everywhere_costs_its_width() {
@@ -237,4 +155,99 @@ fn what_data_cost_is_hidden_by_nothing() {
         (stalled - plain - instructions / 4.0).abs() < 1.0,
         "{plain} {stalled}"
     );
+}
+
+#[test]
+fn a_predictor_that_does_not_fetch_ahead_hides_no_misses() {
+    let cost = |prefetch: bool| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.fetch.next_line = false;
+            geometry.fetch.prefetch = prefetch;
+        });
+        ring(&mut walk, 2000, 64, 3);
+        walk.since();
+        ring(&mut walk, 2000, 64, 5);
+        let (counted, cycles) = walk.since();
+        (counted.l1i_misses, cycles / 10_000.0)
+    };
+    let ((missed, ahead), (as_many, not_ahead)) = (cost(true), cost(false));
+    assert_eq!(missed, as_many);
+    assert!(ahead < 6.0, "{ahead}");
+    // An L2 hit takes 14 cycles.
+    assert!(not_ahead > 14.0, "{not_ahead}");
+}
+
+/// Cycles of a jump to itself behind so many instructions.
+fn round(start: u64, instructions: u64, change: impl Fn(&mut DecoupledGeometry)) -> f64 {
+    let mut walk = Walk::new(|geometry| {
+        geometry.core.width = 16.0;
+        change(geometry);
+    });
+    for round in 0..2000 {
+        if round == 1000 {
+            walk.since();
+        }
+        walk.block(start, instructions);
+        walk.jump(start + 4 * instructions - 4, start);
+    }
+    walk.since().1 / 1000.0
+}
+
+#[test]
+fn without_a_micro_op_cache_the_decoders_deliver() {
+    let cost = |start: u64, (bytes, width): (usize, f64)| {
+        round(start, 8, |geometry| {
+            geometry.op_cache = None;
+            geometry.fetch.decode_bytes = bytes;
+            geometry.fetch.decode_width = width;
+        })
+    };
+    // Thirty-two bytes, eight instructions.
+    assert!((cost(0x40_0000, (32, 8.0)) - 1.0).abs() < 0.01);
+    assert!((cost(0x40_0000, (16, 8.0)) - 2.0).abs() < 0.01);
+    assert!((cost(0x40_0008, (16, 8.0)) - 3.0).abs() < 0.01);
+    assert!((cost(0x40_0000, (16, 4.0)) - 2.0).abs() < 0.01);
+    assert!((cost(0x40_0000, (32, 4.0)) - 2.0).abs() < 0.01);
+}
+
+#[test]
+fn bytes_that_were_fetched_are_not_fetched_again() {
+    // Eight instructions in one window, in one block or in four that go on.
+    let cost = |pieces: u64| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.core.width = 16.0;
+            geometry.op_cache = None;
+            geometry.fetch.decode_bytes = 32;
+            geometry.fetch.decode_width = 8.0;
+        });
+        for round in 0..2000 {
+            if round == 1000 {
+                walk.since();
+            }
+            let each = 8 / pieces;
+            for piece in 0..pieces {
+                walk.block(0x40_0000 + piece * each * 4, each);
+            }
+            walk.jump(0x40_001c, 0x40_0000);
+        }
+        walk.since().1 / 1000.0
+    };
+    let (one, four) = (cost(1), cost(4));
+    assert!((one - 1.0).abs() < 0.01, "{one}");
+    // The first piece takes its cycle, the others what their instructions take.
+    assert!((four - 1.75).abs() < 0.01, "{four}");
+}
+
+#[test]
+fn two_windows_a_cycle_take_half_of_the_time() {
+    let cost = |windows: usize| {
+        round(0x40_0020, 16, |geometry| {
+            geometry.fetch.taken_cycles = 0.5;
+            geometry.op_cache.as_mut().expect("it has one").windows = windows;
+            geometry.buffers[0].cycles = 0.0;
+        })
+    };
+    let (one, two) = (cost(1), cost(2));
+    assert!((one - 2.0).abs() < 0.01, "{one}");
+    assert!(two < 1.6, "{two}");
 }
