@@ -67,7 +67,7 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
         "optimize", "compare", "bisect", "run", "plan", "analyze", "report", "kernels", "package",
         "doctor", "layout sample", "layout evaluate", "layout optimize", "layout apply",
         "ledger runs", "ledger void", "toolchain list", "toolchain add", "cpu list", "cpu detect",
-        "cpu patch",
+        "cpu patch", "cpu models",
     ],
 )  # fmt: skip
 def test_every_command_has_help(command: str) -> None:

@@ -120,3 +120,16 @@ def test_an_output_that_cannot_be_written(tree: Path, tmp_path: Path) -> None:
 def test_help_has_examples(command: str) -> None:
     told = _cpu(command, "--help").stdout
     assert f"kernsmith cpu {command}" in told.split("For example:")[1]
+
+
+def test_models_say_which_were_held_against_a_processor() -> None:
+    told = _cpu("models").stdout.splitlines()
+    line = {text.split()[0]: text for text in told if text.strip()}
+    assert "in time" in line["zen5"] and "never held against one" in line["zen5"]
+    assert "a sum of penalties" in line["cortex-a9"] and "never held" in line["cortex-a9"]
+    assert "ratios off by 1.8 points, 4.8 at worst" in line["emeraldrapids"]
+    document = json.loads(_cpu("models", "--json").stdout)
+    found = {model["name"]: model for model in document["models"]}
+    assert document["version"] == 1
+    assert found["neoverse-n1"]["held"] is None and found["neoverse-n1"]["in_time"]
+    assert found["emeraldrapids"]["held"]["programs"] == 7

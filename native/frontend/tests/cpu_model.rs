@@ -9,11 +9,17 @@ use kernsmith_frontend::{CpuModel, FrontEnd, Replacement};
 use random::Random;
 
 const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");
+const NEOVERSE_N1: &str = include_str!("../../../cpus/neoverse-n1.toml");
+const ZEN5: &str = include_str!("../../../cpus/zen5.toml");
 
 /// The shipped model with one piece of text replaced.
 fn refused(from: &str, to: &str) -> String {
-    assert!(SKYLAKE.contains(from), "{from}");
-    let error = CpuModel::parse(&SKYLAKE.replacen(from, to, 1)).expect_err(to);
+    refused_of(SKYLAKE, from, to)
+}
+
+fn refused_of(model: &str, from: &str, to: &str) -> String {
+    assert!(model.contains(from), "{from}");
+    let error = CpuModel::parse(&model.replacen(from, to, 1)).expect_err(to);
     error.to_string()
 }
 
@@ -28,7 +34,7 @@ fn every_shipped_model_is_valid_and_named_as_its_file() {
         let _ = FrontEnd::new(&model);
         names.push(model.name);
     }
-    assert!(names.len() >= 3, "{names:?}");
+    assert!(names.len() >= 7, "{names:?}");
 }
 
 #[test]
@@ -73,6 +79,43 @@ fn errors_name_the_key_and_what_is_allowed() {
 }
 
 #[test]
+fn a_front_end_in_time_may_have_no_micro_op_cache() {
+    let model = CpuModel::parse(NEOVERSE_N1).expect("valid");
+    let geometry = model.decoupled.expect("it is in time");
+    assert_eq!(geometry.op_cache, None);
+    assert_eq!(geometry.fetch.switch_cycles, 0.0);
+    assert!(geometry.fetch.prefetch);
+    let model = CpuModel::parse(ZEN5).expect("valid");
+    let op_cache = model.decoupled.and_then(|one| one.op_cache);
+    assert_eq!(op_cache.expect("it has one").windows, 2);
+    assert_eq!(
+        refused_of(
+            NEOVERSE_N1,
+            "prefetch = \"on\"",
+            "switch_cycles = 1\nprefetch = \"on\""
+        ),
+        "decoupled.fetch.switch_cycles: needs a micro-op cache to switch from: \
+         decoupled.op_cache is missing"
+    );
+    assert_eq!(
+        refused_of(ZEN5, "switch_cycles = 4.6", ""),
+        "decoupled.fetch.switch_cycles: is missing"
+    );
+    assert_eq!(
+        refused_of(ZEN5, "windows = 2", "windows = 5"),
+        "decoupled.op_cache.windows: must be an integer from 1 to 4, not 5"
+    );
+    assert_eq!(
+        refused_of(ZEN5, "ways = 12, cycles = 2.5", "ways = 7, cycles = 2.5"),
+        "decoupled.buffers.l2.ways: 24576 entries in 7 ways must make 1, 2, 4, 8 … sets"
+    );
+    assert_eq!(
+        refused_of(NEOVERSE_N1, "prefetch = \"on\"", "prefetch = \"maybe\""),
+        "decoupled.fetch.prefetch: must be \"on\" or \"off\", not \"maybe\""
+    );
+}
+
+#[test]
 fn what_replaced_the_keys_of_an_older_model_is_told() {
     let one_size = refused("width = 4 ", "page_bytes = 4096\nwidth = 4 ");
     assert!(
@@ -106,8 +149,8 @@ fn a_missing_file_is_named() {
 #[test]
 fn damaged_files_are_refused_or_still_models() {
     let mut random = Random::new(5);
-    for _ in 0..3000 {
-        let mut bytes = SKYLAKE.as_bytes().to_vec();
+    for number in 0..4500 {
+        let mut bytes = [SKYLAKE, NEOVERSE_N1, ZEN5][number % 3].as_bytes().to_vec();
         for _ in 0..=random.below(4) {
             if bytes.is_empty() {
                 break;

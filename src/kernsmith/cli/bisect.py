@@ -68,7 +68,7 @@ def bisect(
     machine
         Where kernels boot.
     cpu
-        CPU model of the tcg machine: a shipped one or a TOML file.
+        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
     layouts
         Random layouts of each kernel: a number, or a range such as 8..64 that is gone through
         while a step is not clear.

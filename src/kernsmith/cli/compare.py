@@ -79,7 +79,7 @@ def compare(
     machine
         Where kernels boot.
     cpu
-        CPU model of the tcg machine: a shipped one or a TOML file.
+        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
     layouts
         Random layouts that each kernel is measured in: a number, or a range such as 8..64 that
         --until goes through.

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernsmith.cli.calibrate import calibrate
+from kernsmith.cli.models import models
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ _WIDE = 160
 
 cpu = App(
     name="cpu",
-    help="Processors: what compilers know, what this one is, a kernel patch; calibrating a model.",
+    help="Processors: what compilers know, what this one is, a kernel patch; models of them.",
 )
+cpu.command(models)
 cpu.command(calibrate)
 
 

@@ -58,7 +58,7 @@ def sample(
     count
         Random layouts.
     cpu
-        CPU model: a shipped one or a TOML file.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
     seed
         Of the layouts.
     every
@@ -110,7 +110,7 @@ def evaluate(
     workload
         Workloads or sets of them; may be given several times.
     cpu
-        CPU model: a shipped one or a TOML file.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
     every
         Replay one of so many windows of each trace; 1 replays the whole traces.
     strict
@@ -180,7 +180,7 @@ def optimize(
         so many parts: tells what such orders are worth to workloads that nobody has run, as they
         are and with empty lines put between the functions in eight ways. 0: do not.
     cpu
-        CPU model: a shipped one or a TOML file.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
     count
         Random layouts to compare with.
     evaluations

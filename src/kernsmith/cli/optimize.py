@@ -62,7 +62,7 @@ def optimize(
     machine
         Where kernels boot.
     cpu
-        CPU model of the tcg machine: a shipped one or a TOML file.
+        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
     layouts
         Random layouts that each kernel is measured in; default: 64 where they are replayed, 8
         where they are booted.

@@ -62,7 +62,7 @@ def silicon(
     runs
         Runs of each binary, interleaved with all others of its program.
     cpu
-        CPU model: a shipped one or a TOML file.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
     measured
         The table of times (CSV) to go on with; default: this processor's, in the cache.
     json

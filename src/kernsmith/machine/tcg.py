@@ -28,6 +28,7 @@ from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import read_console
 from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, VERSION, by_virtual_clock, metric
+from kernsmith.machine.models import shipped_names
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Kind, Metric, Outcome
 
@@ -215,7 +216,7 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
     """
     path = Path(cpu) if cpu.endswith(".toml") else paths.shipped("cpus", f"{cpu}.toml")
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in paths.shipped("cpus").glob("*.toml")))
+        known = ", ".join(shipped_names())
         raise UserError(f"there is no cpu model {cpu!r}: allowed are {known}, or a .toml file")
     try:
         cpu_model_check(path)

@@ -28,9 +28,9 @@ def caution(cpu: str, held: HeldView | None) -> str:
     if held is None:
         return (
             f"model_cycles is a model, and {cpu or 'this one'} was never held against a processor. "
-            "One of its kind was: a sum of penalties had the sign of -Os wrong, made 0.786 of a "
+            "Of others that were, a sum of penalties had the sign of -Os wrong, made 0.786 of a "
             "gain that is 0.834, and ranked random layouts hardly better than chance (rank "
-            "correlation 0.19)."
+            "correlation 0.19); one in time, fitted to that processor, is nearer (docs/silicon.md)."
         )
     return (
         f"model_cycles is a model: held against {held.processor} in {held.measured}, on "
@@ -59,4 +59,7 @@ def caution_sections(cpu: str, held: HeldView | None) -> list[Section]:
         return said
     columns = [Column("what"), Column("processor"), Column("model_cycles")]
     table = Table(columns, [list(row) for row in ROWS], "A sum of penalties against a processor")
-    return [*said, Details("What such a model said and the processor did", [table, Text(_SOURCE)])]
+    return [
+        *said,
+        Details("What a sum of penalties said and the processor did", [table, Text(_SOURCE)]),
+    ]
