@@ -19,6 +19,8 @@ _BASE = 0xFFFFFFFF81000000
 _APART = 8 << 10
 _CALL = 3
 _INSTRUCTIONS = (9, 9, 9, 5)
+EXECUTED = _ROUNDS * FUNCTIONS
+"""Instructions in kernel mode, as the trace's own counters say."""
 
 
 def make_kernel(folder: Path) -> TraceFile:
@@ -66,7 +68,7 @@ def _trace(tag: str) -> bytes:
         struct.pack("<QQHHBBH", start, target, 32, 27, _CALL, 1, len(_INSTRUCTIONS))
         for start, target in zip(starts, targets, strict=True)
     ]
-    counters = [0] * 15, [len(words) - 1, *[0] * 14]
+    counters = [0] * 15, [EXECUTED, *[0] * 14]
     cpu, architecture = b"skylake", b"x86_64"
     # The large page that the end of the text lies in is split into small ones.
     pages = struct.pack("<3Q", _BASE, _BASE + (2 << 20) - 1, 12)

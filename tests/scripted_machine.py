@@ -45,7 +45,8 @@ class Scripted:
     `crash` (this process is killed). What it does not name is ok.
 
     folder: holds the script, so that several processes share it, and a log with a line a run;
-        also model_cycles by the name of the image's folder, where these are not by workload.
+        also model_cycles by the name of the image's folder, where these are not by workload, and
+        kernel_instructions likewise, those of all others by an empty name.
     """
 
     folder: Path
@@ -106,15 +107,18 @@ class ScriptedSession:
             )
         cycles = script.get("cycles", {}).get(self.image.parent.name, 1e6 + len(name))
         metrics = {"model_cycles": (cycles, "cycles")} if status == "ok" else {}
+        if metrics and (counts := script.get("instructions")):
+            executed = counts.get(self.image.parent.name, counts[""])
+            metrics["kernel_instructions"] = (executed, "instructions")
         reason = "" if status == "ok" else "as the script says"
-        console, trace, counts = job.folder / "console", None, None
+        console, trace, profile = job.folder / "console", None, None
         if job.profile and status == "ok":
-            counts = job.folder / "counts"
-            write_text(counts, "1\nffffffff81000000-ffffffff8100001b:1\n0\n")
+            profile = job.folder / "counts"
+            write_text(profile, "1\nffffffff81000000-ffffffff8100001b:1\n0\n")
         if job.trace and status == "ok":
             trace = job.folder / "trace"
             write_trace(trace, job.trace)
-        return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], counts, trace)
+        return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], profile, trace)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.study import Design, Study, plan_variants
 from kernsmith.study.file import study_from_tables
-from made_trace import HOT, make_kernel
+from made_trace import EXECUTED, HOT, make_kernel
 from scripted_machine import Scripted, prepared, traced
 
 LAYOUTS = 10  # more than are replayed together
@@ -275,6 +275,36 @@ def test_where_a_boot_is_not_what_was_predicted_the_command_fails(machine: Scrip
     for shown in (study_markdown(document), study_page(document)):
         assert "Replayed, checked by linking and booting" in shown
         assert "-0.596" in shown
+
+
+def test_what_a_layout_executes_beyond_what_was_traced_is_no_error_of_the_replay(
+    machine: Scripted,
+) -> None:
+    """0.4 % more instructions at the same price, then 0.4 % more that cost 1 %."""
+    for cost, holds in ((1.004, True), (1.01, False)):
+        cycles = predicted(machine.folder)
+        cycles[image("b.1.2")] *= cost
+        counts = {"": EXECUTED, image("b.1.2"): 1.004 * EXECUTED}
+        script(machine.folder, cycles=cycles, instructions=counts)
+        (machine.folder / "ledger.sqlite").unlink(missing_ok=True)
+        document = study_document(judged(machine, measured(machine)))
+        assert exit_code(document) == (0 if holds else 1)
+        checks = {check.layout: check for check in document.checks}
+        check = checks.pop("random:b.1.2")
+        assert check.holds is holds
+        assert check.error == pytest.approx(100 * (1 / cost - 1))
+        assert check.more == pytest.approx(0.4)
+        assert check.error_each == pytest.approx(100 * (1.004 / cost - 1))
+        assert check.note.startswith(
+            "label=b, random:b.1.2: this layout executes 0.40 % more instructions than its default "
+            "one, which no replay knows: of the error of "
+        )
+        assert not any(other.note or other.more for other in checks.values())
+        for shown in (study_markdown(document), study_page(document)):
+            assert "this layout executes 0.40 % more instructions" in shown
+        assert len(document.failures) == (not holds)
+        for failure in document.failures:
+            assert "-0.99 %, -0.59 % for each instruction (this layout executes 0.40 %" in failure
 
 
 def test_the_ledger_knows_replays_and_what_checked_them(machine: Scripted) -> None:

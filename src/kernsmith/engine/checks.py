@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Replays held against boots of the same layouts: what was predicted beside what was measured."""
+"""Replays held against boots of the same layouts: what was predicted beside what was measured.
+
+A replay executes what was traced in the default layout. A kernel that executes something else when
+it lies elsewhere is not what any replay can know: its instructions are counted in both boots, and
+what they explain of an error is told apart from what they do not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 
 from kernsmith.engine.trial_rows import CHECKED
 from kernsmith.ledger import RunRow
-from kernsmith.machine.metrics import MODEL_CYCLES
+from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.stats.means import geometric_mean
 from kernsmith.study import Trial
 
 LIMIT = 0.5
-"""A layout's `model_cycles` over all workloads may be so many per cent apart."""
+"""A layout's `model_cycles` for each executed instruction, over all workloads, may be so many per
+cent apart."""
+
+_SHOWN = 0.005
+"""A change of instructions that two decimals of a per cent show: told beside what failed."""
+
+_NOTED = 0.1
+"""A change of instructions that is worth a sentence of its own, in per cent."""
 
 
 @dataclass(frozen=True)
@@ -27,27 +39,17 @@ class Replicated:
 
 
 @dataclass(frozen=True)
-class Check:
-    """A layout of a variant that was replayed and booted.
+class Checked:
+    """A workload in a layout that was replayed and booted.
 
-    workloads: `model_cycles`, predicted and measured, of those whose boot ended well.
-    missing: those whose boot did not.
+    predicted, measured: `model_cycles`. traced, executed: `kernel_instructions` of the boot that
+        wrote the trace, and of the boot in this layout; 1 and 1 where the machine does not count.
     """
 
-    variant: str
-    layout: str
-    workloads: Mapping[str, tuple[float, float]]
-    missing: tuple[str, ...] = ()
-
-    @property
-    def predicted(self) -> float:
-        """Geometric mean over workloads; NaN without one."""
-        return _mean([predicted for predicted, _ in self.workloads.values()])
-
-    @property
-    def measured(self) -> float:
-        """Geometric mean over workloads; NaN without one."""
-        return _mean([measured for _, measured in self.workloads.values()])
+    predicted: float
+    measured: float
+    traced: float = 1.0
+    executed: float = 1.0
 
     @property
     def error(self) -> float:
@@ -55,9 +57,45 @@ class Check:
         return 100 * (self.predicted / self.measured - 1)
 
     @property
+    def more(self) -> float:
+        """How many per cent more instructions this layout executes than were traced."""
+        return 100 * (self.executed / self.traced - 1)
+
+    @property
+    def error_each(self) -> float:
+        """The error of cycles for each executed instruction, in per cent."""
+        each = self.predicted / self.traced, self.measured / self.executed
+        return 100 * (each[0] / each[1] - 1)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A layout of a variant that was replayed and booted.
+
+    workloads: those whose boot ended well. missing: those whose boot did not.
+    """
+
+    variant: str
+    layout: str
+    workloads: Mapping[str, Checked]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> Checked:
+        """Geometric means over workloads; NaN without one."""
+        return Checked(
+            self._mean(lambda one: one.predicted),
+            self._mean(lambda one: one.measured),
+            self._mean(lambda one: one.traced),
+            self._mean(lambda one: one.executed),
+        )
+
+    @property
     def holds(self) -> bool:
-        """Whether every workload was booted and all together are as predicted."""
-        return not self.missing and abs(self.error) <= LIMIT
+        """Whether every workload was booted, and an instruction costs all together what was
+        predicted.
+        """
+        return not self.missing and abs(self.whole.error_each) <= LIMIT
 
     @property
     def sentence(self) -> str:
@@ -65,11 +103,38 @@ class Check:
         what = f"the replayed layout {self.layout} of {self.variant}"
         if self.missing:
             return f"{what} could not be checked by booting: no run of {', '.join(self.missing)}"
+        whole = self.whole
+        error = f"{whole.error:+.2f} %"
+        if abs(whole.more) >= _SHOWN:
+            error += f", {whole.error_each:+.2f} % for each instruction ({self._instructions()}),"
         return (
-            f"{what} is not what booting it gives: predicted {self.predicted:.0f} cycles, measured "
-            f"{self.measured:.0f}, which is {self.error:+.2f} % and more than {LIMIT:g} %: do not "
+            f"{what} is not what booting it gives: predicted {whole.predicted:.0f} cycles, "
+            f"measured {whole.measured:.0f}, which is {error} and more than {LIMIT:g} %: do not "
             "believe its replays, use --layouts-by boot"
         )
+
+    @property
+    def note(self) -> str:
+        """What of the error no replay can know; empty when the layout executes what was traced, or
+        nearly so.
+        """
+        whole = self.whole
+        if self.missing or abs(whole.more) < _NOTED:
+            return ""
+        return (
+            f"{self.variant}, {self.layout}: {self._instructions()} than its default one, which no "
+            f"replay knows: of the error of {whole.error:+.2f} %, {whole.error_each:+.2f} % is the "
+            "replay's own"
+        )
+
+    def _instructions(self) -> str:
+        more = self.whole.more
+        side = "more" if more > 0 else "fewer"
+        return f"this layout executes {abs(more):.2f} % {side} instructions"
+
+    def _mean(self, figure: Callable[[Checked], float]) -> float:
+        values = [figure(one) for one in self.workloads.values()]
+        return geometric_mean(values) if values else nan
 
 
 def find_checks(pairs: Sequence[Replicated]) -> tuple[Check, ...]:
@@ -83,21 +148,25 @@ def find_checks(pairs: Sequence[Replicated]) -> tuple[Check, ...]:
 
 
 def _check(variant: str, layout: str, pairs: Sequence[Replicated]) -> Check:
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[str, Checked] = {}
     missing = []
     for pair in sorted(pairs, key=lambda pair: pair.trial.workload):
-        measured = _cycles(pair.booted) if pair.booted and pair.booted.ok else None
-        predicted = _cycles(pair.replayed)
-        if predicted and measured:
-            found[pair.trial.workload] = predicted, measured
+        booted = pair.booted if pair.booted and pair.booted.ok else None
+        measured = booted and _figure(booted, MODEL_CYCLES)
+        predicted = _figure(pair.replayed, MODEL_CYCLES)
+        if predicted and booted and measured:
+            found[pair.trial.workload] = _checked(predicted, measured, pair.replayed, booted)
         elif predicted:
             missing.append(pair.trial.workload)
     return Check(variant, layout, found, tuple(missing))
 
 
-def _cycles(run: RunRow) -> float | None:
-    return run.metrics.get(MODEL_CYCLES, (None, ""))[0]
+def _checked(predicted: float, measured: float, replayed: RunRow, booted: RunRow) -> Checked:
+    traced, executed = (_figure(run, KERNEL_INSTRUCTIONS) for run in (replayed, booted))
+    if traced and executed:
+        return Checked(predicted, measured, traced, executed)
+    return Checked(predicted, measured)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return geometric_mean(values) if values else nan
+def _figure(run: RunRow, metric: str) -> float | None:
+    return run.metrics.get(metric, (None, ""))[0]

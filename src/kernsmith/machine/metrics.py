@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"
+KERNEL_INSTRUCTIONS = "kernel_instructions"
 SECONDS = "seconds"
 
 VERSION = 2
@@ -16,7 +17,7 @@ VERSION = 2
 
 METRICS: tuple[Metric, ...] = (
     Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", "modelled", True),
-    Metric("kernel_instructions", "instructions", "executed in kernel mode", "counted", True),
+    Metric(KERNEL_INSTRUCTIONS, "instructions", "executed in kernel mode", "counted", True),
     Metric("l1i_misses", "misses", "kernel fetches that miss the L1 cache", "modelled", True),
     Metric("itlb_misses", "misses", "kernel fetches that miss the first TLB", "modelled", True),
     Metric("stlb_misses", "misses", "kernel fetches that miss both TLBs", "modelled"),

@@ -220,8 +220,11 @@ def _run(item: Measured) -> RunView:
 
 
 def _check(check: Check) -> CheckView:
-    figures = (check.predicted, check.measured, check.error)
-    predicted, measured, error = (each if isfinite(each) else None for each in figures)
+    whole = check.whole
+    figures = (whole.predicted, whole.measured, whole.error, whole.more, whole.error_each)
+    predicted, measured, error, more, error_each = (
+        each if isfinite(each) else None for each in figures
+    )
     return CheckView(
         variant=check.variant,
         layout=check.layout,
@@ -231,7 +234,10 @@ def _check(check: Check) -> CheckView:
         limit=LIMIT,
         holds=check.holds,
         workloads=tuple(
-            CheckedView(name, before, after, 100 * (before / after - 1))
-            for name, (before, after) in check.workloads.items()
+            CheckedView(name, one.predicted, one.measured, one.error, one.more, one.error_each)
+            for name, one in check.workloads.items()
         ),
+        more=more,
+        error_each=error_each,
+        note=check.note,
     )

@@ -9,7 +9,7 @@ from kernsmith.document import StudyDocument
 from kernsmith.document.study import MODEL_CYCLES, OVERALL
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
-from kernsmith.report.study.checks import check_tables
+from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import (
@@ -29,7 +29,8 @@ def study_markdown(document: StudyDocument) -> str:
     if lines:
         sections += [Bullets([*lines, *(line for _, line in sequential(document))])]
         sections += [_overall_table(document), _workload_table(document)]
-    sections += [*_spread_tables(document), *check_tables(document)[:1], *design_sections(document)]
+    sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
+    sections += design_sections(document)
     if document.failures:
         failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]

@@ -10,7 +10,7 @@ from kernsmith.document import StudyDocument, VariantView, VerdictView
 from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.report.plain import as_text
 from kernsmith.report.plan_tables import duration
-from kernsmith.report.study.checks import check_tables
+from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution
@@ -40,7 +40,7 @@ def print_study(document: StudyDocument, console: Console) -> None:
     for _, line in sequential(document):
         say(console, line)
     if tables := check_tables(document):
-        say(console, as_text(tables[:1]))
+        say(console, as_text([*tables[:1], *check_notes(document)]))
     if modelled(document):
         say(console, MODEL_WORDS)
     if document.study.metric == MODEL_CYCLES:
