@@ -232,7 +232,7 @@ packages() {
 
 python_parts() {
     local key python sources=(pyproject.toml Cargo.toml Cargo.lock
-        native/frontend native/trace native/layout native/python)
+        native/arch native/frontend native/trace native/layout native/profile native/python)
     key=$(digest "${sources[@]}")
     is_done python "$key" .venv/bin/kernsmith && .venv/bin/python -c '' 2>/dev/null && return
     if ! .venv/bin/python -c "import pip" 2>/dev/null; then
