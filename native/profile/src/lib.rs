@@ -1,2 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Branch counts of a kernel: where they come from, and what is made of them.
+//!
+//! [`perf`] reads and writes the files of Linux's `perf record`. [`convert`](convert()) makes
+//! counts of one: how often each branch of a kernel was taken, and each stretch of its code
+//! executed, in the addresses that the kernel was linked at. [`record`] writes one from traces.
+
+mod code;
+mod convert;
+mod image;
+pub mod perf;
+mod record;
+mod sampler;
+mod tally;
+
+pub use code::Code;
+pub use convert::{Converted, Report, Samples, convert, convert_from};
+pub use image::Image;
+pub use record::{Kernel, Recorded, Workload, record};
+pub use sampler::{BranchSample, Sampler};
+pub use tally::{Counts, EXTERNAL, Tally};
