@@ -16,7 +16,9 @@ PACKAGES=(
     libssl-dev rsync xz-utils zstd
     debhelper libdw-dev # what kbuild's bindeb-pkg needs
 )
-readonly TEST_PACKAGES=(chromium chromium-driver gpg gpg-agent mmdebstrap pahole postgresql)
+readonly TEST_PACKAGES=(
+    chromium chromium-driver gpg gpg-agent linux-perf mmdebstrap pahole postgresql
+)
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
 
 readonly kind=${1:+-$1}

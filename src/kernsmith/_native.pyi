@@ -12,6 +12,16 @@ def trace_costs(
 ) -> list[list[dict[str, float]]]: ...
 def trace_part(path: str | PathLike[str], every: int, part: str | PathLike[str]) -> None: ...
 def trace_pages(path: str | PathLike[str]) -> list[tuple[int, int, int]]: ...
+def perf_data_counts(
+    path: str | PathLike[str], vmlinux: str | PathLike[str], instructions: bool
+) -> dict[str, Any]: ...
+def perf_data_record(
+    path: str | PathLike[str],
+    kernel: tuple[str, str, int, int],
+    workloads: Sequence[tuple[str, str | PathLike[str], str]],
+    period: int,
+    command: Sequence[str],
+) -> tuple[int, int]: ...
 
 class LayoutLab:
     def __init__(

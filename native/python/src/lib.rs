@@ -4,6 +4,7 @@
 mod cpu;
 mod cpuid;
 mod layout;
+mod profile;
 
 use pyo3::prelude::*;
 
@@ -15,6 +16,7 @@ mod _native {
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
         layout::{LayoutLab, trace_costs, trace_pages, trace_part},
+        profile::{perf_data_counts, perf_data_record},
         version,
     };
 }

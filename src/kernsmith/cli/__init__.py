@@ -19,8 +19,8 @@ from kernsmith import __version__
 from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
-    "optimize", "compare", "bisect", "layout", "run", "plan", "analyze", "report", "kernels",
-    "ledger", "package", "prune", "toolchain", "cpu", "silicon", "doctor",
+    "optimize", "compare", "bisect", "layout", "profile", "run", "plan", "analyze", "report",
+    "kernels", "ledger", "package", "prune", "toolchain", "cpu", "silicon", "doctor",
 )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def open_lab(
     events.stage("read the linker's map")
     text = text_of(kernel.folder)
     movable = movable_in(text, movable_functions(read_system_map(kernel.system_map)))
-    paths = _traces(kernel, workloads, machine, events, workers)
+    paths = take_traces(kernel, workloads, machine, events, workers)
     events.stage("read traces")
     files = (TraceFile(work.name, paths[work.name], trace_tag(kernel, work)) for work in workloads)
     traced = Traced(kernel.folder, tuple(files))
@@ -116,14 +116,18 @@ def open_lab(
     return Lab(kernel, machine, tuple(workloads), evaluator, opened.counters, workers)
 
 
-def _traces(
+def take_traces(
     kernel: Kernel,
     workloads: Sequence[Workload],
     machine: Tcg,
     events: Events,
     workers: Workers,
 ) -> dict[str, Path]:
-    """The trace of each workload, taken now where there is none."""
+    """The trace of each workload, taken now where there is none.
+
+    Raises:
+        TraceFailed: a workload did not end well.
+    """
     paths = {w.name: trace_path(kernel, w, machine) for w in workloads}
     folder = paths[workloads[0].name].parent
     with locked(folder / "lock"):

@@ -92,6 +92,16 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def named_vmlinux(word: str) -> Path:
+    """A `vmlinux` of any origin by its path, or that of a kernel that `named_kernel` knows.
+
+    Raises:
+        UserError: neither is there.
+    """
+    path = Path(word).expanduser()
+    return path if path.is_file() else named_kernel(word).vmlinux
+
+
 def named_kernel(word: str) -> Kernel:
     """A built kernel, by its folder, by a file in it (`vmlinux`), or by the beginning of its key.
 

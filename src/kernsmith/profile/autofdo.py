@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from kernsmith import process
@@ -29,15 +30,36 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
     if not any(first <= start < last for start, _ in counts.ranges):
         raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    body = target.with_suffix(".unsymbolized")
-    body.write_text(body_text(counts.without_targets(entry_spans(kernel.system_map))))
-    with replacing(target) as profile:
+    real = counts.without_targets(entry_spans(kernel.system_map))
+    return symbolized(real, kernel.vmlinux, toolchain, target, target.with_suffix(".log"))
+
+
+def symbolized(
+    counts: BranchCounts,
+    vmlinux: Path,
+    toolchain: Toolchain,
+    target: Path,
+    log: Path | None,
+    *,
+    form: str = "extbinary",
+) -> Path:
+    """The counts as they are, by function and line, written by llvm-profgen; returns `target`.
+
+    form: `extbinary`, which compilers read, or `text`, which people do.
+    log: where the converter's words are kept.
+
+    Raises:
+        ProcessFailed: llvm-profgen ended with an error.
+    """
+    with tempfile.TemporaryDirectory() as folder, replacing(target) as profile:
+        body = Path(folder) / "unsymbolized"
+        body.write_text(body_text(counts), encoding="ascii")
         command = [
             toolchain.tool("llvm-profgen"), "--kernel", "--use-offset=0",
-            f"--unsymbolized-profile={body}", f"--binary={kernel.vmlinux}",
-            "--format=extbinary", f"--output={profile}",
+            f"--unsymbolized-profile={body}", f"--binary={vmlinux}",
+            f"--format={form}", f"--output={profile}",
         ]  # fmt: skip
-        process.run(command, log=target.with_suffix(".log"), timeout=PROFGEN_SECONDS)
+        process.run(command, log=log, timeout=PROFGEN_SECONDS)
     return target
 
 

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith profile`: a profile of a perf.data file, and one sentence for what is none."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.profile import read_counts
+from perf_files import TEXT, build_id, make_vmlinux, perf_data, symbols
+
+MOVED = 0x1C000000
+
+
+def _profile(*words: "str | Path") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "kernsmith", "profile", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def vmlinux(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_vmlinux(tmp_path_factory.mktemp("kernel"))
+
+
+@pytest.fixture(scope="module")
+def samples(vmlinux: Path) -> list[list[tuple[int, int]]]:
+    """Calls of a function out of a program, on a kernel that was moved."""
+    leaf = symbols(vmlinux)["leaf"] + MOVED
+    return [[(0x401000, leaf)]] * 10
+
+
+def _convert(vmlinux: Path, file: Path, output: Path, *words: str) -> str:
+    told = _profile("convert", file, "--kernel", vmlinux, "-o", output, *words)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def test_counts_are_by_link_address(
+    vmlinux: Path, samples: list[list[tuple[int, int]]], tmp_path: Path
+) -> None:
+    file, output = tmp_path / "perf.data", tmp_path / "made.counts"
+    file.write_bytes(perf_data(samples, moved=MOVED, build_id=build_id(vmlinux)))
+    told = _convert(vmlinux, file, output, "--to", "counts")
+    assert f"build id {build_id(vmlinux)}, moved by {MOVED:#x}" in told
+    assert "10 with 10 entries, 100.0 % of the kernel" in told
+    counts = read_counts(output)
+    assert counts.build_id == build_id(vmlinux)
+    assert dict(counts.branches) == {(1, symbols(vmlinux)["leaf"]): 10}
+
+
+def test_the_result_as_json(
+    vmlinux: Path, samples: list[list[tuple[int, int]]], tmp_path: Path
+) -> None:
+    file, output = tmp_path / "perf.data", tmp_path / "made.counts"
+    file.write_bytes(perf_data(samples, moved=MOVED))
+    document = json.loads(_convert(vmlinux, file, output, "--to", "counts", "--json"))
+    assert document["version"] == 1
+    assert (document["samples"], document["inside"], document["moved"]) == (10, 10, MOVED)
+    assert document["remarks"] == ["the file does not say of which kernel it is (no build id)"]
+
+
+def test_instruction_pointers_become_a_profile(vmlinux: Path, tmp_path: Path) -> None:
+    leaf = symbols(vmlinux)["leaf"]
+    file, output = tmp_path / "perf.data", tmp_path / "made.txt"
+    file.write_bytes(perf_data([[(0, leaf)]] * 7, stacks=False))
+    _convert(vmlinux, file, output, "--samples", "ip", "--to", "text")
+    assert output.read_text().startswith("leaf:")
+    afdo = tmp_path / "made.afdo"
+    _convert(vmlinux, file, afdo, "--samples", "ip")
+    shown = subprocess.run(
+        [find_toolchain().tool("llvm-profdata"), "show", "--sample", afdo],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "Function: leaf:" in shown
+
+
+Damage = Callable[[bytes], bytes]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda good: b"", "is empty"),
+        (lambda good: b"{}", "is no file of perf record"),
+        (lambda good: good[:-100], "is cut off: 100 bytes are missing"),
+        (lambda good: good[7::-1] + good[8:], "was recorded on a machine of the other byte order"),
+        (lambda good: good[:238] + b"\1\0" + good[240:], "is corrupt at byte 232"),
+        (lambda good: perf_data([[(0, TEXT)]], stacks=False), "has no branch stacks: record with"),
+        (lambda good: perf_data([[(0, TEXT)]], build_id="ab" * 20), "is of another kernel"),
+        (lambda good: perf_data([]), "has no samples"),
+    ],
+    ids=["empty", "other", "cut", "endian", "corrupt", "stacks", "kernel", "samples"],
+)
+def test_what_is_no_profile_of_this_kernel(
+    vmlinux: Path,
+    samples: list[list[tuple[int, int]]],
+    tmp_path: Path,
+    damage: Damage,
+    sentence: str,
+) -> None:
+    file, output = tmp_path / "perf.data", tmp_path / "made.afdo"
+    file.write_bytes(damage(perf_data(samples, moved=MOVED)))
+    told = _profile("convert", file, "--kernel", vmlinux, "-o", output)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"kernsmith: {file} {sentence[:5]}")
+    assert sentence in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+def test_a_vmlinux_that_is_none_or_bare(
+    vmlinux: Path, samples: list[list[tuple[int, int]]], tmp_path: Path
+) -> None:
+    file, output = tmp_path / "perf.data", tmp_path / "made.afdo"
+    file.write_bytes(perf_data(samples, moved=MOVED))
+
+    def refused(kernel: "Path | str", *words: str) -> str:
+        told = _profile("convert", file, "--kernel", kernel, "-o", output, *words)
+        assert told.returncode == 2
+        return told.stderr
+
+    assert "is no vmlinux" in refused(file)
+    assert "is no built kernel" in refused("nowhere")
+    bare = make_vmlinux(tmp_path, "-g0")
+    assert "has no line tables, which --to afdo needs" in refused(bare)
+    stripped = make_vmlinux(tmp_path, "-s")
+    assert "has no symbols: the vmlinux of the build is needed" in refused(stripped)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["record", "x"], "nothing to write: give --counts FILE, --perf-data FILE, or both"),
+        (["record", "x", "--counts", "y", "--period", "0"], "--period must be at least 1"),
+        (["record", "nowhere", "--counts", "y"], "'nowhere' is no built kernel"),
+    ],
+)
+def test_what_cannot_be_recorded(words: list[str], sentence: str) -> None:
+    told = _profile(*words)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert sentence in told.stderr
+
+
+@pytest.mark.parametrize("command", ["convert", "record"])
+def test_help_has_examples(command: str) -> None:
+    told = _profile(command, "--help")
+    assert told.returncode == 0
+    assert f"kernsmith profile {command}" in told.stdout

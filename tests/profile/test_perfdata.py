@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is recorded of a real kernel is read by perf and LLVM; what LLVM makes of it is ours."""
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kernsmith.cli.progress import ProgressDisplay
+from kernsmith.engine.recording import record_counts, record_perf_data
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.symbols import read_system_map
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.machine.tcg import open_machine
+from kernsmith.process import run
+from kernsmith.profile import BranchCounts
+from kernsmith.profile.autofdo import symbolized
+from kernsmith.profile.counts import read_body
+from kernsmith.profile.perfdata import read_perf_data
+
+pytestmark = pytest.mark.kernel
+LLVM = find_toolchain()
+PERIOD = 997
+
+
+@pytest.fixture(scope="module")
+def file(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded") / "perf.data"
+    workloads = load_catalogue().select(["pipe", "fork"])
+    with ProgressDisplay() as display:
+        samples, branches = record_perf_data(
+            micro_kernel, workloads, open_machine("skylake"), display, path,
+            period=PERIOD, command=["kernsmith", "profile", "record"],
+        )  # fmt: skip
+    assert abs(branches - samples * PERIOD) < len(workloads) * PERIOD
+    return path
+
+
+def _perf(*words: "str | Path", folder: Path) -> str:
+    """perf's output; its own caches go into a folder."""
+    command = ["perf", *words]
+    env = os.environ | {"HOME": str(folder), "PERF_CONFIG": "/dev/null"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _profgen(kernel: Kernel, file: Path, target: Path, *words: str) -> Path:
+    command: list[str | Path] = [
+        LLVM.tool("llvm-profgen"), "--kernel", f"--perfdata={file}",
+        f"--binary={kernel.vmlinux}", f"--output={target}", *words,
+    ]  # fmt: skip
+    run(command, timeout=600, cwd=target.parent)
+    return target
+
+
+def test_llvm_counts_the_same(micro_kernel: Kernel, file: Path, tmp_path: Path) -> None:
+    raw = _profgen(micro_kernel, file, tmp_path / "raw", "--skip-symbolization", "--use-offset=0")
+    theirs = read_body(raw.read_text().lower().splitlines(), origin=raw)
+    ours = read_perf_data(file, micro_kernel.vmlinux).counts
+    assert ours.ranges == theirs.ranges
+    assert ours.branches == theirs.branches
+    assert len(ours.branches) > 1000
+
+
+def test_llvm_makes_the_same_profile(micro_kernel: Kernel, file: Path, tmp_path: Path) -> None:
+    theirs = _profgen(micro_kernel, file, tmp_path / "theirs.txt", "--format=text")
+    ours = symbolized(
+        read_perf_data(file, micro_kernel.vmlinux).counts, micro_kernel.vmlinux, LLVM,
+        tmp_path / "ours.txt", None, form="text",
+    )  # fmt: skip
+    assert "anon_pipe_read:" in ours.read_text()
+    assert ours.read_text() == theirs.read_text()
+
+
+def test_a_moved_kernel_gives_the_same(micro_kernel: Kernel, file: Path, tmp_path: Path) -> None:
+    """What the bytes of a file say when the kernel ran elsewhere: KASLR moves all of it."""
+    by = 0x1A000000
+    text = next(s.address for s in read_system_map(micro_kernel.system_map) if s.name == "_text")
+    high = (text >> 32).to_bytes(4, "little")
+    whole = bytearray(file.read_bytes())
+    for at in range(0, len(whole) - 8, 8):
+        if whole[at + 4 : at + 8] == high and whole[at + 3] >= 0x81:
+            word = int.from_bytes(whole[at : at + 8], "little")
+            whole[at : at + 8] = (word + by).to_bytes(8, "little")
+    moved = tmp_path / "moved.data"
+    moved.write_bytes(whole)
+    found, still = (read_perf_data(path, micro_kernel.vmlinux) for path in (moved, file))
+    assert (found.moved, still.moved) == (by, 0)
+    assert found.counts == still.counts
+    raw = _profgen(micro_kernel, moved, tmp_path / "raw", "--skip-symbolization", "--use-offset=0")
+    assert read_body(raw.read_text().lower().splitlines(), origin=raw).ranges == still.counts.ranges
+
+
+def test_perf_shows_the_hot_functions(micro_kernel: Kernel, file: Path, tmp_path: Path) -> None:
+    header = _perf("report", "--header-only", "-i", file, folder=tmp_path)
+    assert "kernsmith profile record" in header
+    told = _perf(
+        "report", "-i", file, "-k", micro_kernel.vmlinux, "--stdio", "--sort", "symbol_to",
+        "--percent-limit", "0.5", folder=tmp_path,
+    )  # fmt: skip
+    assert "anon_pipe_read" in told
+    events = _perf("report", "-i", file, "--stdio", "--sort", "comm", folder=tmp_path)
+    assert "pipe" in events and "fork" in events
+
+
+def test_perf_script_prints_each_sample(file: Path, micro_kernel: Kernel, tmp_path: Path) -> None:
+    told = _perf("script", "-i", file, "-F", "ip,brstack", folder=tmp_path).splitlines()
+    printed = Counter[tuple[int, int]]()
+    for line in told:
+        for entry in line.split()[1:]:
+            source, target = entry.split("/")[:2]
+            printed[int(source, 16), int(target, 16)] += 1
+    found = read_perf_data(file, micro_kernel.vmlinux)
+    assert (len(told), printed.total()) == (found.samples, found.entries)
+    assert all(printed[pair] == count for pair, count in _own(found.counts).items())
+
+
+def _own(counts: BranchCounts) -> dict[tuple[int, int], int]:
+    """Branches that do not come from programs."""
+    return {pair: count for pair, count in counts.branches.items() if pair[0] != 1}
+
+
+def test_samples_are_near_exact_counts(micro_kernel: Kernel, file: Path) -> None:
+    """The hottest branches of the samples are those that were taken most often."""
+    workloads = load_catalogue().select(["pipe"])
+    with ProgressDisplay() as display:
+        exact = record_counts(micro_kernel, workloads, open_machine("skylake"), display)
+    sampled = read_perf_data(file, micro_kernel.vmlinux).counts
+    hottest = sorted(_own(exact), key=lambda pair: -exact.branches[pair])[:200]
+    assert sum(pair in sampled.branches for pair in hottest) > 190
