@@ -65,6 +65,16 @@ def test_a_sum_of_penalties_cannot_be_calibrated() -> None:
         read_values(paths.shipped("cpus/skylake.toml").read_text())
 
 
+def test_a_core_without_a_micro_op_cache_cannot_be_calibrated_either() -> None:
+    """Its switch is none of the figures; a Zen 5 has all of them."""
+    with pytest.raises(UserError, match=r"no decoupled\.fetch\.switch_cycles: it cannot"):
+        read_values(paths.shipped("cpus/neoverse-n1.toml").read_text())
+    model = paths.shipped("cpus/zen5.toml").read_text()
+    values = read_values(model)
+    assert values == (6, 0.0942, 10, 4.6, 0.5, 2.5)
+    assert with_values(model, values) == model
+
+
 @pytest.mark.kernel
 def test_times_of_a_model_give_its_figures_back(micro_kernel: Kernel, tmp_path: Path) -> None:
     """Two workloads stand for programs, and a model with other figures for the processor."""
