@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.profile import read_counts
+from kernsmith.profile import BranchCounts, read_counts, write_counts
 from perf_files import TEXT, build_id, make_vmlinux, perf_data, symbols
 
 MOVED = 0x1C000000
@@ -145,7 +145,60 @@ def test_what_cannot_be_recorded(words: list[str], sentence: str) -> None:
     assert sentence in told.stderr
 
 
-@pytest.mark.parametrize("command", ["convert", "record"])
+@pytest.fixture
+def two_counts(vmlinux: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """All of a function, ten times; its first byte, once."""
+    at, identity = symbols(vmlinux), build_id(vmlinux)
+    leaf, start = at["leaf"], at["_start"]
+    files = tmp_path / "a.counts", tmp_path / "b.counts"
+    whole = BranchCounts({(leaf, leaf + 2): 10, (start, start + 9): 1}, {(1, leaf): 10}, identity)
+    write_counts(whole, files[0])
+    write_counts(BranchCounts({(leaf, leaf + 2): 1}, {(1, leaf): 1}, identity), files[1])
+    return files
+
+
+def test_show_names_the_hottest_functions(vmlinux: Path, two_counts: tuple[Path, Path]) -> None:
+    told = _profile("show", two_counts[0], "--kernel", vmlinux)
+    assert told.returncode == 0, told.stderr
+    table = [line.split() for line in told.stdout.splitlines()]
+    assert table[1] == ["75.00%", "75.00%", "10", "leaf"]
+    assert table[2] == ["25.00%", "100.00%", "0", "_start"]
+    assert told.stdout.splitlines()[3] == "2 of 2 functions that ran: 100.0% of the run"
+    told = _profile("show", two_counts[0], "--kernel", vmlinux, "--limit", "1", "--json")
+    document = json.loads(told.stdout)
+    assert document["functions"] == [{"name": "leaf", "share": 0.75, "entered": 10}]
+
+
+def test_merge_and_diff(two_counts: tuple[Path, Path], tmp_path: Path) -> None:
+    merged = tmp_path / "merged.counts"
+    told = _profile("merge", *two_counts, "--weight", "1", "--weight", "3", "-o", merged)
+    assert told.returncode == 0, told.stderr
+    # The first executed 40 bytes of code, the second 3, which become three times 40.
+    assert sorted(read_counts(merged).ranges.values()) == [1, 10 + 40]
+    told = _profile("diff", *two_counts)
+    assert told.stdout == "executed code: 75.0% in common\nbranches:      100.0% in common\n"
+
+
+def test_files_of_counts_that_do_not_fit(
+    vmlinux: Path, two_counts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    foreign = tmp_path / "foreign.counts"
+    write_counts(BranchCounts({(0, 1): 1}, {}, "ab" * 20), foreign)
+
+    def refused(*words: "str | Path") -> str:
+        told = _profile(*words)
+        assert (told.returncode, told.stderr.count("\n")) == (2, 1)
+        return told.stderr
+
+    assert "is of another kernel" in refused("show", foreign, "--kernel", vmlinux)
+    assert "different kernels" in refused("diff", foreign, two_counts[0])
+    assert "different kernels" in refused("merge", foreign, two_counts[0], "-o", tmp_path / "x")
+    words = ["merge", *two_counts, "--weight", "1", "-o", tmp_path / "x"]
+    assert "--weight must be given for each of the 2 files" in refused(*words)
+    assert "is not a profile of kernsmith" in refused("show", vmlinux, "--kernel", vmlinux)
+
+
+@pytest.mark.parametrize("command", ["convert", "record", "show", "merge", "diff"])
 def test_help_has_examples(command: str) -> None:
     told = _profile(command, "--help")
     assert told.returncode == 0

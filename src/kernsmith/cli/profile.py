@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kernsmith.profile.perfdata import PerfData
 
 Names = Annotated[tuple[str, ...], Parameter(negative=())]
+Output = Annotated[Path, Parameter(name=["--output", "-o"])]
 Switch = Annotated[bool, Parameter(negative=())]
 
 DEFAULT_PERIOD = 10007
@@ -38,7 +40,7 @@ def convert(
     /,
     *,
     kernel: str,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: Output,
     to: Literal["afdo", "text", "counts"] = "afdo",
     samples: Literal["branches", "ip"] = "branches",
     json: Switch = False,
@@ -154,6 +156,138 @@ def record(
     if perf_data is not None:
         told = f"{document['samples']:,} samples of {document['branches']:,} branches"
         print(f"perf.data: {document['perf_data']} ({told})")
+    return 0
+
+
+@profile.command
+def show(
+    counts: Path,
+    /,
+    *,
+    kernel: str,
+    limit: int = 20,
+    json: Switch = False,
+) -> int:
+    """Show the functions of a kernel that a file of counts is about, the hottest first.
+
+    A function's share is of all bytes of code that were executed; "entered" is how often a branch
+    led to its beginning.
+
+    Examples:
+
+        kernsmith profile show pipe.counts --kernel 1395ba40
+
+        kernsmith profile show web.counts --kernel vmlinux --limit 100
+
+    Parameters
+    ----------
+    counts
+        A file of counts (kernsmith profile record --counts, or convert --to counts).
+    kernel
+        The vmlinux that they are of, or a kernel that kernsmith built.
+    limit
+        So many functions; 0 shows all.
+    json
+        Print JSON.
+    """
+    from kernsmith.kernel.artifact import named_vmlinux
+    from kernsmith.kernel.toolchain import find_toolchain
+    from kernsmith.profile import read_counts
+    from kernsmith.profile.functions import check_image, function_shares, function_symbols
+
+    if limit < 0:
+        raise UserError(f"--limit must be at least 0, it is {limit}")
+    vmlinux, toolchain, read = named_vmlinux(kernel), find_toolchain(), read_counts(counts)
+    check_image(read, vmlinux, toolchain)
+    found = function_shares(read, function_symbols(vmlinux, toolchain))
+    shown = found[: limit or None]
+    if json:
+        functions = [asdict(function) for function in shown]
+        document = {"version": 1, "functions_that_ran": len(found), "functions": functions}
+        sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
+        return 0
+    print(f"{'share':>7} {'sum':>7} {'entered':>14}  function")
+    covered = 0.0
+    for function in shown:
+        covered += function.share
+        figures = f"{function.share:7.2%} {covered:7.2%} {function.entered:14,}"
+        print(f"{figures}  {function.name}")
+    print(f"{len(shown)} of {len(found)} functions that ran: {covered:.1%} of the run")
+    return 0
+
+
+@profile.command
+def merge(
+    counts: Annotated[tuple[Path, ...], Parameter(negative=())],
+    /,
+    *,
+    output: Output,
+    weight: Annotated[tuple[float, ...], Parameter(negative=())] = (),
+) -> int:
+    """Make one file of counts out of several of the same kernel.
+
+    Each counts as much as the others, however long it ran, unless weights say otherwise.
+
+    Examples:
+
+        kernsmith profile merge web.counts database.counts -o server.counts
+
+        kernsmith profile merge web.counts batch.counts --weight 3 --weight 1 -o server.counts
+
+    Parameters
+    ----------
+    counts
+        Files of counts.
+    output
+        The file for the result.
+    weight
+        Of each file, in their order.
+    """
+    from kernsmith.profile import merge_counts, read_counts, write_counts
+
+    if weight and (len(weight) != len(counts) or min(weight) <= 0):
+        raise UserError(f"--weight must be given for each of the {len(counts)} files, above 0")
+    if not counts:
+        raise UserError("nothing to merge: name the files of counts")
+    parts = [read_counts(path) for path in counts]
+    write_counts(merge_counts(parts, weight), output)
+    print(f"counts: {output.absolute()}")
+    return 0
+
+
+@profile.command
+def diff(
+    first: Path,
+    second: Path,
+    /,
+    *,
+    json: Switch = False,
+) -> int:
+    """Show how much two files of counts of one kernel have in common.
+
+    The overlap is the sum of the smaller of both shares, as llvm-profdata overlap has it: 100 % is
+    the same profile, 0 % has nothing in common.
+
+    Example:
+
+        kernsmith profile diff exact.counts sampled.counts
+
+    Parameters
+    ----------
+    first, second
+        Files of counts.
+    json
+        Print JSON.
+    """
+    from kernsmith.profile import read_counts
+    from kernsmith.profile.overlap import overlap
+
+    common = overlap(read_counts(first), read_counts(second))
+    if json:
+        sys.stdout.write(json_text.dumps({"version": 1} | asdict(common), indent=1) + "\n")
+        return 0
+    print(f"executed code: {common.code:.1%} in common")
+    print(f"branches:      {common.branches:.1%} in common")
     return 0
 
 

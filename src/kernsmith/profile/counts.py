@@ -73,20 +73,22 @@ class BranchCounts:
         return BranchCounts(self.ranges, kept, self.build_id, self.workloads)
 
 
-def merge_counts(parts: Sequence[BranchCounts]) -> BranchCounts:
-    """One profile of several workloads, each with the same weight.
+def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -> BranchCounts:
+    """One profile of several workloads, each with the same weight unless there are `weights`.
 
     Raises:
         UserError: profiles of different kernels.
     """
+    least = min(weights, default=1.0)
+    given = [weight / least for weight in weights] or [1.0] * len(parts)
     identities = {part.build_id for part in parts}
     if len(identities) != 1:
         raise UserError("profiles of different kernels cannot be merged (their build ids differ)")
     heaviest = max(part.weight for part in parts)
     ranges: dict[Pair, int] = {}
     branches: dict[Pair, int] = {}
-    for part in parts:
-        scaled = part.scaled(heaviest / part.weight) if part.weight else part
+    for part, weight in zip(parts, given, strict=True):
+        scaled = part.scaled(weight * heaviest / part.weight) if part.weight else part
         for pair, count in scaled.ranges.items():
             ranges[pair] = ranges.get(pair, 0) + count
         for pair, count in scaled.branches.items():

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which functions counts are about, and how much of the run each of them is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.errors import UserError
+from kernsmith.kernel.build import read_build_id
+from kernsmith.kernel.symbols import Symbol
+from kernsmith.kernel.toolchain import Toolchain
+from kernsmith.profile.counts import BranchCounts
+
+NM_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class FunctionShare:
+    """A function in a profile.
+
+    share: of all bytes of code that were executed, from 0 to 1.
+    entered: how often a branch led to its first byte.
+    """
+
+    name: str
+    share: float
+    entered: int
+
+
+def function_symbols(vmlinux: Path, toolchain: Toolchain) -> list[Symbol]:
+    """The code symbols of an image, by address.
+
+    Raises:
+        ProcessFailed: the file is no image.
+    """
+    command: list[str | Path] = [toolchain.tool("llvm-nm"), "--numeric-sort", vmlinux]
+    told = process.run(command, timeout=NM_SECONDS, merge=False).output
+    fields = (line.split() for line in told.splitlines())
+    return [
+        Symbol(int(found[0], 16), found[1], found[2])
+        for found in fields
+        if len(found) == 3 and found[1] in "tTwW"
+    ]
+
+
+def check_image(counts: BranchCounts, vmlinux: Path, toolchain: Toolchain) -> None:
+    """That counts are of this image.
+
+    Raises:
+        UserError: the build ids differ.
+    """
+    own = read_build_id(toolchain.tool("llvm-readelf"), vmlinux)
+    if counts.build_id != own:
+        raise UserError(
+            f"the profile is of another kernel: its build id is {counts.build_id or 'absent'}, "
+            f"that of {vmlinux} is {own or 'absent'}"
+        )
+
+
+def function_shares(counts: BranchCounts, symbols: Sequence[Symbol]) -> list[FunctionShare]:
+    """All functions that ran, the one with most of the run first.
+
+    symbols: of code, by address; of several at one address the first names the function. What is
+        before all of them is called `?`.
+    """
+    names: dict[int, str] = {}
+    for symbol in symbols:
+        names.setdefault(symbol.address, symbol.name)
+    starts = sorted(names)
+
+    def name_at(address: int) -> str:
+        at = bisect_right(starts, address) - 1
+        return names[starts[at]] if at >= 0 else "?"
+
+    executed: Counter[str] = Counter()
+    for (first, last), count in counts.ranges.items():
+        executed[name_at(first)] += (last - first + 1) * count
+    entered: Counter[str] = Counter()
+    for (_, target), count in counts.branches.items():
+        if target in names:
+            entered[names[target]] += count
+    total = executed.total()
+    return [
+        FunctionShare(name, weight / total, entered[name])
+        for name, weight in sorted(executed.items(), key=lambda item: (-item[1], item[0]))
+    ]
