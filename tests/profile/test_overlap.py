@@ -23,8 +23,8 @@ def test_ranges_that_are_cut_elsewhere_are_the_same_code() -> None:
 def test_the_smaller_share_is_in_common() -> None:
     half = BranchCounts({(0, 4): 7}, {(9, 0): 1, (5, 0): 1}, "ab")
     common = overlap(WHOLE, half)
-    # Half of the one is all of the other; three quarters and one beside halves.
-    assert (common.code, common.branches) == (pytest.approx(0.5), pytest.approx(0.75))
+    # Two of three places beside both of two; three quarters and one beside halves.
+    assert (common.code, common.branches) == (pytest.approx(2 / 3), pytest.approx(0.75))
     assert overlap(half, WHOLE) == common
 
 

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import TypeVar
 
 from kernsmith.errors import UserError
-from kernsmith.profile.counts import BranchCounts, Pair
+from kernsmith.profile.counts import BranchCounts
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -23,38 +26,37 @@ def overlap(first: BranchCounts, second: BranchCounts) -> Overlap:
     """The sum over all counts of the smaller of their two shares: `llvm-profdata overlap`'s measure
     (`OverlapStats::score` of `llvm/lib/ProfileData/InstrProf.cpp`).
 
-    Code is compared byte by byte: exact counts and samples cut the same code into other ranges.
+    Exact counts and samples cut the same code into other ranges, so what is compared of code is how
+    often each instruction was executed with which a range of either begins or ends.
 
     Raises:
         UserError: profiles of different kernels, or one that is empty.
     """
     if first.build_id != second.build_id:
         raise UserError("profiles of different kernels cannot be compared (their build ids differ)")
-    return Overlap(_common_code(first, second), _common(first.branches, second.branches))
+    if not (first.ranges and second.ranges and first.branches and second.branches):
+        raise UserError("a profile that is empty cannot be compared")
+    points = {address for counts in (first, second) for pair in counts.ranges for address in pair}
+    code = _common(*(_executions(counts, sorted(points)) for counts in (first, second)))
+    return Overlap(code, _common(first.branches, second.branches))
 
 
-def _common(first: Mapping[Pair, int], second: Mapping[Pair, int]) -> float:
-    whole = _total(first.values()), _total(second.values())
+def _common(first: Mapping[_Key, int], second: Mapping[_Key, int]) -> float:
+    whole = sum(first.values()), sum(second.values())
     both = first.keys() & second.keys()
-    return sum(min(first[pair] / whole[0], second[pair] / whole[1]) for pair in both)
+    return sum(min(first[key] / whole[0], second[key] / whole[1]) for key in both)
 
 
-def _common_code(first: BranchCounts, second: BranchCounts) -> float:
-    whole = _total([first.weight]), _total([second.weight])
-    changes: dict[int, list[int]] = {}
-    for number, counts in enumerate((first, second)):
-        for (start, last), count in counts.ranges.items():
-            changes.setdefault(start, [0, 0])[number] += count
-            changes.setdefault(last + 1, [0, 0])[number] -= count
-    common, levels = 0.0, [0, 0]
-    addresses = sorted(changes)
-    for address, following in pairwise(addresses):
-        levels = [level + change for level, change in zip(levels, changes[address], strict=True)]
-        common += (following - address) * min(levels[0] / whole[0], levels[1] / whole[1])
-    return common
-
-
-def _total(counts: Iterable[int]) -> int:
-    if total := sum(counts):
-        return total
-    raise UserError("a profile that is empty cannot be compared")
+def _executions(counts: BranchCounts, points: Sequence[int]) -> dict[int, int]:
+    """How often the instruction at each of these addresses was executed."""
+    begin: Counter[int] = Counter()
+    end: Counter[int] = Counter()
+    for (start, last), count in counts.ranges.items():
+        begin[start] += count
+        end[last] += count
+    executed, level = {}, 0
+    for point in points:
+        level += begin[point]
+        executed[point] = level
+        level -= end[point]
+    return executed
