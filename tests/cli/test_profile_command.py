@@ -175,6 +175,9 @@ def test_merge_and_diff(two_counts: tuple[Path, Path], tmp_path: Path) -> None:
     assert told.returncode == 0, told.stderr
     # The first executed 40 bytes of code, the second 3, which become three times 40.
     assert sorted(read_counts(merged).ranges.values()) == [1, 10 + 40]
+    told = _profile("merge", *two_counts, "-o", merged, "--json")
+    document = {"version": 1, "counts": str(merged), "workloads": []}
+    assert json.loads(told.stdout) == document
     told = _profile("diff", *two_counts)
     assert told.stdout == "executed code: 90.9% in common\nbranches:      100.0% in common\n"
 

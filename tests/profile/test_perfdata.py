@@ -2,9 +2,11 @@
 """What is recorded of a real kernel is read by perf and LLVM; what LLVM makes of it is ours."""
 
 import os
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -24,6 +26,8 @@ from kernsmith.profile.perfdata import read_perf_data
 pytestmark = pytest.mark.kernel
 LLVM = find_toolchain()
 PERIOD = 997
+SAMPLE, STACK = 9, 48
+"""Kind of a sample's record, and where in it the first branch stands."""
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +97,36 @@ def test_a_moved_kernel_gives_the_same(micro_kernel: Kernel, file: Path, tmp_pat
     assert found.counts == still.counts
     raw = _profgen(micro_kernel, moved, tmp_path / "raw", "--skip-symbolization", "--use-offset=0")
     assert read_body(raw.read_text().lower().splitlines(), origin=raw).ranges == still.counts.ranges
+
+
+def test_addresses_that_no_processor_recorded(
+    micro_kernel: Kernel, file: Path, tmp_path: Path
+) -> None:
+    """Of programs, of modules, between instructions, backwards, over calls: LLVM's rules hold."""
+    random, whole = Random(14), bytearray(file.read_bytes())
+    begin, size = struct.unpack_from("<2Q", whole, 40)
+    at = begin
+    while at < begin + size:
+        kind, _, length = struct.unpack_from("<IHH", whole, at)
+        if kind == SAMPLE:
+            (count,) = struct.unpack_from("<Q", whole, at + STACK - 8)
+            for number in range(2 * count):
+                if random.random() < 0.08:
+                    place = at + STACK + 24 * (number // 2) + 8 * (number % 2)
+                    (address,) = struct.unpack_from("<Q", whole, place)
+                    near = random.choice([1, 2, -1, 16, 0x1000, random.randrange(64)])
+                    odd = random.choice([0, 0x401000, 0xFFFFFFFFC0001000, (1 << 64) - 1])
+                    address = random.choice([address + near, odd]) & ((1 << 64) - 1)
+                    struct.pack_into("<Q", whole, place, address)
+        at += length
+    odd_file = tmp_path / "odd.data"
+    odd_file.write_bytes(whole)
+    words = ("--skip-symbolization", "--use-offset=0")
+    raw = _profgen(micro_kernel, odd_file, tmp_path / "raw", *words)
+    theirs = read_body(raw.read_text().lower().splitlines(), origin=raw)
+    ours = read_perf_data(odd_file, micro_kernel.vmlinux).counts
+    assert ours.ranges == theirs.ranges
+    assert ours.branches == theirs.branches
 
 
 def test_perf_shows_the_hot_functions(micro_kernel: Kernel, file: Path, tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ pub struct Code {
     leaves: Bits,
 }
 
+/// A prefix that LLVM's disassembler takes for an instruction of its own.
+const LOCK: u8 = 0xf0;
+
 /// Of code that is spread over more bytes than this, the file is not believed.
 const MOST: u64 = 1 << 30;
 
@@ -68,6 +71,10 @@ impl Code {
             }
             if let Some(offset) = self.offset(instruction.ip()) {
                 self.begins.set(offset as usize);
+                let first = code.get((instruction.ip() - start) as usize);
+                if first == Some(&LOCK) && self.offset(instruction.ip() + 1).is_some() {
+                    self.begins.set(offset as usize + 1);
+                }
                 if leaves(&instruction) {
                     self.leaves.set(offset as usize);
                 }

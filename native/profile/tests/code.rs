@@ -28,6 +28,15 @@ fn each_symbol_begins_anew() {
 }
 
 #[test]
+fn a_lock_is_an_instruction_of_its_own_to_llvm() {
+    // lock add %eax, (%rdi); lock inc behind another prefix; nop.
+    let bytes = [0xf0, 0x01, 0x07, 0x66, 0xf0, 0xff, 0x07, 0x90];
+    let code = disassembled(&bytes, &[AT]);
+    let begins: Vec<u32> = (0..8).filter(|offset| code.begins(*offset)).collect();
+    assert_eq!(begins, [0, 1, 3, 7]);
+}
+
+#[test]
 fn addresses_and_offsets() {
     let code = disassembled(&[0x90; 4], &[AT]);
     assert_eq!(code.offset(AT + 3), Some(3));

@@ -31,7 +31,7 @@ fn no_file_of_perf_record() {
     strange[8] = 99;
     assert_eq!(
         refused(strange),
-        "has a header of 99 bytes, which no perf writes"
+        "has a header of 99 bytes, which kernsmith does not read"
     );
 }
 

@@ -223,6 +223,7 @@ def merge(
     *,
     output: Output,
     weight: Annotated[tuple[float, ...], Parameter(negative=())] = (),
+    json: Switch = False,
 ) -> int:
     """Make one file of counts out of several of the same kernel.
 
@@ -242,6 +243,8 @@ def merge(
         The file for the result.
     weight
         Of each file, in their order.
+    json
+        Print the result as JSON.
     """
     from kernsmith.profile import merge_counts, read_counts, write_counts
 
@@ -250,8 +253,13 @@ def merge(
     if not counts:
         raise UserError("nothing to merge: name the files of counts")
     parts = [read_counts(path) for path in counts]
-    write_counts(merge_counts(parts, weight), output)
-    print(f"counts: {output.absolute()}")
+    merged = merge_counts(parts, weight)
+    write_counts(merged, output)
+    document = {"version": 1, "counts": str(output.absolute()), "workloads": merged.workloads}
+    if json:
+        sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
+    else:
+        print(f"counts: {output.absolute()}")
     return 0
 
 

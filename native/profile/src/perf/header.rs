@@ -49,7 +49,7 @@ impl Header {
         }
         if own_size != HEADER {
             return Err(format!(
-                "has a header of {own_size} bytes, which no perf writes"
+                "has a header of {own_size} bytes, which kernsmith does not read"
             ));
         }
         let rest = read(source, HEADER - PIPE_HEADER)?;
