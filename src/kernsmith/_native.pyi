@@ -22,6 +22,14 @@ def perf_data_record(
     period: int,
     command: Sequence[str],
 ) -> tuple[int, int]: ...
+def propeller_profile(
+    image: str | PathLike[str],
+    ranges: Sequence[tuple[int, int, int]],
+    branches: Sequence[tuple[int, int, int]],
+    blocks: str,
+    text: tuple[int, int],
+    whole: Sequence[tuple[int, int]],
+) -> dict[str, Any]: ...
 
 class LayoutLab:
     def __init__(

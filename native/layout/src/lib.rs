@@ -23,7 +23,7 @@ mod timed;
 mod windows;
 
 pub use footprint::Footprints;
-pub use graph::Graph;
+pub use graph::{Call, Graph, Node};
 pub use orders::Algorithm;
 pub use pack::{Zone, pack};
 pub use parallel::in_parallel;

@@ -5,6 +5,7 @@ mod cpu;
 mod cpuid;
 mod layout;
 mod profile;
+mod propeller;
 
 use pyo3::prelude::*;
 
@@ -17,6 +18,7 @@ mod _native {
         cpuid::{cpuid, xcr0},
         layout::{LayoutLab, trace_costs, trace_pages, trace_part},
         profile::{perf_data_counts, perf_data_record},
+        propeller::propeller_profile,
         version,
     };
 }
