@@ -4,8 +4,10 @@
 //! `KERNEL/compiler` is a link to this program; beside it are `out`, kbuild's output, and `source`,
 //! a link to the kernel's source. What kbuild compiles goes through ccache when there is one, with
 //! paths that hold for every source ([`words`]). What it asks the compiler — whether it knows an
-//! option, of which version it is — is asked once ([`probe`]).
+//! option, of which version it is — is asked once ([`probe`]). Objects that a Propeller profile says
+//! nothing of are those of the kernel that it was trained on ([`clusters`]).
 
+mod clusters;
 mod probe;
 mod words;
 
@@ -68,6 +70,7 @@ fn compile(compiler: OsString, mut words: Vec<OsString>, kernel: &Kernel) -> Exi
             for word in &mut words {
                 words::relative_to_link(word, &kernel.tree);
             }
+            clusters::leave_out(&mut words, &kernel.tree);
         }
     }
     let error = command.args(words).exec();
