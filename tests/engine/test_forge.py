@@ -24,6 +24,7 @@ Factors = tuple[tuple[str, tuple[str, ...]], ...]
     [
         ((("profile", ("none", "autofdo")),), 2),
         ((("profile", ("autofdo",)),), 1),
+        ((("profile", ("none", "autofdo", "autofdo+propeller")),), 3),
         ((("march", ("default", "x86-64-v3")), ("optimisation", ("O2", "Os"))), 4),
         ((("lto", ("none", "thin", "full")),), 3),
         ((("CONFIG_CRYPTO_PCRYPT", ("n", "y")), ("alignment", ("none", "64"))), 0),

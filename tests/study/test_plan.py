@@ -34,6 +34,27 @@ def test_each_step_is_trained_on_the_kernel_of_those_before_it() -> None:
     assert two.trainer.trainer.identity() == none.identity()
 
 
+def test_a_step_that_needs_more_to_be_trained_shares_the_kernel_that_is_measured() -> None:
+    stacks = ("none", "autofdo", "autofdo+propeller")
+    none, one, two = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
+    assert two.trainer.identity() == one.identity()
+    assert one.trainer.identity() == none.identity()
+    assert dict(two.options) == {"AUTOFDO_CLANG": "y", "PROPELLER_CLANG": "y"} == dict(one.options)
+    assert dict(none.options) == {"AUTOFDO_CLANG": "y"}
+    (alone,) = plan_variants(study(factors=(("profile", ("autofdo",)),)), WORKLOADS)
+    assert dict(alone.options) == {"AUTOFDO_CLANG": "y"}
+
+
+def test_a_kernel_that_is_trained_on_for_two_steps_is_measured_without_what_only_one_needs() -> (
+    None
+):
+    stacks = ("none", "autofdo", "propeller")
+    none, autofdo, propeller = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
+    assert autofdo.trainer.identity() == none.identity()
+    assert propeller.trainer.identity() != none.identity()
+    assert "PROPELLER_CLANG" not in dict(none.options)
+
+
 def test_a_profile_of_the_users_is_that_of_the_first_step() -> None:
     asked = study(profile="/a/file", factors=(("profile", ("none", "autofdo+autofdo")),))
     given, trained = plan_variants(asked, WORKLOADS)[1].steps

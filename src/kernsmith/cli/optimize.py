@@ -10,6 +10,8 @@ from cyclopts import Parameter
 
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+from kernsmith.study.factors.profile import BEHIND, NONE
+from kernsmith.study.steps import step_kinds
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
     MOST_LAYOUTS,
@@ -32,6 +34,7 @@ def optimize(
     until: float = 0.0,
     seed: int = 1,
     compiler: str = "",
+    steps: Annotated[str, Parameter(name="--with")] = "autofdo",
     profile: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
@@ -40,7 +43,8 @@ def optimize(
     """Build a kernel for a workload and prove that it is faster.
 
     Builds the kernel, runs the workloads on it, rebuilds it with their exact branch profile
-    (AutoFDO), links both kernels in random layouts, and measures all of them. Asking again takes
+    (AutoFDO), links both kernels in random layouts, and measures all of them. With more steps, each
+    is trained on the kernel of those before it and measured beside them. Asking again takes
     everything from the caches; a run that was killed goes on where it stopped.
 
     Examples:
@@ -48,6 +52,8 @@ def optimize(
         kernsmith optimize --source debian:7.3 --config lab --workload lab
 
         kernsmith optimize --source git:~/linux@v7.3 --config my.config --workload pipe --train file
+
+        kernsmith optimize --source debian:7.3 --config micro --with autofdo,propeller
 
     Parameters
     ----------
@@ -79,6 +85,9 @@ def optimize(
         Seed of the layouts and of the order of trials.
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
+    steps
+        Profile-guided steps with commas between them, the first one first: autofdo; propeller
+        (needs clang 19 or newer); splitting (as propeller, but blocks keep the compiler's order).
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.
@@ -97,7 +106,7 @@ def optimize(
         name=f"optimize-{Path(config).stem}",
         source=source,
         config=config,
-        factors=(("profile", ("none", "autofdo")),),
+        factors=(("profile", stacks_of(steps)),),
         workloads=workload,
         train=train,
         machine=machine,
@@ -116,6 +125,25 @@ def optimize(
         as_json=json,
         keep_traces=keep_traces,
     )
+
+
+def stacks_of(steps: str) -> tuple[str, ...]:
+    """The levels of `profile` that show what each of some steps adds to those before it.
+
+    steps: names with commas between them.
+
+    Raises:
+        UserError: an unknown step, or none.
+    """
+    names = [name.strip() for name in steps.split(",")]
+    unknown = [name for name in names if name not in step_kinds()]
+    if unknown:
+        raise UserError(
+            f"--with has no step {unknown[0]!r}: allowed are {', '.join(step_kinds())}, and "
+            "several with commas between them"
+        )
+    stacks = (BEHIND.join(names[:count]) for count in range(1, len(names) + 1))
+    return (NONE, *stacks)
 
 
 def _design(

@@ -80,7 +80,7 @@ class Profiles:
             self.events.stage(f"profile → {kind.title}")
             made = maker.make(counts, base, toolchain, folder / "trained")
             files = _store(made, base, kind)
-            write_counts(counts, files[0].with_suffix(".counts"))
+            write_counts(counts, _counts_beside(files[0], kind))
             self._note(base, kind, files)
             return StepProfile(kind, files)
 
@@ -158,12 +158,19 @@ def _noted(path: Path) -> dict[str, list[str]]:
     return noted
 
 
+def _counts_beside(file: Path, kind: StepKind) -> Path:
+    """Where the counts lie that a profile was made from; file: its first."""
+    return file.with_name(f"{file.name.removesuffix(kind.suffixes[0])}.counts")
+
+
 def _store(made: Sequence[Path], base: Kernel, kind: StepKind) -> tuple[Path, ...]:
     """Put files where their content says: they stay what the kernel was built with."""
     folder = base.folder / "profiles"
+    digests = [file_digest(file) for file in made]
+    stem = (digests[0] if len(digests) == 1 else digest_of(digests))[:16]
     stored = []
     for file, suffix in zip(made, kind.suffixes, strict=True):
-        target = folder / f"{file_digest(file)[:16]}.{suffix}"
+        target = folder / f"{stem}{suffix}"
         if not target.exists():
             copy_file(file, target)
         stored.append(target)

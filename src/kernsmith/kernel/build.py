@@ -16,7 +16,7 @@ from typing import Any
 from kernsmith import __version__, paths, process
 from kernsmith.arch import Arch
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
-from kernsmith.files import locked, write_text
+from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel.artifact import (
     FOLDER_LETTERS,
     PROVENANCE_VERSION,
@@ -253,6 +253,9 @@ def _make(
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     place_images(folder / "out", folder, recipe.arch)
     record_link(folder)
+    for order in (profile.symbol_order for profile in recipe.read_profiles):
+        if order:
+            copy_file(order, folder / "order")
     provenance = _provenance(recipe, folder, seconds) | {
         "simd": {"beyond": list(_check_registers(recipe, folder))}
     }

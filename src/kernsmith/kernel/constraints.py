@@ -133,6 +133,11 @@ def _steps(candidate: _Candidate) -> str | None:
                 f"profile={kind.name} needs clang {kind.oldest_clang} or newer: "
                 f"{compiler.name} is too old"
             )
+        linker = candidate.toolchain.linker
+        if kind.symbol_order is not None and linker.family != LLD:
+            return (
+                f"profile={kind.name} needs lld: {linker.program} cannot put functions in an order"
+            )
     return None
 
 

@@ -173,10 +173,12 @@ def input_map(kernel: Kernel) -> Path | None:
     Raises:
         LinkFailed: the linker ended with an error.
     """
-    if kernel.order or not kernel.provenance.get("profiles"):
+    if kernel.provenance.get("reordered") or not kernel.provenance.get("profiles"):
         return None
-    flag = "--call-graph-profile-sort=none"
-    return _map(kernel, kernel.folder / "input.map", flag, same=False)
+    flags = ["--call-graph-profile-sort=none"]
+    if kernel.order:
+        flags.append("--symbol-ordering-file=/dev/null")
+    return _map(kernel, kernel.folder / "input.map", *flags, same=False)
 
 
 def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
@@ -273,10 +275,13 @@ def _link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] 
     noted["MAKE"] = "true"
     log = work.with_name(f"{work.name.removeprefix('.')}.log")
     objects = [str(_pad(work, noted["CC"], paddings, log))] if paddings else []
+    linker_flags = noted.get("KBUILD_LDFLAGS", "").split()
+    # The kernel's own order, if it has one, is in `order`.
+    kept = [flag for flag in linker_flags if not flag.startswith("--symbol-ordering-file=")]
     strip = _without_debug(kernel, work, script.with_name("gen-btf.sh").exists(), noted)
     ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), *strip, *flags, *objects])
     command: list[str | Path] = [
-        "sh", script, noted["LD"], noted.get("KBUILD_LDFLAGS", ""),
+        "sh", script, noted["LD"], " ".join(kept),
         f"{ldflags} --no-warn-symbol-ordering", "vmlinux",
     ]  # fmt: skip
     try:

@@ -44,6 +44,11 @@ class StepProfile:
         """What the compiler is told beside the profile."""
         return self.kind.flags(self.exact)
 
+    @property
+    def symbol_order(self) -> Path | None:
+        """The order of functions that kbuild tells the linker, if the step has one."""
+        return None if self.kind.symbol_order is None else self.files[self.kind.symbol_order]
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -49,7 +49,7 @@ def movable_functions(symbols: Sequence[Symbol]) -> list[str]:
     script has for them (`kernel.regions`): the kernel takes their bounds as meaningful.
     """
     bounds = {s.name: s.address for s in symbols if s.name in ("_stext", "_etext")}
-    fixed = _fixed_spans(symbols)
+    fixed = fixed_spans(symbols)
     names: dict[str, None] = {}
     for symbol in symbols:
         if not is_function(symbol):
@@ -69,7 +69,8 @@ def movable_end(symbols: Sequence[Symbol]) -> int:
     return min((symbol.address for symbol in symbols if symbol.name in marks), default=0)
 
 
-def _fixed_spans(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
+def fixed_spans(symbols: Sequence[Symbol]) -> list[tuple[int, int]]:
+    """Address ranges (start, end) of the text that no order may move or take apart."""
     starts: dict[str, int] = {}
     spans = []
     for symbol in symbols:

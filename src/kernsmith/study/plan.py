@@ -13,6 +13,7 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.layout import Layout
 from kernsmith.study.places import short_level, short_names, short_text
+from kernsmith.study.steps import step_symbols
 from kernsmith.study.study import Design, Named, Study
 from kernsmith.study.variant import Variant
 
@@ -96,7 +97,34 @@ def _all_variants(study: Study, train: Sequence[str]) -> list[Variant]:
         for factor, level in _in_order_of_effect(levels):
             variant = factor.apply(variant, level)
         variants.append(_with_profile(variant, study.profile, train))
-    return variants
+    return _as_trained_on(variants)
+
+
+def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
+    """Variants that others are trained on, with the config symbols that training needs.
+
+    These add to a kernel what tools read, and nothing to its code: one kernel is measured and
+    trained on, instead of two that differ in it.
+    """
+    trainers: dict[Variant, None] = {}
+    for variant in variants:
+        while variant.steps:
+            variant = variant.trainer
+            trainers[variant] = None
+    alike = {_without_step_symbols(trainer): trainer for trainer in trainers}
+
+    def shared(variant: Variant) -> Variant:
+        trainer = alike.get(_without_step_symbols(variant.unnamed))
+        if trainer is None or variant.unnamed in trainers:
+            return variant
+        return replace(variant, options=trainer.options)
+
+    return [shared(variant) for variant in variants]
+
+
+def _without_step_symbols(variant: Variant) -> Variant:
+    symbols = step_symbols()
+    return replace(variant, options=tuple(o for o in variant.options if o[0] not in symbols))
 
 
 def _combinations(study: Study) -> Named:

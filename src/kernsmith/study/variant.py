@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kernsmith.study.layout import RANDOM, LayoutLevel
+from kernsmith.study.steps import find_step_kind, step_symbols
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ ARCH = "x86_64"
 # Config symbols that change the flags of every file.
 _TOLD_TO_ALL = (
     "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
-    "LTO_CLANG_THIN", "LTO_NONE",
+    "LTO_CLANG_THIN", "LTO_NONE", "PROPELLER_CLANG",
 )  # fmt: skip
 
 
@@ -86,9 +87,23 @@ class Variant:
 
     @property
     def trainer(self) -> Variant:
-        """The variant whose kernel is run to train this variant's last step."""
-        below = self.steps[:-1]
-        return replace(self, steps=below, layout=RANDOM, label="", levels=(), given_name="")
+        """The variant whose kernel is run to train this variant's last step.
+
+        It has the config symbols of this variant's steps, the last one's among them, and of no
+        others: what only a later step must be trained with makes no kernel of its own here.
+        """
+        own = {symbol for step in self.steps for symbol in find_step_kind(step.kind).symbols}
+        options = tuple(
+            (symbol, value)
+            for symbol, value in self.options
+            if symbol in own or symbol not in step_symbols()
+        )
+        return replace(self.unnamed, steps=self.steps[:-1], options=options)
+
+    @property
+    def unnamed(self) -> Variant:
+        """The variant without what does not distinguish kernels."""
+        return replace(self, layout=RANDOM, label="", levels=(), given_name="")
 
     @property
     def code(self) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from kernsmith.study.variant import Step, Variant
 
 NONE = "none"
 BEHIND = "+"
-# What kernels have that are trained on; kinds that need more of them are trained with it added.
+# What kernels have that are trained on; kinds that need more have it among their own symbols.
 _LINE_TABLES = step_kinds()["autofdo"]
 
 

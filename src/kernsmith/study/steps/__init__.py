@@ -14,7 +14,7 @@ from functools import cache
 
 from kernsmith.study.steps.kind import StepKind
 
-__all__ = ["StepKind", "find_step_kind", "step_kinds"]
+__all__ = ["StepKind", "find_step_kind", "step_kinds", "step_symbols"]
 
 
 @cache
@@ -31,3 +31,8 @@ def step_kinds() -> dict[str, StepKind]:
 def find_step_kind(name: str) -> StepKind:
     """The kind with this name, which must be one of `step_kinds`."""
     return step_kinds()[name]
+
+
+def step_symbols() -> frozenset[str]:
+    """The config symbols of all kinds."""
+    return frozenset(symbol for kind in step_kinds().values() for symbol in kind.symbols)

@@ -34,7 +34,7 @@ KIND = StepKind(
     description="compiled with the exact branch profile of the training runs",
     symbols=("AUTOFDO_CLANG",),
     oldest_clang=19,
-    suffixes=("afdo",),
+    suffixes=(".afdo",),
     make_variables=lambda files: (("CLANG_AUTOFDO_PROFILE", files[0]),),
     flags=_flags,
 )

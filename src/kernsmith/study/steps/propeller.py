@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Propeller: the order of basic blocks and of functions (scripts/Makefile.propeller)."""
+
+from __future__ import annotations
+
+from kernsmith.study.steps.kind import StepKind
+
+# kbuild is told with what the names of both files begin.
+CLUSTERS = "_cc_profile.txt"
+SYMBOLS = "_ld_profile.txt"
+
+
+def make_variables(files: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The common beginning of the files' names."""
+    return (("CLANG_PROPELLER_PROFILE_PREFIX", files[0].removesuffix(CLUSTERS)),)
+
+
+# AutoFDO's symbol brings line tables, which tell local functions of one name apart.
+KIND = StepKind(
+    name="propeller",
+    title="Propeller",
+    description="blocks and functions put in an order by the exact branch counts of the machine "
+    "code below",
+    symbols=("AUTOFDO_CLANG", "PROPELLER_CLANG"),
+    oldest_clang=19,
+    suffixes=(CLUSTERS, SYMBOLS),
+    make_variables=make_variables,
+    flags=lambda exact: (),
+    symbol_order=1,
+)
