@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile import BranchCounts, read_counts, write_counts
 from perf_files import TEXT, build_id, make_vmlinux, perf_data, symbols
@@ -199,6 +200,27 @@ def test_files_of_counts_that_do_not_fit(
     words = ["merge", *two_counts, "--weight", "1", "-o", tmp_path / "x"]
     assert "--weight must be given for each of the 2 files" in refused(*words)
     assert "is not a profile of kernsmith" in refused("show", vmlinux, "--kernel", vmlinux)
+
+
+@pytest.mark.kernel
+def test_what_is_recorded_is_converted(micro_kernel: Kernel, tmp_path: Path) -> None:
+    exact, file = tmp_path / "exact.counts", tmp_path / "made" / "perf.data"
+    words = ["--workload", "pipe", "--period", "499", "--json"]
+    told = _profile("record", micro_kernel.folder, "--counts", exact, "--perf-data", file, *words)
+    assert told.returncode == 0, told.stderr
+    recorded = json.loads(told.stdout)
+    assert recorded["kernel"] == micro_kernel.key
+    assert recorded["samples"] == recorded["branches"] // 499 > 1000
+    sampled = tmp_path / "sampled.counts"
+    told = _profile(
+        "convert", file, "--kernel", micro_kernel.key, "--to", "counts", "-o", sampled, "--json"
+    )
+    document = json.loads(told.stdout)
+    assert document["samples"] == recorded["samples"]
+    assert (document["build_id"], document["moved"]) == (micro_kernel.build_id, 0)
+    common = json.loads(_profile("diff", exact, sampled, "--json").stdout)
+    assert common["branches"] > 0.97
+    assert common["code"] > 0.94
 
 
 @pytest.mark.parametrize("command", ["convert", "record", "show", "merge", "diff"])
