@@ -13,7 +13,10 @@ def trace_costs(
 def trace_part(path: str | PathLike[str], every: int, part: str | PathLike[str]) -> None: ...
 def trace_pages(path: str | PathLike[str]) -> list[tuple[int, int, int]]: ...
 def perf_data_counts(
-    path: str | PathLike[str], vmlinux: str | PathLike[str], instructions: bool
+    path: str | PathLike[str],
+    vmlinux: str | PathLike[str],
+    instructions: bool,
+    static_keys: bool,
 ) -> dict[str, Any]: ...
 def perf_data_record(
     path: str | PathLike[str],

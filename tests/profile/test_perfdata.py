@@ -21,6 +21,7 @@ from kernsmith.process import run
 from kernsmith.profile import BranchCounts
 from kernsmith.profile.autofdo import symbolized
 from kernsmith.profile.counts import read_body
+from kernsmith.profile.overlap import overlap
 from kernsmith.profile.perfdata import read_perf_data
 
 pytestmark = pytest.mark.kernel
@@ -156,6 +157,21 @@ def test_perf_script_prints_each_sample(file: Path, micro_kernel: Kernel, tmp_pa
 def _own(counts: BranchCounts) -> dict[tuple[int, int], int]:
     """Branches that do not come from programs."""
     return {pair: count for pair, count in counts.branches.items() if pair[0] != 1}
+
+
+def test_code_around_patched_jumps_can_be_counted(micro_kernel: Kernel, file: Path) -> None:
+    """The scheduler's clock begins with a jump that the kernel has made a nop."""
+    as_llvm = read_perf_data(file, micro_kernel.vmlinux).counts
+    patched = read_perf_data(file, micro_kernel.vmlinux, static_keys=True).counts
+    assert patched.branches == as_llvm.branches
+    assert as_llvm.ranges.items() < patched.ranges.items()
+    workloads = load_catalogue().select(["pipe", "fork"])
+    with ProgressDisplay() as display:
+        exact = record_counts(micro_kernel, workloads, open_machine("skylake"), display)
+    executed = {start for start, _ in exact.ranges} | {last for _, last in exact.ranges}
+    added = patched.ranges.keys() - as_llvm.ranges.keys()
+    assert all(start in executed and last in executed for start, last in added)
+    assert overlap(exact, patched).code > overlap(exact, as_llvm).code
 
 
 def test_samples_are_near_exact_counts(micro_kernel: Kernel, file: Path) -> None:

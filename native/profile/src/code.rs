@@ -82,6 +82,16 @@ impl Code {
         }
     }
 
+    /// Execution may go over these instructions, although one of them is a jump: the kernel makes
+    /// it a nop while it runs.
+    pub fn pass(&mut self, addresses: &[u64]) {
+        for address in addresses {
+            if let Some(offset) = self.offset(*address) {
+                self.leaves.clear(offset as usize);
+            }
+        }
+    }
+
     /// How far from the first byte an address is; `None` outside of the code.
     #[inline]
     #[must_use]
@@ -137,6 +147,10 @@ impl Bits {
 
     fn set(&mut self, number: usize) {
         self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    fn clear(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
     }
 
     #[inline]

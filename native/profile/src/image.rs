@@ -11,8 +11,11 @@ use object::{Architecture, Object, ObjectSection, ObjectSymbol, SectionFlags, Se
 use crate::code::Code;
 use crate::perf;
 
-/// Symbols whose address perf tells where the kernel runs.
+/// Symbols of which perf tells where they are while the kernel runs.
 const MARKS: [&str; 2] = ["_text", "_stext"];
+
+/// Where the table of static keys begins and ends (`include/asm-generic/vmlinux.lds.h`).
+const STATIC_KEYS: [&str; 2] = ["__start___jump_table", "__stop___jump_table"];
 
 /// What is read of a `vmlinux`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub struct Image {
     pub build_id: String,
     /// Whether it says from which lines its code was made.
     pub has_lines: bool,
+    /// Addresses of the jumps and nops of static keys, which the kernel patches while it runs.
+    pub static_keys: Vec<u64>,
     /// Addresses of the symbols that perf tells the place of.
     pub marks: HashMap<String, u64>,
 }
@@ -56,7 +61,8 @@ impl Image {
             if let Some(section) = symbol.section_index() {
                 symbols.entry(section).or_default().push(symbol.address());
             }
-            if let Some(name) = MARKS.iter().find(|name| symbol.name() == Ok(**name)) {
+            let mut names = MARKS.iter().chain(&STATIC_KEYS);
+            if let Some(name) = names.find(|name| symbol.name() == Ok(**name)) {
                 marks.insert((*name).to_owned(), symbol.address());
             }
         }
@@ -68,6 +74,7 @@ impl Image {
         Ok(Self {
             code: read_code(&file, symbols)?,
             build_id,
+            static_keys: read_static_keys(&file, &marks),
             has_lines: file.section_by_name(".debug_line").is_some(),
             marks,
         })
@@ -107,4 +114,28 @@ fn read_code<'data, R: ReadRef<'data>>(
         code.disassemble(section.address(), bytes, &within);
     }
     Ok(code)
+}
+
+/// The places in the table: `struct jump_entry` of `include/linux/jump_label.h`, which begins with
+/// the distance from itself to the place, since Linux 4.19.
+fn read_static_keys<'data, R: ReadRef<'data>>(
+    file: &object::File<'data, R>,
+    marks: &HashMap<String, u64>,
+) -> Vec<u64> {
+    const ENTRY: usize = 16;
+    let [Some(start), Some(stop)] = STATIC_KEYS.map(|name| marks.get(name).copied()) else {
+        return Vec::new();
+    };
+    let bytes = stop.saturating_sub(start);
+    let table = file
+        .sections()
+        .find_map(|section| section.data_range(start, bytes).ok().flatten());
+    let entries = table.unwrap_or_default().chunks_exact(ENTRY);
+    let places = (start..).step_by(ENTRY).zip(entries);
+    places
+        .filter_map(|(at, entry)| {
+            let distance = i32::from_le_bytes(*entry.first_chunk()?);
+            Some(at.wrapping_add_signed(distance.into()))
+        })
+        .collect()
 }

@@ -108,6 +108,16 @@ fn stretches_of_any_length() {
 }
 
 #[test]
+fn a_jump_that_the_kernel_patches_can_be_passed() {
+    // nop, jmp, nop, ret, nop
+    let mut code = disassembled(&[0x90, 0xeb, 0x00, 0x90, 0xc3, 0x90], &[AT]);
+    assert!(!code.falls_through(0, 3));
+    code.pass(&[AT + 1, 0]);
+    assert!(code.falls_through(0, 3));
+    assert!(!code.falls_through(0, 5));
+}
+
+#[test]
 fn no_code_and_too_much_of_it() {
     assert_eq!(Code::new(AT, AT).expect_err("nothing"), "has no code");
     assert_eq!(Code::new(AT, AT - 1).expect_err("less"), "has no code");

@@ -10,7 +10,8 @@ use pyo3::types::PyDict;
 
 /// Counts of a kernel from a file of `perf record`, by link address.
 ///
-/// instructions: count where the program was, not the branch stacks.
+/// instructions: count where the program was, not the branch stacks. static_keys: stretches go over
+/// jumps that the kernel patches while it runs.
 ///
 /// Returns `ranges` and `branches`, (from, to, times) each, and what was found beside them. Raises
 /// `ValueError` with one sentence.
@@ -20,13 +21,17 @@ pub fn perf_data_counts(
     path: PathBuf,
     vmlinux: PathBuf,
     instructions: bool,
+    static_keys: bool,
 ) -> PyResult<Bound<'_, PyDict>> {
     let samples = match instructions {
         true => Samples::Instructions,
         false => Samples::Branches,
     };
     let converted = python.detach(|| {
-        let image = Image::load(&vmlinux)?;
+        let mut image = Image::load(&vmlinux)?;
+        if static_keys {
+            image.code.pass(&image.static_keys);
+        }
         Ok((convert(&path, &image, samples)?, image))
     });
     let (converted, image) = converted.map_err(|error: String| PyValueError::new_err(error))?;

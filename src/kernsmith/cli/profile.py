@@ -43,6 +43,7 @@ def convert(
     output: Output,
     to: Literal["afdo", "text", "counts"] = "afdo",
     samples: Literal["branches", "ip"] = "branches",
+    static_keys: Switch = False,
     json: Switch = False,
 ) -> int:
     """Make a profile of what perf record wrote on a machine that ran the kernel.
@@ -72,6 +73,9 @@ def convert(
         afdo: as clang reads it; text: the same for people; counts: of branches, for --profile.
     samples
         ip: count where the kernel was interrupted instead, for files without branch stacks.
+    static_keys
+        Also count code around jumps that the running kernel had patched to nops, which llvm-profgen
+        leaves out.
     json
         Print the result as JSON.
     """
@@ -82,7 +86,9 @@ def convert(
     from kernsmith.profile.perfdata import read_perf_data
 
     vmlinux = named_vmlinux(kernel)
-    found = read_perf_data(perf_data, vmlinux, instructions=samples == "ip")
+    found = read_perf_data(
+        perf_data, vmlinux, instructions=samples == "ip", static_keys=static_keys
+    )
     if to == "counts":
         write_counts(found.counts, output)
     elif not found.has_lines:

@@ -53,17 +53,21 @@ class TakenTrace:
     tag: str
 
 
-def read_perf_data(path: Path, vmlinux: Path, *, instructions: bool = False) -> PerfData:
+def read_perf_data(
+    path: Path, vmlinux: Path, *, instructions: bool = False, static_keys: bool = False
+) -> PerfData:
     """Count what a file of `perf record` says of the kernel with this image.
 
     instructions: count where programs were interrupted, not the branches before that.
+    static_keys: count stretches over jumps that the kernel patches to nops while it runs, too;
+        llvm-profgen takes them for errors of the records.
 
     Raises:
         UserError: no such file, one that is cut off or corrupt, of another kernel or byte order,
             or without branch stacks.
     """
     try:
-        found = _native.perf_data_counts(path, vmlinux, instructions)
+        found = _native.perf_data_counts(path, vmlinux, instructions, static_keys)
     except ValueError as error:
         raise UserError(str(error)) from None
     counts = BranchCounts(

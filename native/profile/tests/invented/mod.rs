@@ -63,6 +63,7 @@ pub fn image() -> Image {
         code,
         build_id: BUILD_ID.to_owned(),
         has_lines: false,
+        static_keys: Vec::new(),
         marks: HashMap::from([("_text".to_owned(), TEXT)]),
     }
 }
