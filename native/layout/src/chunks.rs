@@ -13,7 +13,7 @@ use kernsmith_frontend::{Counters, PredictorGeometry, ReturnStack};
 use kernsmith_trace::{Block, ESCAPE, Escape, Kind, Trace};
 
 use super::pieces::{NO_BLOCK, Pieces};
-use super::windows::{WINDOW, Windows};
+use super::windows::{Sample, Windows};
 
 /// Words that are cut at a time: what comes out stays in the host's second-level cache.
 const CHUNK: usize = 16 * 1024;
@@ -94,7 +94,8 @@ pub struct Chunks<'a> {
     windows: Vec<Range<usize>>,
     position: usize,
     previous: Option<u32>,
-    sampled: bool,
+    /// See [`Sample::warm`].
+    warm: usize,
     left_to_warm: usize,
 }
 
@@ -118,7 +119,10 @@ impl<'a> Chunks<'a> {
             direct: matches!(block.kind, Kind::Jump | Kind::Call),
             long: !more.is_empty(),
         };
-        let mut windows = windows.sample(every);
+        let Sample {
+            ranges: mut windows,
+            warm,
+        } = windows.sample(every);
         windows.reverse();
         let mut chunks = Self {
             flows: trace.blocks.iter().zip(&pieces.more).map(flow).collect(),
@@ -129,7 +133,7 @@ impl<'a> Chunks<'a> {
             windows,
             position: 0,
             previous: None,
-            sampled: every > 1,
+            warm,
             left_to_warm: 0,
         };
         chunks.enter_window();
@@ -139,9 +143,9 @@ impl<'a> Chunks<'a> {
     fn enter_window(&mut self) {
         if let Some(window) = self.windows.last() {
             self.position = window.start;
-            if self.sampled {
+            if self.warm > 0 {
                 self.previous = None;
-                self.left_to_warm = WINDOW / 8;
+                self.left_to_warm = self.warm;
             }
         }
     }

@@ -12,7 +12,7 @@ use super::chunks::{Chunk, Chunks};
 use super::pieces::Pieces;
 use super::simulated::{Number, Room, Simulated};
 use super::timed::{Placement, timed};
-use super::windows::{WINDOW, Windows};
+use super::windows::Windows;
 
 /// In no section of the text: user code, and kernel code that never moves.
 pub const FIXED: u32 = u32::MAX;
@@ -130,7 +130,7 @@ impl Replay {
     /// are at these addresses (see [`Text::place`]).
     ///
     /// every: only one of so many windows of the trace is replayed, and the counts are those of
-    /// these windows; 1 is the whole trace.
+    /// these windows (see [`Windows::sample`]); 1 is the whole trace.
     #[must_use]
     pub fn cost(
         &self,
@@ -162,10 +162,9 @@ impl Replay {
             text,
             starts,
         };
-        let ranges = self.windows.sample(every);
-        let warm = if every > 1 { WINDOW / 8 } else { 0 };
+        let sample = self.windows.sample(every);
         let pages = self.pages_in(text, starts);
-        let counted = timed(&self.trace, &placed, pages, model, (&ranges, warm));
+        let counted = timed(&self.trace, &placed, pages, model, &sample);
         std::array::from_fn(|mode| self.whole(mode, counted[mode]))
     }
 

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
-use kernsmith_trace::{Block, Event, Kind, Trace};
+use kernsmith_trace::{Block, Escape, Event, Kind, Trace};
+
+use super::windows::Sample;
 
 /// Where blocks and addresses of a trace are in a layout.
 pub trait Placement {
@@ -33,15 +35,14 @@ impl Placement for AsTraced<'_> {
 /// What user mode and kernel mode cost, of what the front end decides: see
 /// [`kernsmith_frontend::Counters`].
 ///
-/// ranges: of the trace's words. warm: so many words of each range are not counted; a range that
-/// is not the whole begins with an interruption.
+/// A window of a sample begins with an interruption.
 #[must_use]
 pub fn timed(
     trace: &Trace,
     placement: &impl Placement,
     pages: PageMap,
     model: &CpuModel,
-    (ranges, warm): (&[Range<usize>], usize),
+    sample: &Sample,
 ) -> [Counters; 2] {
     let mut run = Run {
         trace,
@@ -53,11 +54,12 @@ pub fn timed(
     };
     run.front_end.map(pages);
     run.describe();
-    for range in ranges {
+    let warm = sample.warm;
+    for range in &sample.ranges {
         if warm > 0 {
             run.step(Event::Cut);
         }
-        let middle = (range.start + warm).min(range.end);
+        let middle = behind(&trace.words, range, warm);
         let counted = run.counters;
         let begun = run.all(range.start..middle);
         if warm > 0 && !begun {
@@ -66,6 +68,20 @@ pub fn timed(
         run.all(middle..range.end);
     }
     run.counters
+}
+
+/// Where the event ends that reaches so many words into a range: not inside of an escape.
+fn behind(words: &[u32], range: &Range<usize>, least: usize) -> usize {
+    let end = (range.start + least).min(range.end);
+    let mut at = range.start;
+    while at < end {
+        at += if words[at] == Escape::Led as u32 {
+            3
+        } else {
+            1
+        };
+    }
+    at
 }
 
 /// All that a step needs to know of a block, in one place.
@@ -177,5 +193,23 @@ impl<P: Placement> Run<'_, P> {
         };
         let counters = &mut self.counters[usize::from(block.kernel)];
         self.front_end.branch(branch, counters);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_warms_up_does_not_end_inside_an_escape() {
+        let led = Escape::Led as u32;
+        let words = [1, led, 7, 7, 2, led, 7, 7, 3];
+        let found = |start, least| behind(&words, &(start..words.len()), least);
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5].map(|least| found(0, least)),
+            [0, 1, 4, 4, 4, 5]
+        );
+        assert_eq!(found(4, 2), 8);
+        assert_eq!(found(4, 100), 9);
     }
 }

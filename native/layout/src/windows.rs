@@ -1,20 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Parts of a trace that stand for the whole.
+//! Windows of a trace that stand for the whole.
 
-use std::io;
 use std::ops::Range;
-use std::path::Path;
 
-use kernsmith_trace::{Escape, Event, Facts, Trace, TraceWriter};
+use kernsmith_trace::{Escape, Trace};
 
-/// Words in a window of a sample. The first eighth only brings the state up to date.
-pub const WINDOW: usize = 256 * 1024;
+/// Words in a window of a sample, where the trace is long enough.
+const WINDOW: usize = 256 * 1024;
 
-/// Where a trace may be cut into windows, and in which window the region begins.
+/// Words in the shortest window: below, what the window before has left behind decides.
+const SHORTEST: usize = WINDOW / 8;
+
+/// A sample has so many windows at least, besides the one in which the region begins.
+const FEWEST: usize = 4;
+
+/// Where a trace may be cut into windows, and where its region begins.
 #[derive(Debug)]
 pub struct Windows {
     bounds: Vec<usize>,
     begin: usize,
+}
+
+/// What is replayed of a trace.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Of the trace's words.
+    pub ranges: Vec<Range<usize>>,
+    /// So many words of each range only bring the state up to date; 0 when all is replayed.
+    pub warm: usize,
+}
+
+impl Sample {
+    /// All of a trace.
+    #[must_use]
+    pub fn whole(trace: &Trace) -> Self {
+        Self::one(trace.words.len())
+    }
+
+    fn one(words: usize) -> Self {
+        Self {
+            ranges: std::iter::once(0..words).collect(),
+            warm: 0,
+        }
+    }
 }
 
 impl Windows {
@@ -30,77 +58,41 @@ impl Windows {
                 begin = at;
             }
             at += if word == Escape::Led as u32 { 3 } else { 1 };
-            if at >= bounds.len() * WINDOW {
+            if at >= bounds.len() * SHORTEST {
                 bounds.push(at);
             }
         }
-        bounds.push(at);
+        if bounds.last() != Some(&at) {
+            bounds.push(at);
+        }
         Self { bounds, begin }
     }
 
-    /// One of `every` windows.
+    /// One of `every` windows, and that in which the region begins. Of a short trace windows are
+    /// shorter, and of a very short one more of them are taken: never less than [`FEWEST`].
     #[must_use]
-    pub fn sample(&self, every: usize) -> Vec<Range<usize>> {
-        let windows = self.bounds.windows(2).map(|pair| pair[0]..pair[1]);
+    pub fn sample(&self, every: usize) -> Sample {
+        let end = self.bounds.last().copied().unwrap_or(0);
+        let cuts = self.bounds.len() - 1;
+        let every = every.min(cuts / FEWEST);
         if every <= 1 {
-            let end = self.bounds.last().copied().unwrap_or(0);
-            return std::iter::once(0..end).collect();
+            return Sample::one(end);
         }
-        windows
-            .enumerate()
-            // The window in which the region begins is always there.
+        let of_window = (cuts / (FEWEST * every)).clamp(1, WINDOW / SHORTEST);
+        let starts: Vec<usize> = self.bounds[..cuts]
+            .iter()
+            .copied()
+            .step_by(of_window)
+            .collect();
+        let ends = starts[1..].iter().copied().chain([end]);
+        let ranges = starts.iter().copied().zip(ends).enumerate();
+        let ranges = ranges
+            .map(|(number, (start, end))| (number, start..end))
             .filter(|(number, window)| number % every == every - 1 || window.contains(&self.begin))
-            .map(|(_, window)| window)
-            .collect()
-    }
-}
-
-/// Instructions in a window of a part.
-const PART: u64 = 1 << 20;
-
-/// Writes one of `every` windows of a trace's region as a trace of its own, without counters.
-///
-/// Windows have the same number of instructions, so the parts of two layouts hold the same work:
-/// what one costs relative to the other is nearly what the whole does.
-///
-/// # Errors
-///
-/// The system's.
-pub fn write_part(trace: &Trace, every: u64, path: &Path) -> io::Result<()> {
-    let lengths: Vec<u64> = (0..trace.blocks.len())
-        .map(|number| trace.instructions.sizes(number).len() as u64)
-        .collect();
-    let mut part = TraceWriter::create(path)?;
-    let (mut begun, mut executed, mut inside) = (false, 0, false);
-    for event in trace.events() {
-        if event == Event::Begin {
-            part.begin();
-            begun = true;
-        }
-        let wanted = begun && (executed / PART).is_multiple_of(every);
-        if wanted && !inside {
-            part.cut();
-        }
-        inside = wanted;
-        match event {
-            Event::Block(number) => {
-                executed += u64::from(begun) * lengths[number as usize];
-                if wanted {
-                    part.block(number as usize);
-                }
-            }
-            Event::Cut if wanted => part.cut(),
-            Event::Led(address) if wanted => part.led(address),
-            _ => {}
+            .map(|(_, window)| window);
+        Sample {
+            ranges: ranges.collect(),
+            warm: of_window * SHORTEST / 8,
         }
     }
-    let facts = Facts {
-        counters: Default::default(),
-        ..trace.facts.clone()
-    };
-    let offsets: Vec<Vec<u16>> = (0..trace.blocks.len())
-        .map(|number| trace.instructions.offsets(number).collect())
-        .collect();
-    let blocks = trace.blocks.iter().copied();
-    part.finish(blocks.zip(offsets.iter().map(Vec::as_slice)), &facts)
 }

@@ -184,6 +184,26 @@ fn a_sample_is_a_part_of_the_whole() {
     assert!((rate(part) / rate(whole) - 1.0).abs() < 0.05);
 }
 
+#[test]
+fn a_short_trace_is_not_left_to_one_window() {
+    let mut random = Random::new(7);
+    let text = text(&mut random, 60);
+    let model = CpuModel::parse(MODELS[0]).expect("a shipped model");
+    let layouts = [text.place(&[])];
+    for (words, least, most) in [
+        (100_000, 1.0, 1.0),
+        (300_000, 0.2, 0.6),
+        (2_000_000, 0.05, 0.2),
+    ] {
+        let trace = trace(&mut random, &text, words, NEAR);
+        let replay = Replay::new(trace, &text).expect("as Linux maps it");
+        let whole = replay.cost(&text, &layouts, &model, 1)[0][1].l1i_accesses;
+        let part = replay.cost(&text, &layouts, &model, 16)[0][1].l1i_accesses;
+        let share = part as f64 / whole as f64;
+        assert!((least..=most).contains(&share), "{words} words: {share}");
+    }
+}
+
 /// A function that fills a large page, and others before and behind it that call each other.
 #[test]
 fn what_an_order_puts_behind_the_last_large_page_is_in_small_ones() {

@@ -6,6 +6,7 @@ mod cpuid;
 mod layout;
 mod profile;
 mod propeller;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -16,9 +17,10 @@ mod _native {
     use super::{
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
-        layout::{LayoutLab, trace_costs, trace_pages, trace_part},
+        layout::LayoutLab,
         profile::{perf_data_counts, perf_data_record},
         propeller::propeller_profile,
+        trace::{trace_costs, trace_pages, trace_part},
         version,
     };
 }
