@@ -166,6 +166,7 @@ DESIGNS = st.builds(
     most_layouts=st.integers(2, 100),
     metric=st.sampled_from(["", "seconds"]),
     pairing=st.sampled_from(["seed", "place"]),
+    every=st.integers(0, 1000),
     data=st.booleans(),
 )
 STUDIES = st.builds(
@@ -218,7 +219,17 @@ KEYS = {
     "source": ["use", "config", "compiler", "linker", "options", "flags", "x"],
     "machine": ["use", "cpu"],
     "workloads": ["use", "train", "profile"],
-    "design": ["layouts", "replicates", "seed", "alpha", "until", "metric", "pairing", "data"],
+    "design": [
+        "layouts",
+        "replicates",
+        "seed",
+        "alpha",
+        "until",
+        "metric",
+        "pairing",
+        "every",
+        "data",
+    ],
     "factors": ["march", "CONFIG_HZ", "flags", "source", "config", "alignment", "CONFIG_", "y\nz"],
     "variants": ["a", "b\n"],
 }

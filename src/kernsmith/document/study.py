@@ -324,6 +324,7 @@ class StudyDocument:
     kernsmith: version of the program. source: of the baseline. seconds: wall time of the command.
     failures: sentences; empty when all went well. report: path of the HTML page.
     checks: replayed layouts that were booted, too; empty where all were booted.
+    every: one of so many windows of each trace was replayed.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -346,6 +347,7 @@ class StudyDocument:
     mixes: tuple[MixView, ...] = ()
     report: str = ""
     checks: tuple[CheckView, ...] = ()
+    every: int = 1
 
     @property
     def baseline(self) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from weakref import WeakValueDictionary
 
+from kernsmith._native import cpu_model_check
 from kernsmith.engine.workers import Done, Progress, Say, Work, Workers
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import load_kernel
@@ -25,6 +26,17 @@ from kernsmith.layout.traced import Figures
 # Layouts that are replayed together, so that a trace is decoded once for all of them: `BATCH` of
 # native/python/src/layout.rs.
 BATCH = 8
+
+# A model in time costs eight times what a sum of penalties does.
+_EVERY_IN_TIME = 8
+
+
+def every_of(asked: int, cpu: Path) -> int:
+    """One of how many windows of a trace is replayed.
+
+    asked: the study's `every`. cpu: the CPU model.
+    """
+    return asked or (_EVERY_IN_TIME if cpu_model_check(cpu)["in_time"] else 1)
 
 
 @dataclass(frozen=True)

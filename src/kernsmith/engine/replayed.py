@@ -19,7 +19,7 @@ from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.making import map_inputs, map_link
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.replay import text_of
+from kernsmith.engine.replay import every_of, text_of
 from kernsmith.engine.sessions import Ran
 from kernsmith.engine.traces import (
     Replayed,
@@ -66,7 +66,12 @@ def run_replays(
     kernels = {rows[t].kernel: k for t in todo if (k := forge.kernel(t.variant)) is not None}
     _map(list(kernels.values()), events, workers)
     events.stage(f"replay {len(todo)} trials")
-    work = _Work(prepared, forge, rows, ledger, events, workers, kernels, len(todo), keep_traces)
+    cpu = prepared.machine.cpu
+    assert cpu is not None
+    every = every_of(prepared.study.design.every, cpu)
+    work = _Work(
+        prepared, forge, rows, ledger, events, workers, kernels, every, len(todo), keep_traces
+    )
     in_passes(todo, work.one_pass, events)
 
 
@@ -111,7 +116,11 @@ class _Group:
 
 @dataclass
 class _Work:
-    """Replays on their way to the ledger. held: what other processes have in this pass."""
+    """Replays on their way to the ledger.
+
+    every: one of so many windows of the traces is replayed. held: what other processes have in
+    this pass.
+    """
 
     prepared: Prepared
     forge: Bootable
@@ -120,6 +129,7 @@ class _Work:
     events: Events
     workers: Workers
     kernels: Mapping[str, Kernel]
+    every: int
     total: int
     keep: bool
     done: int = 0
@@ -224,6 +234,7 @@ class _Work:
             layouts=tuple(layouts),
             keep=self.keep,
             free=not self.prepared.study.design.until,
+            every=self.every,
         )
 
     def _booted(self, group: _Group, ran: Ran) -> None:
@@ -241,7 +252,8 @@ class _Work:
     def _replayed(self, group: _Group, replayed: Replayed) -> None:
         assert group.default is not None
         metrics, console = group.default
-        for at, (figures,) in enumerate(replayed.figures):
+        default = replayed.default[0] if replayed.default else None
+        for at, (counted,) in enumerate(replayed.figures):
             trial, attempt = group.claimed[replayed.first + at]
             run = RunRow(
                 trial=self.rows[trial].digest,
@@ -252,10 +264,10 @@ class _Work:
                 started_at=replayed.started_at,
                 wall_seconds=replayed.seconds / len(replayed.figures),
                 metrics={
-                    name: (figures.get(name, value), unit)
+                    name: (_estimated(name, value, counted, default), unit)
                     for name, (value, unit) in metrics.items()
                 },
-                provenance={REPLAYED_FROM: group.trace},
+                provenance={REPLAYED_FROM: {**group.trace, "every": self.every}},
             )
             self.ledger.record(run)
             self._count()
@@ -269,3 +281,21 @@ class _Work:
         with self.counting:
             self.done += 1
             self.events.progress("trials", self.done, self.total)
+
+
+def _estimated(
+    name: str, booted: float, counted: Mapping[str, float], default: Mapping[str, float] | None
+) -> float:
+    """A figure of a layout.
+
+    Of a sample of the trace it is the ratio estimator (Cochran, Sampling Techniques, chapter 6):
+    what the boot counted in the default layout, by what both layouts cost in the same windows.
+
+    booted: what the boot counted. counted: what the layout costs in the windows. default: what the
+    default layout does; None when the windows are the whole trace.
+    """
+    if name not in counted:
+        return booted
+    if default is None:
+        return counted[name]
+    return booted * counted[name] / default[name] if default[name] else booted + counted[name]

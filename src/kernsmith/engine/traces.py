@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,16 +57,22 @@ class Tracing:
     layouts: tuple[Arrangement, ...]
     keep: bool = False
     free: bool = True
+    every: int = 1
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What layouts cost. first: the number of the first one. seconds: of all of them."""
+    """What layouts cost.
+
+    first: the number of the first one. seconds: of all of them.
+    default: what the default layout costs in the same windows; None: the whole trace is replayed.
+    """
 
     first: int
     figures: tuple[Figures, ...]
     started_at: str
     seconds: float
+    default: Figures | None = None
 
 
 def trace_and_replay(say: Say, asked: Tracing) -> bool:
@@ -133,8 +140,12 @@ def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
 def _replay(say: Say, asked: Tracing, path: Path) -> None:
     file = TraceFile(asked.job.workload.name, path, asked.job.trace)
     traced = open_traced(Traced(asked.folder, (file,)))
+
+    def cost(layouts: Sequence[Arrangement]) -> list[Figures]:
+        return traced.figures(layouts, asked.cpu, every=asked.every, displaced=None, threads=1)
+
+    default = cost([traced.text.arranged([])])[0] if asked.every > 1 else None
     for first in range(0, len(asked.layouts), BATCH):
         started, began = now(), time.monotonic()
-        layouts = asked.layouts[first : first + BATCH]
-        found = traced.figures(layouts, asked.cpu, every=1, displaced=None, threads=1)
-        say(Replayed(first, tuple(found), started, time.monotonic() - began))
+        found = tuple(cost(asked.layouts[first : first + BATCH]))
+        say(Replayed(first, found, started, time.monotonic() - began, default))

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.replay import every_of
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow
@@ -49,6 +50,7 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
     """The ledger's row for each trial whose image could be made, or whose layout can be replayed,
     in plan order."""
     conditions = dict(prepared.machine.fingerprint())
+    replay = _replay_version(prepared)
     # What a noisy machine measured for one study is no outcome of another's trial.
     study = None if prepared.machine.exact else prepared.digest
     rows = {}
@@ -67,10 +69,17 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
                 "machine": conditions,
                 "order": order,
                 "study": study and [study, trial.position],
-                **({REPLAYED: _REPLAY_VERSION} if replays else {}),
+                **({REPLAYED: replay} if replays else {}),
             },
         )
     return rows
+
+
+def _replay_version(prepared: Prepared) -> str | int:
+    """What figures of replays depend on, besides all that those of boots do."""
+    cpu = prepared.machine.cpu
+    every = every_of(prepared.study.design.every, cpu) if cpu else 1
+    return _REPLAY_VERSION if every == 1 else f"{_REPLAY_VERSION}, 1 of {every} windows"
 
 
 def _order_of(forge: Bootable, trial: Trial, *, replays: bool) -> str | None:

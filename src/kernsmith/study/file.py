@@ -124,6 +124,8 @@ class DesignTable(_Table):
     layouts_by: LayoutsBy | None = None
     """How random layouts are measured: `replay` from one trace of each workload, or `boot`;
     default: replay on machines that write traces (tcg), unless pairing is `place`."""
+    every: int = Field(0, ge=0, le=1000)
+    """Replay one of so many windows of each trace; 1: all; default: what suits the CPU model."""
     data: bool = False
     """Shuffle the data of the kernel's objects, too."""
 
@@ -351,6 +353,8 @@ def write_study(study: Study) -> str:
         lines.append(f"pairing = {quote(design.pairing)}")
     if design.layouts_by != default_layouts_by(study.machine, design.pairing):
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
+    if design.every:
+        lines.append(f"every = {design.every}")
     if design.data:
         lines.append("data = true")
     lines.append("")

@@ -63,6 +63,8 @@ class Design:
         `seconds` on a machine without a model.
     pairing: `seed` or `place` (see `Pairing`). layouts_by: see `LayoutsBy`; where functions are
         paired by place, layouts have paddings, which only a link lays out: they are booted.
+    every: one of so many windows of each trace is replayed; 1 is the whole trace, 0 what suits the
+        CPU model.
     data: random layouts also shuffle the data of the kernel's objects, which no CPU model here
         sees, and only a link lays out.
     """
@@ -76,6 +78,7 @@ class Design:
     metric: str = ""
     pairing: Pairing = "seed"
     layouts_by: LayoutsBy = "boot"
+    every: int = 0
     data: bool = False
 
     def replays(self, layout: Layout) -> bool:
@@ -131,6 +134,8 @@ class Study:
             del fields["settings"]
         if self.design.layouts_by == "boot":  # likewise
             del fields["design"]["layouts_by"]
+        if not self.design.every:  # likewise
+            del fields["design"]["every"]
         if not self.design.data:  # likewise
             del fields["design"]["data"]
         return digest_of(fields)

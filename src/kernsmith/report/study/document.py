@@ -11,6 +11,7 @@ from kernsmith.document import (
     CheckedView,
     CheckView,
     FactorsView,
+    HeldView,
     LevelView,
     LookView,
     MachineView,
@@ -31,6 +32,7 @@ from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.package import package_command
+from kernsmith.ledger.rows import REPLAYED_FROM
 from kernsmith.machine.metrics import metric
 from kernsmith.report.sentences import decision_sentence, verdict_sentence
 from kernsmith.report.study.luck import luck_sentence
@@ -47,6 +49,7 @@ def study_document(result: StudyResult) -> StudyDocument:
     prepared, study = result.prepared, result.prepared.study
     trained = {name for v in prepared.variants for step in v.steps for name in step.train}
     measured = {name for item in result.measured if item.run for name in item.run.metrics}
+    held = held_view(prepared.machine.cpu)
     document = StudyDocument(
         kernsmith=__version__,
         study=StudyView(
@@ -63,7 +66,7 @@ def study_document(result: StudyResult) -> StudyDocument:
             exact=prepared.machine.exact,
             conditions=dict(prepared.machine.fingerprint()),
             assumptions=prepared.machine.assumptions,
-            held=held_view(prepared.machine.cpu),
+            held=held,
         ),
         metrics=tuple(MetricView(**asdict(each)) for each in prepared.machine.metrics),
         workloads=tuple(
@@ -71,13 +74,14 @@ def study_document(result: StudyResult) -> StudyDocument:
             for w in prepared.workloads
         ),
         variants=tuple(_variant(result, variant) for variant in prepared.variants),
-        verdicts=tuple(_verdict(prepared, verdict) for verdict in result.verdicts),
+        verdicts=tuple(_verdict(prepared, verdict, held) for verdict in result.verdicts),
         factors=tuple(_factors(each) for each in result.factors),
         runs=tuple(_run(item) for item in result.measured),
         sequential=tuple(_look(name, decision) for name, decision in result.looks.items()),
         failures=tuple(result.failures),
         seconds=result.seconds,
         checks=tuple(_check(each) for each in result.checks),
+        every=max((_every(item) for item in result.measured), default=1),
     )
     return with_luck(document)
 
@@ -140,11 +144,10 @@ def _source(prepared: Prepared, variant: Variant) -> SourceView:
     )
 
 
-def _verdict(prepared: Prepared, verdict: Verdict) -> VerdictView:
+def _verdict(prepared: Prepared, verdict: Verdict, held: HeldView | None) -> VerdictView:
     effect = verdict.effect
     listed = {each.name: each for each in prepared.machine.metrics}
     known = listed.get(verdict.metric) or metric(verdict.metric)
-    held = held_view(prepared.machine.cpu) if verdict.metric == MODEL_CYCLES else None
     return VerdictView(
         variant=verdict.variant,
         workload=verdict.workload,
@@ -167,7 +170,7 @@ def _verdict(prepared: Prepared, verdict: Verdict) -> VerdictView:
         default_treated=verdict.default_treated,
         trained=verdict.trained,
         sentence=verdict_sentence(verdict, known.better),
-        model_points=held.ratio_points if held else None,
+        model_points=held.ratio_points if held and verdict.metric == MODEL_CYCLES else None,
     )
 
 
@@ -199,6 +202,13 @@ def _term(row: BlockRow) -> TermView:
     figures = (row.sum_of_squares, row.error, row.f, row.p, row.omega_squared, row.p_corrected)
     squares, error, f, p, omega, corrected = (each if isfinite(each) else None for each in figures)
     return TermView(row.term, row.df, squares, row.df_error, error, f, p, omega, corrected)
+
+
+def _every(item: Measured) -> int:
+    """One of how many windows of its trace a run was replayed from."""
+    source = item.run.provenance.get(REPLAYED_FROM, {}) if item.run else {}
+    every: int = source.get("every", 1)
+    return every
 
 
 def _run(item: Measured) -> RunView:

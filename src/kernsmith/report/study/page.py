@@ -48,6 +48,10 @@ _REPLAYED = (
     "Random layouts were replayed: what a boot in the default layout executed, with every function "
     "where another order puts it. Two of each variant were linked and booted to check that."
 )
+_SAMPLED = (
+    " Of each trace one window of {every} was replayed, the same in every layout: a layout's "
+    "figure is that of the boot, times what both cost in these windows."
+)
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
 
@@ -271,7 +275,11 @@ def _assumption_sections(document: StudyDocument) -> list[Section]:
 
 
 def _replayed(document: StudyDocument) -> list[str]:
-    return [_REPLAYED] if any(run.replayed for run in document.runs) else []
+    if not any(run.replayed for run in document.runs):
+        return []
+    if document.every == 1:
+        return [_REPLAYED]
+    return [_REPLAYED + _SAMPLED.format(every=document.every)]
 
 
 def _provenance_sections(document: StudyDocument) -> list[Section]:
