@@ -10,7 +10,6 @@ from kernsmith import paths
 from kernsmith._native import trace_costs, trace_part
 from kernsmith.engine.calibration import (
     KNOBS,
-    MODEL_CYCLES,
     Calibration,
     Fit,
     Traced,
@@ -23,6 +22,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Job, run_once
+from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.machine.tcg import open_machine
 from kernsmith.stats.calibration import Case
 
@@ -58,6 +58,11 @@ def test_values_change_and_nothing_else_of_the_file_does() -> None:
     assert read_values(changed) == other
     lines = zip(MODEL.splitlines(), changed.splitlines(), strict=True)
     assert sum(a != b for a, b in lines) <= len(KNOBS)
+
+
+def test_a_value_of_any_size_is_read_back() -> None:
+    values = (3e-20, *read_values(MODEL)[1:])
+    assert read_values(with_values(with_values(MODEL, values), values)) == values
 
 
 def test_a_sum_of_penalties_cannot_be_calibrated() -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json as json_text
-import os
 import sys
 from datetime import date
 from pathlib import Path
@@ -15,14 +14,11 @@ from cyclopts import Parameter
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kernsmith.engine.calibration import Fit, Traced
-    from kernsmith.engine.events import Events
-    from kernsmith.engine.silicon import Row
+    from kernsmith.engine.silicon import Row, Simulated
     from kernsmith.machine.held import Held
-    from kernsmith.machine.tcg import Tcg
-    from kernsmith.silicon.binaries import Binary
     from kernsmith.stats.agreement import Agreement
 
 _EVERY = 16
@@ -85,7 +81,8 @@ def calibrate(
     from kernsmith.cli.outcome import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.calibration import Calibration, halves, read_values, with_values
-    from kernsmith.engine.silicon import Bench, counted, guest_kernel, measure, table_file
+    from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
+    from kernsmith.files import write_text
     from kernsmith.machine.held import with_held
     from kernsmith.machine.tcg import open_machine
     from kernsmith.report.silicon import print_agreement
@@ -94,6 +91,8 @@ def calibrate(
     from kernsmith.silicon.timing import check_clock, processor_name
     from kernsmith.stats.agreement import judge
 
+    if output is not None and not output.absolute().parent.is_dir():
+        raise UserError(f"--output {output}: there is no folder {output.parent}")
     if rounds < 1 or layouts < 0 or others < 0:
         raise UserError("calibrate needs --rounds 1 or more, and no negative layouts")
     if len(find_builds(build)) < 2:
@@ -106,13 +105,10 @@ def calibrate(
     read_values(text)
     bench = Bench(programs, find_builds(build), layouts, others, runs)
     with ProgressDisplay() as display:
-        if (load := os.getloadavg()[0]) > 1:
-            display.note(f"this machine is busy (load {load:.1f}): times will be noisier")
         rows, binaries = measure(bench, measured or table_file(), display)
         made = [binary for one in binaries.values() for binary in one]
         kernel = guest_kernel(display)
-        figures = counted(machine, kernel, made, display)
-        traced = _traced(machine, kernel, made, rows, figures, display)
+        traced = _traced(rows, simulated(machine, kernel, made, display, every=_EVERY))
         calibration = Calibration(text, traced, rounds, display)
         display.stage("fitting")
         fits = [calibration.fit(half) for half in parts]
@@ -121,11 +117,11 @@ def calibrate(
             cycles |= calibration.judged(fit, others_)
         whole = calibration.fit(programs)
     by_digest = {row.digest: cycles[str(one.trace)] for row, one in zip(rows, traced, strict=True)}
-    agreement = judge(_points(rows, by_digest), BASELINE, factor=1.0)
+    agreement = judge(points(rows, lambda row: by_digest[row.digest]), BASELINE, factor=1.0)
     held = _held(agreement, processor_name(), len(programs))
     new = with_held(with_values(text, whole.values), held)
     if output is not None:
-        output.write_text(new, encoding="utf-8")
+        write_text(output, new)
     if json:
         sys.stdout.write(json_text.dumps(_document(agreement, fits, whole, held), indent=2) + "\n")
         return 0
@@ -136,35 +132,20 @@ def calibrate(
     return 0
 
 
-def _traced(
-    machine: Tcg,
-    kernel: Path,
-    binaries: Sequence[Binary],
-    rows: Sequence[Row],
-    figures: dict[str, dict[str, float]],
-    events: Events,
-) -> list[Traced]:
+def _traced(rows: Sequence[Row], binaries: Mapping[str, Simulated]) -> list[Traced]:
     """The binaries in the order of their rows, with what was measured and modelled of each."""
-    from kernsmith.engine.calibration import MODEL_CYCLES, Traced
-    from kernsmith.engine.silicon import traced_parts
+    from kernsmith.engine.calibration import Traced
+    from kernsmith.machine.metrics import MODEL_CYCLES
     from kernsmith.silicon.builds import BASELINE
     from kernsmith.stats.calibration import Case
 
-    parts = traced_parts(machine, kernel, binaries, _EVERY, events)
-    return [
-        Traced(
-            Case(row.program, row.build, row.build == BASELINE, row.cycles),
-            parts[row.digest],
-            figures[row.digest][MODEL_CYCLES],
-        )
-        for row in rows
-    ]
-
-
-def _points(rows: Sequence[Row], cycles: dict[str, float]) -> list[Any]:
-    from kernsmith.engine.silicon import points
-
-    return list(points(rows, lambda row: cycles[row.digest]))
+    found = []
+    for row in rows:
+        one = binaries[row.digest]
+        assert one.part is not None
+        case = Case(row.program, row.build, row.build == BASELINE, row.cycles)
+        found.append(Traced(case, one.part, one.counters[MODEL_CYCLES]))
+    return found
 
 
 def _held(agreement: Agreement, processor: str, programs: int) -> Held:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json as json_text
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -39,7 +38,8 @@ def silicon(
     each agreement stands what noise alone would allow, from two halves of the runs.
 
     Times are added to a table and not measured again: killed at any moment, the same command goes
-    on where it stopped. Nothing else should run meanwhile.
+    on where it stopped. Nothing else should run meanwhile. All programs together take hours (the
+    program `uml` is a whole kernel for each build); --program says which.
 
     Examples:
 
@@ -72,7 +72,7 @@ def silicon(
         raise UserError(f"silicon needs --runs {_FEWEST_RUNS} or more, and no negative layouts")
     from kernsmith.cli.outcome import result_console
     from kernsmith.cli.progress import ProgressDisplay
-    from kernsmith.engine.silicon import Bench, counted, guest_kernel, measure, points, table_file
+    from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
     from kernsmith.machine.tcg import open_machine
     from kernsmith.report.silicon import print_agreement
     from kernsmith.silicon.builds import BASELINE, find_builds
@@ -85,13 +85,13 @@ def silicon(
     machine = open_machine(cpu)
     bench = Bench(programs, find_builds(build), layouts, others, runs)
     with ProgressDisplay() as display:
-        if (load := os.getloadavg()[0]) > 1:
-            display.note(f"this machine is busy (load {load:.1f}): times will be noisier")
         rows, binaries = measure(bench, measured or table_file(), display)
         made = [binary for one in binaries.values() for binary in one]
-        figures = counted(machine, guest_kernel(display), made, display)
+        figures = simulated(machine, guest_kernel(display), made, display)
     agreement = judge(
-        points(rows, lambda row: figures[row.digest]["model_cycles"]), BASELINE, factor=1.0
+        points(rows, lambda row: figures[row.digest].counters["model_cycles"]),
+        BASELINE,
+        factor=1.0,
     )
     if json:
         document = _document(agreement, processor_name(), cpu, bench.runs)

@@ -8,42 +8,43 @@ model that is written is fitted to all programs; how true it is, the two judgeme
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import tomlkit
 
 from kernsmith._native import trace_costs
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
+from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.stats.calibration import Case, better_values, error_rows
-
-MODEL_CYCLES = "model_cycles"
 
 
 @dataclass(frozen=True)
 class Knob:
     """A figure of `[decoupled]` that no vendor tells.
 
-    section, key: where it stands in a model's file; in `buffers`, key is a level. low, high:
-        between which it is looked for. step: by which its effect is probed.
+    section: its table there. word: its key; within a table of `level`, where that is not empty.
+    low, high: between which it is looked for. step: by which its effect is probed.
     """
 
     section: str
-    key: str
+    word: str
     low: float
     high: float
     step: float
+    level: str = ""
 
     @property
     def name(self) -> str:
         """As messages call it."""
-        return f"{self.section}.{self.key}"
+        return f"{self.section}.{self.level or self.word}"
 
 
 KNOBS = (
@@ -51,8 +52,8 @@ KNOBS = (
     Knob("core", "stall_cycles", 0, 1, 0.02),
     Knob("fetch", "decode_steer_cycles", 2, 16, 1),
     Knob("fetch", "switch_cycles", 0, 8, 0.5),
-    Knob("buffers", "l1", 0, 4, 0.25),
-    Knob("buffers", "l2", 0, 8, 0.5),
+    Knob("buffers", "cycles", 0, 4, 0.25, level="l1"),
+    Knob("buffers", "cycles", 0, 8, 0.5, level="l2"),
 )
 
 
@@ -95,28 +96,32 @@ def read_values(text: str) -> tuple[float, ...]:
     Raises:
         UserError: it has no such figure: it is not the model of a decoupled front end.
     """
+    document = tomlkit.parse(text)
     found = []
     for knob in KNOBS:
-        line = _place(knob).search(text)
-        if line is None:
+        value = _table(document, knob).get(knob.word)
+        if not isinstance(value, int | float):
             raise UserError(f"this CPU model has no decoupled.{knob.name}: it cannot be calibrated")
-        found.append(float(line["value"]))
+        found.append(float(value))
     return tuple(found)
 
 
 def with_values(text: str, values: Sequence[float]) -> str:
     """The model's file with other values for the knobs; nothing else of it changes."""
+    document = tomlkit.parse(text)
     for knob, value in zip(KNOBS, values, strict=True):
-        text = _place(knob).sub(rf"\g<before>{value:.6g}", text, count=1)
-    return text
+        _table(document, knob)[knob.word] = float(f"{value:.6g}")
+    return tomlkit.dumps(document)
 
 
-def _place(knob: Knob) -> re.Pattern[str]:
-    section = re.escape(f"[decoupled.{knob.section}]")
-    key = rf"{knob.key}\s*=\s*"
-    if knob.section == "buffers":
-        key += r"\{[^}\n]*\bcycles\s*=\s*"
-    return re.compile(rf"(?P<before>^{section}\n(?:(?!\[).*\n)*?{key})(?P<value>[\d.]+)", re.M)
+def _table(document: tomlkit.TOMLDocument, knob: Knob) -> Any:
+    """The table that a knob's figure is in; an empty one where there is none."""
+    table: Any = document
+    for name in ("decoupled", knob.section, *filter(None, [knob.level])):
+        table = table.get(name)
+        if not isinstance(table, dict):
+            return {}
+    return table
 
 
 @dataclass(frozen=True)
@@ -139,10 +144,10 @@ class Calibration:
         rows = error_rows([one.case for one in chosen])
         measured = np.log([one.case.measured for one in chosen])
         bounds = (np.array([k.low for k in KNOBS]), np.array([k.high for k in KNOBS]))
-        begin = np.clip(read_values(self.text), *bounds)
         modelled = np.log([one.modelled for one in chosen])
-        first = self._cycles(chosen, [begin])[0]
-        values = best = begin
+        own = np.array(read_values(self.text))
+        first = self._cycles(chosen, [own])[0]
+        values = best = np.clip(own, *bounds)
         least = np.inf
         for number in range(self.rounds + 1):
             probes = [values, *(_probe(values, place) for place in range(len(KNOBS)))]

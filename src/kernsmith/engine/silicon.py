@@ -8,7 +8,6 @@ timed again, so a bench that was killed goes on with the next program.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
 import re
@@ -36,7 +35,7 @@ from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
 from kernsmith.stats.agreement import Point
-from kernsmith.study import Variant
+from kernsmith.study import Variant, digest_of
 
 _COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
 
@@ -103,6 +102,8 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
     Raises:
         UserError: the file is no such table, or this processor cannot time programs.
     """
+    if (load := os.getloadavg()[0]) > 1:
+        events.note(f"this machine is busy (load {load:.1f}): times will be noisier")
     binaries: dict[str, list[Binary]] = {}
     rows: list[Row] = []
     for program in bench.programs:
@@ -176,39 +177,57 @@ def guest_kernel(events: Events, source: str = "debian:7.3") -> Path:
     return build_kernel(recipe, on_progress=progress).vmlinux
 
 
-def counted(
-    machine: Tcg, kernel: Path, binaries: Sequence[Binary], events: Events
-) -> dict[str, dict[str, float]]:
-    """All counters of each binary, by its digest; what was simulated before is read."""
+@dataclass(frozen=True)
+class Simulated:
+    """A binary in the `tcg` machine.
+
+    counters: all metrics. part: one of so many windows of what it executes, where that was asked.
+    """
+
+    counters: dict[str, float]
+    part: Path | None
+
+
+def simulated(
+    machine: Tcg, kernel: Path, binaries: Sequence[Binary], events: Events, *, every: int = 0
+) -> dict[str, Simulated]:
+    """Each binary by its digest; what was simulated before is read.
+
+    every: keep one of so many windows of what it executes, too; 0: none. A whole trace takes some
+    150 MB and is removed again.
+    """
     events.stage(f"{len(binaries)} binaries in the tcg machine")
-    found: dict[str, dict[str, float]] = {}
-    ready = 0
+    found: dict[str, Simulated] = {}
 
     def one(binary: Binary) -> None:
-        nonlocal ready
         digest = file_digest(binary.path)
-        found[digest] = _counters(machine, kernel, binary, digest)
-        ready += 1
-        events.progress("simulated", ready, len(binaries))
+        found[digest] = _simulated(machine, kernel, binary, digest, every)
+        events.progress("simulated", len(found), len(binaries))
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(one, binaries))
     return found
 
 
-def _counters(machine: Tcg, kernel: Path, binary: Binary, digest: str) -> dict[str, float]:
-    asked = [machine.fingerprint(), file_digest(kernel), digest, TUNABLES]
-    of = json.dumps(asked, sort_keys=True)
-    key = hashlib.sha256(of.encode()).hexdigest()[:32]
-    folder = paths.cache_root() / "programs" / "counts" / key
+def _simulated(machine: Tcg, kernel: Path, binary: Binary, digest: str, every: int) -> Simulated:
+    of = [file_digest(kernel), digest, TUNABLES]
+    kept = paths.cache_root() / "programs"
+    folder = kept / "counts" / digest_of([machine.fingerprint(), *of])[:32]
     known = folder / "counters.known.json"
+    executed = digest_of([machine.fingerprint()["tracer"], *of, every])[:32]
+    part = kept / "parts" / f"{executed}.trace" if every else None
     with locked(folder / "begun"):
-        if not known.exists():
-            outcome = simulate(machine, kernel, binary, folder)
+        if not known.exists() or (part and not part.exists()):
+            with tempfile.TemporaryDirectory() as booted:
+                outcome = simulate(machine, kernel, binary, Path(booted), trace=part is not None)
+                if part:
+                    part.parent.mkdir(parents=True, exist_ok=True)
+                    with replacing(part) as path:
+                        trace_part(Path(booted) / "blocks.trace", every, path)
             figures = {name: value for name, (value, _) in outcome.metrics.items()}
             write_text(known, json.dumps(figures))
         counters: dict[str, float] = json.loads(known.read_text())
-    return counters
+    return Simulated(counters, part)
 
 
 def points(rows: Sequence[Row], modelled: Callable[[Row], float]) -> list[Point]:
@@ -220,31 +239,3 @@ def points(rows: Sequence[Row], modelled: Callable[[Row], float]) -> list[Point]
         )
         for row in rows
     ]  # fmt: skip
-
-
-def traced_parts(
-    machine: Tcg, kernel: Path, binaries: Sequence[Binary], every: int, events: Events
-) -> dict[str, Path]:
-    """One of `every` windows of what each binary executes, by its digest; kept for the next time.
-
-    A whole trace takes some 150 MB and is removed again.
-    """
-    events.stage(f"traces of {len(binaries)} binaries")
-    found: dict[str, Path] = {}
-
-    def one(binary: Binary) -> None:
-        digest = file_digest(binary.path)
-        asked = [machine.fingerprint()["tracer"], file_digest(kernel), digest, TUNABLES, every]
-        key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
-        part = paths.cache_root() / "programs" / "parts" / f"{key}.trace"
-        with locked(part.with_suffix(".lock")), tempfile.TemporaryDirectory() as folder:
-            if not part.exists():
-                part.parent.mkdir(parents=True, exist_ok=True)
-                simulate(machine, kernel, binary, Path(folder), trace=True)
-                trace_part(Path(folder) / "blocks.trace", every, part)
-        found[digest] = part
-        events.progress("traced", len(found), len(binaries))
-
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(one, binaries))
-    return found

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How true a CPU model is: its `[silicon]` table, from holding it against a processor.
 
-`kernsmith silicon --write` makes the table (docs/silicon.md). Figures do not depend on it.
+`kernsmith cpu calibrate` writes the table (docs/silicon.md). Figures do not depend on it.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
 from pathlib import Path
 
+import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kernsmith.errors import UserError
@@ -72,9 +71,9 @@ def figures(text: str) -> dict[str, object]:
 
 def with_held(text: str, held: Held) -> str:
     """A model's file with this table in place of the one that it has, at its end."""
-    kept = re.sub(r"(?ms)^\[silicon\].*?(?=^\[|\Z)", "", text).rstrip("\n")
-    lines = [f"[{TABLE}]  # how far off it is: written by `kernsmith`, docs/silicon.md"]
-    for name, value in held.model_dump().items():
-        if value is not None:
-            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    return f"{kept}\n\n" + "\n".join(lines) + "\n"
+    document = tomlkit.parse(text)
+    document.pop(TABLE, None)
+    table = tomlkit.table()
+    table.comment("how far off it is: written by `kernsmith`, docs/silicon.md")
+    table.update(held.model_dump(exclude_none=True))
+    return tomlkit.dumps(document).rstrip("\n") + "\n\n" + tomlkit.dumps({TABLE: table})
