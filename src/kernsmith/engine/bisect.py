@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from math import exp, log, log1p
 from pathlib import Path
 
-from kernsmith.document import BisectDocument, CommitView, StepView
+from kernsmith.document import BisectDocument, CommitView, HeldView, StepView
 from kernsmith.engine.events import Events
 from kernsmith.engine.growth import grow, next_number
 from kernsmith.engine.held import held_view
@@ -34,6 +34,7 @@ from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
 from kernsmith.ledger import Ledger
+from kernsmith.machine import find_machine
 from kernsmith.machine.protocol import Better
 from kernsmith.stats.question import OVERALL
 from kernsmith.stats.sequential import Look, look_at
@@ -93,6 +94,7 @@ class Found:
     first_bad: the commit, or all that it may be; empty when the bad revision is not worse.
     verdict: the first bad commit against its parent; None unless there is exactly one.
     log: of `git bisect`.
+    cpu, held: the CPU model, and how true it is; None: it says nothing of that.
     """
 
     good: Commit
@@ -104,6 +106,8 @@ class Found:
     first_bad: tuple[Commit, ...]
     verdict: StudyResult | None
     log: str
+    cpu: str
+    held: HeldView | None
 
 
 @dataclass(frozen=True)
@@ -252,6 +256,8 @@ class Bisect:
             study = self._pair(self.repository.parent(commits[0].id), commits[0])
             study = replace(study, design=verdict_design(self.study.design, whole.layouts))
             verdict = run_study(prepare(study, self.events), self.ledger, self.events)
+        asked = self.study
+        machine = find_machine(asked.machine, asked.cpu, dict(asked.settings))
         return Found(
             self.good,
             self.bad,
@@ -262,6 +268,8 @@ class Bisect:
             commits,
             verdict,
             history,
+            asked.cpu,
+            held_view(machine.cpu),
         )
 
 
@@ -285,7 +293,6 @@ def bisect_key(good: Commit, bad: Commit, study: Study, threshold: float | None)
 
 def bisect_document(found: Found) -> BisectDocument:
     """The result as a document (see docs/compare.md); the verdict's report is not in it yet."""
-    prepared = found.verdict.prepared if found.verdict else None
     return BisectDocument(
         good=_commit(found.good),
         bad=_commit(found.bad),
@@ -295,8 +302,8 @@ def bisect_document(found: Found) -> BisectDocument:
         steps=found.steps,
         first_bad=tuple(_commit(commit) for commit in found.first_bad),
         log=found.log,
-        cpu=prepared.study.cpu if prepared else "",
-        held=held_view(prepared.machine.cpu) if prepared else None,
+        cpu=found.cpu,
+        held=found.held,
     )
 
 
