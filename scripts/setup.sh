@@ -98,12 +98,14 @@ sys.exit(sys.version_info < tuple(map(int, '$PYTHON_OLDEST'.split('.'))))" 2>/de
     return 1
 }
 
+# The version of the best clang that is installed with its linker and tools.
 installed_clang() {
     local version
     for version in $CLANG_WANTED $(seq 40 -1 $CLANG_OLDEST); do
         if has_package "clang-$version" && has_package "lld-$version" &&
             has_package "llvm-$version"; then
-            return 0
+            echo "$version"
+            return
         fi
     done
     return 1
@@ -127,13 +129,17 @@ qemu_version() {
 }
 
 missing_packages() {
-    local package
+    local package clang
     for package in "${PACKAGES[@]}"; do
         has_package "$package" || echo "$package"
     done
     find_python >/dev/null || echo python3 python3-venv
     good_rust || echo rust
-    installed_clang || echo clang
+    if ! clang=$(installed_clang); then
+        echo clang
+    elif ! has_package "libclang-rt-$clang-dev"; then
+        echo "libclang-rt-$clang-dev"
+    fi
     at_least "$(qemu_version)" $QEMU_OLDEST || echo qemu-system-x86
 }
 
