@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from math import log
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -138,6 +140,20 @@ def test_trained_and_held_out_workloads_are_shown_apart(
     assert cycles["overall-trained"]["ratio"] < cycles["overall-held-out"]["ratio"]
 
 
+@of_one_study
+def test_objects_of_which_nothing_ran_are_the_baselines(
+    optimized: tuple[Path, dict[str, Any]],
+) -> None:
+    """Byte for byte, and most of them are found in the compile cache."""
+    _, document = optimized
+    plain, trained = (Path(variant["vmlinux"]).parent for variant in document["variants"])
+    (idle,) = {path.with_suffix(".idle") for path in (plain / "profiles").glob("*.idle")}
+    names = idle.read_text().split()
+    assert len(names) > 300
+    for name in names:
+        assert (trained / "out" / name).read_bytes() == (plain / "out" / name).read_bytes(), name
+
+
 def checking_boots(document: dict[str, Any]) -> int:
     """Runs of the ledger that are in no plan: layouts that were booted to check their replays."""
     return sum(len(check["workloads"]) for check in document["checks"])
@@ -152,10 +168,12 @@ def aa_study(folder: Path, layouts: int, workloads: tuple[str, ...] = MIX) -> Pa
 
 
 def test_an_a_a_study_finds_no_difference(micro_kernel: Kernel, tmp_path: Path) -> None:
-    study = aa_study(tmp_path, 12)
+    """Of so many layouts that chance alone cannot make a difference to speak of."""
+    study = aa_study(tmp_path, 96)
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
     overall = verdicts(document, "model_cycles")["overall"]
     assert not overall["significant"]
+    assert overall["ratio"] == pytest.approx(1, abs=0.005)
     assert "no significant difference" in overall["sentence"]
     assert overall["layout_share"] > 0.5
     a, b = document["variants"]
@@ -189,7 +207,25 @@ def test_replayed_layouts_cost_what_booted_ones_do(micro_kernel: Kernel, tmp_pat
     assert len(replayed["checks"]) == 2 * 2
     assert all(check["holds"] and abs(check["error"]) < 0.5 for check in replayed["checks"])
     assert not booted["checks"]
-    assert not list(micro_kernel.folder.glob("traces/*/*.passing.trace"))
+
+
+def test_windows_of_a_trace_stand_for_all_of_it(micro_kernel: Kernel, tmp_path: Path) -> None:
+    """Of a model in time: every figure within half a per cent, their mean within a fifth."""
+    study = aa_study(tmp_path, 3, ("pipe", "file"))
+    text = study.read_text().replace('"skylake"', '"emeraldrapids"')
+    cycles = []
+    for every in ("", "every = 1\n"):
+        study.write_text(text.replace("[design]\n", f"[design]\n{every}"))
+        document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
+        assert document["every"] == (1 if every else 8)
+        cycles.append(
+            {(run["layout"], run["workload"]): run["metrics"]["model_cycles"]
+             for run in document["runs"]}
+        )  # fmt: skip
+    assert cycles[0] != cycles[1]
+    errors = {place: log(cycles[0][place] / whole) for place, whole in cycles[1].items()}
+    assert max(map(abs, errors.values())) < 0.005, errors
+    assert abs(fmean(errors.values())) < 0.002, errors
 
 
 def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path: Path) -> None:

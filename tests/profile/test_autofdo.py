@@ -14,8 +14,9 @@ from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
 from kernsmith.profile import BranchCounts, write_counts
-from kernsmith.profile.autofdo import make_autofdo, usable_profile
+from kernsmith.profile.autofdo import MAKER, make_autofdo, usable_profile
 from kernsmith.profile.counts import read_body
+from kernsmith.profile.idle import idle_objects
 
 pytestmark = pytest.mark.kernel
 CLANG = find_toolchain()
@@ -53,18 +54,31 @@ def test_counts_are_taken_with_their_build_id_only(
 ) -> None:
     path = tmp_path / "mine.counts"
     write_counts(counts, path)
-    made = usable_profile(path, micro_kernel, CLANG, tmp_path / "made")
+    made, _ = MAKER.usable((path,), micro_kernel, CLANG, tmp_path / "made")
     assert file_digest(made) == file_digest(profile)
 
     write_counts(replace(counts, build_id="00" * 20), path)
     with pytest.raises(UserError, match="of another kernel: its build id is 0000"):
-        usable_profile(path, micro_kernel, CLANG, tmp_path / "made")
+        MAKER.usable((path,), micro_kernel, CLANG, tmp_path / "made")
 
 
 def test_an_autofdo_profile_is_taken_as_it_is(
     profile: Path, micro_kernel: Kernel, tmp_path: Path
 ) -> None:
-    assert usable_profile(profile, micro_kernel, CLANG, tmp_path / "made") == profile
+    files = MAKER.usable((profile,), micro_kernel, CLANG, tmp_path / "made")
+    assert files[0] == profile
+    assert files[1].read_text() == "", "samples miss objects that ran"
+
+
+def test_objects_of_which_nothing_ran_are_idle(counts: BranchCounts, micro_kernel: Kernel) -> None:
+    idle = idle_objects(counts, micro_kernel)
+    assert idle == sorted(set(idle))
+    assert {"fs/pipe.o", "kernel/sched/core.o", "arch/x86/entry/entry_64.o"}.isdisjoint(idle)
+    assert {"ipc/mqueue.o", "net/ipv4/tcp_input.o", "crypto/camellia_generic.o"} <= set(idle)
+    assert all((micro_kernel.output / name).exists() for name in idle)
+    everything = idle_objects(replace(counts, ranges={}), micro_kernel)
+    assert set(everything) > set(idle)
+    assert 500 < len(idle) < len(everything) - 30
 
 
 @pytest.mark.parametrize("damage", ["empty", "noise", "cut"])
@@ -76,7 +90,7 @@ def test_corrupt_profiles_are_one_sentence(
     path = tmp_path / "corrupt.afdo"
     path.write_bytes(content[damage])
     with pytest.raises(UserError, match="not a usable AutoFDO profile") as caught:
-        usable_profile(path, micro_kernel, CLANG, tmp_path / "made")
+        usable_profile(path, CLANG)
     assert "\n" not in str(caught.value)
 
 

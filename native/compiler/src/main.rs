@@ -4,10 +4,12 @@
 //! `KERNEL/compiler` is a link to this program; beside it are `out`, kbuild's output, and `source`,
 //! a link to the kernel's source. What kbuild compiles goes through ccache when there is one, with
 //! paths that hold for every source ([`words`]). What it asks the compiler — whether it knows an
-//! option, of which version it is — is asked once ([`probe`]). Objects that a Propeller profile says
-//! nothing of are those of the kernel that it was trained on ([`clusters`]).
+//! option, of which version it is — is asked once ([`probe`]). Objects of which nothing ran in training
+//! take no AutoFDO profile ([`idle`]), and those that a Propeller profile says nothing of are those of
+//! the kernel that it was trained on ([`clusters`]).
 
 mod clusters;
+mod idle;
 mod probe;
 mod words;
 
@@ -45,9 +47,12 @@ fn main() -> ExitCode {
         eprintln!("usage: KERNEL/compiler COMPILER WORD…  (KERNEL/source: a link to the source)");
         return ExitCode::from(2);
     };
-    let words: Vec<OsString> = command.collect();
+    let mut words: Vec<OsString> = command.collect();
     if let Some(probe) = Probe::new(&compiler, &words, &kernel) {
         return probe.answer();
+    }
+    if let Some(list) = std::env::var_os(idle::LIST) {
+        idle::without_profile(&mut words, Path::new(&list));
     }
     compile(compiler, words, &kernel)
 }

@@ -120,7 +120,9 @@ class Profiles:
     def _ready(self, base: Kernel, kind: StepKind) -> tuple[Path, ...]:
         names = _noted(self._note_path(base)).get(kind.name, ())
         files = tuple(base.folder / "profiles" / name for name in names)
-        return files if all(file.exists() for file in files) else ()
+        # Notes of an earlier version have fewer.
+        whole = len(files) == len(kind.suffixes)
+        return files if whole and all(file.exists() for file in files) else ()
 
     def _note(self, base: Kernel, kind: StepKind, files: Sequence[Path]) -> None:
         path = self._note_path(base)

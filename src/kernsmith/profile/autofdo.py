@@ -13,6 +13,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import BranchCounts, body_text, is_counts, read_counts
+from kernsmith.profile.idle import idle_objects, write_idle
 from kernsmith.profile.maker import ProfileMaker
 
 PROFGEN_SECONDS = 900.0
@@ -76,17 +77,14 @@ def check_build_id(counts: BranchCounts, kernel: Kernel) -> None:
         )
 
 
-def usable_profile(path: Path, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path:
-    """A profile that the user brings, ready for the compiler.
+def usable_profile(path: Path, toolchain: Toolchain) -> Path:
+    """An AutoFDO profile that the user brings, of any origin.
 
-    path: counts of kernsmith (converted here, and tied to the kernel by build id), or an AutoFDO
-        profile of any origin, which clang matches by function names and line offsets.
+    clang matches it by function names and line offsets.
 
     Raises:
-        UserError: unreadable, corrupt, or counts of another kernel.
+        UserError: unreadable or corrupt.
     """
-    if is_counts(path):
-        return make_autofdo(read_counts(path), kernel, toolchain, target)
     show: list[str | Path] = [toolchain.tool("llvm-profdata"), "show", "--sample", path]
     try:
         process.run(show, log=None, timeout=300, capture=False)
@@ -99,13 +97,18 @@ def usable_profile(path: Path, kernel: Kernel, toolchain: Toolchain, target: Pat
 def _make(
     counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, stem: Path
 ) -> tuple[Path, ...]:
-    return (make_autofdo(counts, kernel, toolchain, stem.with_suffix(".afdo")),)
+    profile = make_autofdo(counts, kernel, toolchain, stem.with_suffix(".afdo"))
+    return profile, write_idle(idle_objects(counts, kernel), stem.with_suffix(".idle"))
 
 
 def _use(
     files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain, stem: Path
 ) -> tuple[Path, ...]:
-    return (usable_profile(files[0], kernel, toolchain, stem.with_suffix(".afdo")),)
+    if is_counts(files[0]):
+        return _make(read_counts(files[0]), kernel, toolchain, stem)
+    # Samples miss objects that ran: all of them take the profile.
+    profile = usable_profile(files[0], toolchain)
+    return profile, write_idle((), stem.with_suffix(".idle"))
 
 
 MAKER = ProfileMaker(make=_make, usable=_use)

@@ -34,7 +34,11 @@ KIND = StepKind(
     description="compiled with the exact branch profile of the training runs",
     symbols=("AUTOFDO_CLANG",),
     oldest_clang=19,
-    suffixes=(".afdo",),
-    make_variables=lambda files: (("CLANG_AUTOFDO_PROFILE", files[0]),),
+    suffixes=(".afdo", ".idle"),
+    make_variables=lambda files: (
+        ("CLANG_AUTOFDO_PROFILE", files[0]),
+        # kbuild knows nothing of it; its compiler (native/compiler) does.
+        ("KERNSMITH_IDLE_OBJECTS", files[1]),
+    ),
     flags=_flags,
 )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Objects of which nothing ran in training: they are compiled as without a profile.
+
+A profile makes what it has no counts of cold. An object that it knows nothing of is left as it is
+in the kernel that was trained on, byte for byte, and is found in the compile cache.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from pathlib import Path
+
+from kernsmith.errors import KernsmithError
+from kernsmith.files import write_text
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.link import link_map
+from kernsmith.profile.counts import BranchCounts
+
+# A line of lld's map: address, load address, size, alignment, an input section of an object that
+# is in an archive or not.
+_INPUT = re.compile(
+    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +(?:[^ ()]*\()?([^ ()]+\.o)\)?:\((\.[^()]*)\)$"
+)
+# One object of all others: which of them a section came from, its map does not tell.
+_WHOLE = "vmlinux.o"
+
+
+def idle_objects(counts: BranchCounts, kernel: Kernel) -> list[str]:
+    """Objects of a kernel of which nothing was executed, as kbuild names them, sorted.
+
+    None where the linker's map does not tell of which object a section is: all take the profile.
+    """
+    try:
+        path = link_map(kernel)
+    except KernsmithError:
+        return []
+    sections: list[tuple[int, int, str]] = []
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if found := _INPUT.match(line.rstrip("\n")):
+                start, size = int(found[1], 16), int(found[2], 16)
+                sections.append((start, start + size, found[3]))
+    objects = {name for _, _, name in sections}
+    if _WHOLE in objects:
+        return []
+    return sorted(objects - _executed(sections, counts))
+
+
+def write_idle(objects: Iterable[str], path: Path) -> Path:
+    """Write a list of objects for kbuild's compiler (native/compiler): one a line."""
+    write_text(path, "".join(f"{name}\n" for name in objects), encoding="utf-8")
+    return path
+
+
+def _executed(sections: list[tuple[int, int, str]], counts: BranchCounts) -> set[str]:
+    placed = sorted(one for one in sections if one[0] and one[0] < one[1])
+    starts = [start for start, _, _ in placed]
+    found = set()
+    for first, last in counts.ranges:
+        at = max(bisect_right(starts, first) - 1, 0)
+        while at < len(placed) and placed[at][0] <= last:
+            if first < placed[at][1]:
+                found.add(placed[at][2])
+            at += 1
+    return found
