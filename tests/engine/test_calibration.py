@@ -13,6 +13,7 @@ from kernsmith.engine.calibration import (
     Calibration,
     Fit,
     Traced,
+    find_knobs,
     halves,
     read_values,
     with_values,
@@ -44,7 +45,7 @@ def test_halves_share_no_program_and_leave_none_out() -> None:
 
 def test_what_calibrated_cannot_judge() -> None:
     calibration = Calibration(MODEL, (), 1, Quiet())
-    fit = Fit(("lua", "mix"), read_values(MODEL), 0.0)
+    fit = Fit(("lua", "mix"), (), read_values(MODEL), 0.0)
     with pytest.raises(UserError, match="mix calibrated this model and cannot judge it"):
         calibration.judged(fit, ("mix", "tcc"))
 
@@ -63,6 +64,15 @@ def test_values_change_and_nothing_else_of_the_file_does() -> None:
 def test_a_value_of_any_size_is_read_back() -> None:
     values = (3e-20, *read_values(MODEL)[1:])
     assert read_values(with_values(with_values(MODEL, values), values)) == values
+
+
+def test_a_core_without_a_buffer_has_no_knob_for_it() -> None:
+    kept = [line for line in MODEL.splitlines() if not line.startswith("l2 = ")]
+    text = "\n".join(kept) + "\n"
+    assert [knob.name for knob in set(KNOBS) - set(find_knobs(text))] == ["buffers.l2"]
+    values = read_values(text)
+    assert len(values) == len(KNOBS) - 1
+    assert read_values(with_values(text, values)) == values
 
 
 def test_a_sum_of_penalties_cannot_be_calibrated() -> None:

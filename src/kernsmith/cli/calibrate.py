@@ -118,7 +118,7 @@ def calibrate(
         whole = calibration.fit(programs)
     by_digest = {row.digest: cycles[str(one.trace)] for row, one in zip(rows, traced, strict=True)}
     agreement = judge(points(rows, lambda row: by_digest[row.digest]), BASELINE, factor=1.0)
-    held = _held(agreement, processor_name(), len(programs))
+    held = _held(agreement, processor_name(), whole)
     new = with_held(with_values(text, whole.values), held)
     if output is not None:
         write_text(output, new)
@@ -148,16 +148,15 @@ def _traced(rows: Sequence[Row], binaries: Mapping[str, Simulated]) -> list[Trac
     return found
 
 
-def _held(agreement: Agreement, processor: str, programs: int) -> Held:
-    from kernsmith.engine.calibration import KNOBS
+def _held(agreement: Agreement, processor: str, fit: Fit) -> Held:
     from kernsmith.machine.held import Held
 
     share = agreement.builds.share
     return Held(
         processor=processor,
         measured=f"{date.today():%Y-%m}",
-        programs=programs,
-        calibrated=len(KNOBS),
+        programs=len(fit.programs),
+        calibrated=len(fit.names),
         cycles_percent=round(100 * agreement.cycles, 1),
         ratio_points=round(agreement.mean_error, 1),
         worst_points=round(agreement.worst_error, 1),
@@ -168,21 +167,15 @@ def _held(agreement: Agreement, processor: str, programs: int) -> Held:
 
 
 def _words(fit: Fit) -> str:
-    from kernsmith.engine.calibration import KNOBS
-
-    values = ", ".join(f"{k.name} {v:.3g}" for k, v in zip(KNOBS, fit.values, strict=True))
+    values = ", ".join(f"{n} {v:.3g}" for n, v in zip(fit.names, fit.values, strict=True))
     return f"calibrated on {', '.join(fit.programs)}: {values}"
 
 
 def _document(agreement: Agreement, fits: Sequence[Fit], whole: Fit, held: Held) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from kernsmith.engine.calibration import KNOBS
-
-    names = [knob.name for knob in KNOBS]
-
     def told(fit: Fit) -> dict[str, Any]:
-        return {"programs": fit.programs, "values": dict(zip(names, fit.values, strict=True))}
+        return {"programs": fit.programs, "values": dict(zip(fit.names, fit.values, strict=True))}
 
     return {
         "version": 1,

@@ -71,9 +71,10 @@ class Traced:
 
 @dataclass(frozen=True)
 class Fit:
-    """Values of the knobs, in their order, and of which programs they were found."""
+    """Names and values of a model's knobs, and of which programs they were found."""
 
     programs: tuple[str, ...]
+    names: tuple[str, ...]
     values: tuple[float, ...]
     error: float
 
@@ -90,26 +91,34 @@ def halves(programs: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(names[::2]), tuple(names[1::2])
 
 
-def read_values(text: str) -> tuple[float, ...]:
-    """What a model's file has for each knob.
+def find_knobs(text: str) -> tuple[Knob, ...]:
+    """The knobs that a model's file has: a core may be without some target buffers, or without a
+    micro-op cache.
 
     Raises:
-        UserError: it has no such figure: it is not the model of a decoupled front end.
+        UserError: it is not the model of a decoupled front end.
     """
     document = tomlkit.parse(text)
-    found = []
-    for knob in KNOBS:
-        value = _table(document, knob).get(knob.word)
-        if not isinstance(value, int | float):
-            raise UserError(f"this CPU model has no decoupled.{knob.name}: it cannot be calibrated")
-        found.append(float(value))
-    return tuple(found)
+    found = tuple(knob for knob in KNOBS if knob.word in _table(document, knob))
+    if KNOBS[0] not in found:
+        raise UserError(f"this CPU model has no decoupled.{KNOBS[0].name}: it cannot be calibrated")
+    return found
+
+
+def read_values(text: str) -> tuple[float, ...]:
+    """What a model's file has for each of its knobs.
+
+    Raises:
+        UserError: see `find_knobs`.
+    """
+    document = tomlkit.parse(text)
+    return tuple(float(_table(document, knob)[knob.word]) for knob in find_knobs(text))
 
 
 def with_values(text: str, values: Sequence[float]) -> str:
-    """The model's file with other values for the knobs; nothing else of it changes."""
+    """The model's file with other values for its knobs; nothing else of it changes."""
     document = tomlkit.parse(text)
-    for knob, value in zip(KNOBS, values, strict=True):
+    for knob, value in zip(find_knobs(text), values, strict=True):
         _table(document, knob)[knob.word] = float(f"{value:.6g}")
     return tomlkit.dumps(document)
 
@@ -143,30 +152,32 @@ class Calibration:
         chosen = [one for one in self.traced if one.case.program in programs]
         rows = error_rows([one.case for one in chosen])
         measured = np.log([one.case.measured for one in chosen])
-        bounds = (np.array([k.low for k in KNOBS]), np.array([k.high for k in KNOBS]))
+        knobs = find_knobs(self.text)
+        bounds = (np.array([k.low for k in knobs]), np.array([k.high for k in knobs]))
         modelled = np.log([one.modelled for one in chosen])
         own = np.array(read_values(self.text))
         first = self._cycles(chosen, [own])[0]
         values = best = np.clip(own, *bounds)
         least = np.inf
         for number in range(self.rounds + 1):
-            probes = [values, *(_probe(values, place) for place in range(len(KNOBS)))]
+            probes = [values, *(_probe(knobs, values, place) for place in range(len(knobs)))]
             costs = self._cycles(chosen, probes if number < self.rounds else probes[:1])
             errors = rows @ (modelled + costs[0] - first - measured)
             error = float(errors @ errors)
             self.events.note(
                 f"{', '.join(programs)}: round {number}, error {error:.1f}: "
-                + ", ".join(f"{k.name} {v:.3g}" for k, v in zip(KNOBS, values, strict=True))
+                + ", ".join(f"{k.name} {v:.3g}" for k, v in zip(knobs, values, strict=True))
             )
             if error < least:
                 least, best = error, values
             if number < self.rounds:
-                moved = [probes[1 + i][i] - values[i] for i in range(len(KNOBS))]
+                moved = [probes[1 + i][i] - values[i] for i in range(len(knobs))]
                 slopes = np.column_stack(
-                    [rows @ (costs[1 + i] - costs[0]) / moved[i] for i in range(len(KNOBS))]
+                    [rows @ (costs[1 + i] - costs[0]) / moved[i] for i in range(len(knobs))]
                 )
                 values = better_values(values, bounds, errors, slopes)
-        return Fit(tuple(programs), tuple(map(float, best)), least)
+        names = tuple(knob.name for knob in knobs)
+        return Fit(tuple(programs), names, tuple(map(float, best)), least)
 
     def judged(self, fit: Fit, programs: Sequence[str]) -> Mapping[str, float]:
         """Modelled cycles of programs that did not calibrate, by the trace of each binary.
@@ -201,8 +212,8 @@ class Calibration:
         return np.array(found)
 
 
-def _probe(values: np.ndarray, place: int) -> np.ndarray:
+def _probe(knobs: Sequence[Knob], values: np.ndarray, place: int) -> np.ndarray:
     """With one figure a step further, or a step back at the upper end."""
-    knob, probe = KNOBS[place], values.copy()
+    knob, probe = knobs[place], values.copy()
     probe[place] += knob.step if values[place] + knob.step <= knob.high else -knob.step
     return probe
