@@ -35,7 +35,7 @@ from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
 from kernsmith.stats.agreement import Point
-from kernsmith.study import Variant, digest_of
+from kernsmith.study import Study, digest_of, plan_variants
 
 _COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
 
@@ -166,10 +166,11 @@ def _append(file: Path, new: Sequence[Row]) -> None:
 
 
 def guest_kernel(events: Events, source: str = "debian:7.3") -> Path:
-    """A kernel that starts programs: the micro config's."""
+    """A kernel that starts programs: the micro config's, the one that `optimize` trains on."""
     events.stage("the kernel of the guest")
     found = resolve_source(source, paths.sources())
-    recipe = make_recipe(Variant(source, "micro"), found)
+    study = Study(source=source, config="micro", factors=(("profile", ("none",)),))
+    recipe = make_recipe(plan_variants(study, ())[0], found)
 
     def progress(done: int, of: int) -> None:
         events.progress("objects", done, of)
