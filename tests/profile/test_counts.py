@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Branch counts: round trips, merging with equal weight, corrupt files in one sentence."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
-from kernsmith.profile.counts import MAGIC, body_text
+from kernsmith.profile.counts import MAGIC, body_text, is_exact
 
 SMALL = BranchCounts(
     ranges={(0xFFFFFFFF81000000, 0xFFFFFFFF8100000F): 5},
@@ -57,6 +58,20 @@ def test_branches_into_entry_code_are_interrupts_and_dropped() -> None:
     counts = BranchCounts({}, {(10, 500): 1, (520, 510): 1, (10, 600): 1})
     kept = counts.without_targets([(500, 600)]).branches
     assert set(kept) == {(520, 510), (10, 600)}
+
+
+def test_samples_are_not_taken_for_exact_counts(tmp_path: Path) -> None:
+    exact = BranchCounts({(1, 2): 3}, {}, "ab", ("pipe",))
+    sampled = replace(exact, workloads=(), sampled=True)
+    path = tmp_path / "c"
+    for counts in (exact, sampled, merge_counts([exact, sampled])):
+        write_counts(counts, path)
+        assert read_counts(path) == counts
+        assert is_exact(path) == (not counts.sampled)
+    assert merge_counts([exact, sampled]).sampled
+    assert sampled.scaled(2).sampled
+    path.write_bytes(b"ELF")
+    assert not is_exact(path)
 
 
 @pytest.mark.parametrize(

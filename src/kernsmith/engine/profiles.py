@@ -27,7 +27,7 @@ from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile import (
     BranchCounts,
     find_profile_maker,
-    is_counts,
+    is_exact,
     merge_counts,
     write_counts,
 )
@@ -71,7 +71,7 @@ class Profiles:
         with locked(folder / "lock"):
             if step.files:
                 given = tuple(map(Path, step.files))
-                exact = all(map(is_counts, given))
+                exact = all(map(is_exact, given))
                 made = maker.usable(given, base, toolchain, folder / "given")
                 return StepProfile(kind, _store(made, base, kind), exact)
             if known := self._ready(base, kind):

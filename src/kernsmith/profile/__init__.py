@@ -4,7 +4,7 @@
 from kernsmith.profile.calls import call_lines
 from kernsmith.profile.counts import (
     BranchCounts,
-    is_counts,
+    is_exact,
     merge_counts,
     read_counts,
     write_counts,
@@ -16,7 +16,7 @@ __all__ = [
     "ProfileMaker",
     "call_lines",
     "find_profile_maker",
-    "is_counts",
+    "is_exact",
     "merge_counts",
     "read_counts",
     "write_counts",

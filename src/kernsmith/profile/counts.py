@@ -3,8 +3,8 @@
 
 The body of the file is llvm-profgen's unsymbolized profile (LLVM, `llvm-profgen` command guide):
 the number of ranges, `start-end:count` lines, the number of branches, `from->to:count` lines, all
-addresses hexadecimal. kernsmith puts three lines before it: the format's version, the build id of
-the kernel, and the workloads.
+addresses hexadecimal. kernsmith puts three lines before it: the format's version, with the word
+`sampled` where not everything that ran was seen; the build id of the kernel; and the workloads.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
 
 MAGIC = "kernsmith-counts 1"
+_SAMPLED = " sampled"
 _RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
 _BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
 
@@ -32,12 +33,14 @@ class BranchCounts:
     ranges: (first byte, address of the last instruction) → executions.
     branches: (address of the branch, target) → times taken.
     build_id: of the `vmlinux` that the addresses belong to, hexadecimal.
+    sampled: whether code without counts may have run.
     """
 
     ranges: Mapping[Pair, int]
     branches: Mapping[Pair, int]
     build_id: str = ""
     workloads: tuple[str, ...] = ()
+    sampled: bool = False
 
     @property
     def weight(self) -> int:
@@ -46,11 +49,10 @@ class BranchCounts:
 
     def scaled(self, factor: float) -> BranchCounts:
         """All counts times a factor, rounded, never below 1."""
-        return BranchCounts(
-            {pair: max(1, round(count * factor)) for pair, count in self.ranges.items()},
-            {pair: max(1, round(count * factor)) for pair, count in self.branches.items()},
-            self.build_id,
-            self.workloads,
+        return replace(
+            self,
+            ranges={pair: max(1, round(count * factor)) for pair, count in self.ranges.items()},
+            branches={pair: max(1, round(count * factor)) for pair, count in self.branches.items()},
         )
 
     def without_targets(self, spans: Sequence[Pair]) -> BranchCounts:
@@ -70,7 +72,7 @@ class BranchCounts:
             for (source, target), count in self.branches.items()
             if not entry(target) or entry(source)
         }
-        return BranchCounts(self.ranges, kept, self.build_id, self.workloads)
+        return replace(self, branches=kept)
 
 
 def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -> BranchCounts:
@@ -94,7 +96,8 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
         for pair, count in scaled.branches.items():
             branches[pair] = branches.get(pair, 0) + count
     names = tuple(name for part in parts for name in part.workloads)
-    return BranchCounts(ranges, branches, identities.pop(), names)
+    sampled = any(part.sampled for part in parts)
+    return BranchCounts(ranges, branches, identities.pop(), names, sampled)
 
 
 def body_text(counts: BranchCounts) -> str:
@@ -108,8 +111,21 @@ def body_text(counts: BranchCounts) -> str:
 
 def write_counts(counts: BranchCounts, path: Path) -> None:
     """Write a counts file, all at once."""
-    head = f"{MAGIC}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
+    first = f"{MAGIC}{_SAMPLED}" if counts.sampled else MAGIC
+    head = f"{first}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
     write_text(path, head + body_text(counts), encoding="ascii")
+
+
+def is_exact(path: Path) -> bool:
+    """Whether a file is a counts file in which everything is that ran, by its first line.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    if not is_counts(path):
+        return False
+    with path.open("rb") as file:
+        return file.readline(len(MAGIC) + len(_SAMPLED) + 1).rstrip() == MAGIC.encode()
 
 
 def is_counts(path: Path) -> bool:
@@ -137,12 +153,13 @@ def read_counts(path: Path) -> BranchCounts:
         raise UserError(f"cannot read the profile {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a profile of kernsmith") from None
-    if not lines or lines[0] != MAGIC:
+    if not lines or lines[0] not in (MAGIC, MAGIC + _SAMPLED):
         raise UserError(f"{path} is not a profile of kernsmith: its first line is not {MAGIC!r}")
     build_id = _header(path, lines, 1, "build-id")
     workloads = _header(path, lines, 2, "workloads").split()
     body = read_body(lines[3:], origin=path, first_line=4)
-    return BranchCounts(body.ranges, body.branches, build_id, tuple(workloads))
+    sampled = lines[0] != MAGIC
+    return BranchCounts(body.ranges, body.branches, build_id, tuple(workloads), sampled)
 
 
 def _header(path: Path, lines: Sequence[str], index: int, key: str) -> str:

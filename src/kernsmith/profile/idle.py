@@ -30,8 +30,11 @@ _WHOLE = "vmlinux.o"
 def idle_objects(counts: BranchCounts, kernel: Kernel) -> list[str]:
     """Objects of a kernel of which nothing was executed, as kbuild names them, sorted.
 
-    None where the linker's map does not tell of which object a section is: all take the profile.
+    None, so that all take the profile, where samples may have missed what ran, or the linker's map
+    does not tell of which object a section is.
     """
+    if counts.sampled:
+        return []
     try:
         path = link_map(kernel)
     except KernsmithError:

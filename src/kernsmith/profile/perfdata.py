@@ -74,6 +74,7 @@ def read_perf_data(
         {(first, last): count for first, last, count in found["ranges"]},
         {(source, target): count for source, target, count in found["branches"]},
         found["kernel_build_id"],
+        sampled=True,
     )
     return PerfData(
         counts,
