@@ -74,12 +74,14 @@ def test_a_step_that_is_made_again_replaces_its_own_profile(recipe: Recipe, tmp_
     kind = step_kinds()["autofdo"]
     profiles = []
     for name in ("first", "second"):
-        (tmp_path / name).write_text(name)
-        profiles.append(StepProfile(kind, (tmp_path / name,)))
+        files = tuple(tmp_path / f"{name}{suffix}" for suffix in kind.suffixes)
+        for file in files:
+            file.write_text(name)
+        profiles.append(StepProfile(kind, files))
     twice = replace(recipe, profiles=tuple(profiles))
     assert twice.read_profiles == (profiles[1],)
     assert twice.key == replace(recipe, profiles=(profiles[1],)).key != recipe.key
-    assert f"CLANG_AUTOFDO_PROFILE={tmp_path / 'second'}" in make_command(twice, tmp_path)
+    assert f"CLANG_AUTOFDO_PROFILE={tmp_path / 'second.afdo'}" in make_command(twice, tmp_path)
 
 
 def test_an_lto_linker_is_told_what_does_not_travel_in_bitcode(recipe: Recipe) -> None:

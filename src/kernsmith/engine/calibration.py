@@ -119,7 +119,9 @@ def with_values(text: str, values: Sequence[float]) -> str:
     """The model's file with other values for its knobs; nothing else of it changes."""
     document = tomlkit.parse(text)
     for knob, value in zip(find_knobs(text), values, strict=True):
-        _table(document, knob)[knob.word] = float(f"{value:.6g}")
+        table = _table(document, knob)
+        if table[knob.word] != value:
+            table[knob.word] = float(f"{value:.6g}")
     return tomlkit.dumps(document)
 
 
