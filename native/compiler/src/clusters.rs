@@ -65,13 +65,19 @@ fn names(profile: &[u8], module: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     const PROFILE: &str =
         "v1\nm kernel/fork.c\nf copy_process\nc 0 2 1\nm ./init/made.c\nf made\nc 0\n";
 
+    /// Tests of one process run at once: each call writes a file of its own.
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+
     fn told(profile: &str, source: &str) -> Vec<String> {
-        let name = format!("kernsmith-clusters-{}-{}", std::process::id(), source.len());
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("kernsmith-clusters-{}-{call}", std::process::id());
         let file = std::env::temp_dir().join(name);
         std::fs::write(&file, profile).unwrap();
         let list = format!("-fbasic-block-sections=list={}", file.display());
