@@ -193,7 +193,7 @@ fn a_short_trace_is_not_left_to_one_window() {
     for (words, least, most) in [
         (100_000, 1.0, 1.0),
         (300_000, 0.2, 0.6),
-        (2_000_000, 0.05, 0.2),
+        (2_000_000, 0.03, 0.2),
     ] {
         let trace = trace(&mut random, &text, words, NEAR);
         let replay = Replay::new(trace, &text).expect("as Linux maps it");
