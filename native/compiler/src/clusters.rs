@@ -3,7 +3,8 @@
 //!
 //! They come out as those of the kernel that the profile was trained on: such a compilation gets
 //! that kernel's words, and ccache has the object. It differs in the map of basic blocks alone,
-//! which no program loads.
+//! which no program loads. Under LTO no compilation needs the profile: bitcode has no places of
+//! blocks, and the linker, or the compilation that makes code of it, is told the profile itself.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +16,8 @@ use crate::words::LINK;
 const WITH: &[u8] = b"-fbasic-block-sections=list=";
 const BESIDE: &str = "-ffunction-sections";
 const WITHOUT: &str = "-fbasic-block-address-map";
+const LTO: &[u8] = b"-flto";
+const NO_LTO: &[u8] = b"-fno-lto";
 
 /// Replaces the words of a profile that has no function of the source that is compiled.
 pub fn leave_out(words: &mut Vec<OsString>, tree: &Path) {
@@ -30,9 +33,21 @@ pub fn leave_out(words: &mut Vec<OsString>, tree: &Path) {
         return; // the compiler says so
     };
     let source = words.iter().rfind(|word| word.as_bytes().ends_with(b".c"));
-    if source.is_some_and(|source| !names(&profile, module(source, tree))) {
+    if source.is_some_and(|source| makes_bitcode(words) || !names(&profile, module(source, tree))) {
         words.splice(at..at + 2, [WITHOUT.into()]);
     }
+}
+
+/// Whether clang is told to write bitcode: of such words the last one holds.
+fn makes_bitcode(words: &[OsString]) -> bool {
+    let is_lto = |word: &&OsString| {
+        let word = word.as_bytes();
+        word == NO_LTO || word == LTO || word.starts_with(b"-flto=")
+    };
+    words
+        .iter()
+        .rfind(is_lto)
+        .is_some_and(|word| word != OsStr::from_bytes(NO_LTO))
 }
 
 /// What the debug information calls a source: relative to the tree.
@@ -76,13 +91,17 @@ mod tests {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
 
     fn told(profile: &str, source: &str) -> Vec<String> {
+        told_with(profile, source, &[])
+    }
+
+    fn told_with(profile: &str, source: &str, more: &[&str]) -> Vec<String> {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
         let name = format!("kernsmith-clusters-{}-{call}", std::process::id());
         let file = std::env::temp_dir().join(name);
         std::fs::write(&file, profile).unwrap();
         let list = format!("-fbasic-block-sections=list={}", file.display());
         let words = ["-O2", &list, BESIDE, "-c", "-o", "x.o", source];
-        let mut words: Vec<OsString> = words.iter().map(Into::into).collect();
+        let mut words: Vec<OsString> = more.iter().chain(&words).map(Into::into).collect();
         leave_out(&mut words, Path::new("/tree"));
         std::fs::remove_file(&file).unwrap();
         let text = |word: &OsString| word.to_str().unwrap().replace(&list, "LIST");
@@ -110,6 +129,15 @@ mod tests {
             let words = ["-O2", WITHOUT, "-c", "-o", "x.o", source];
             assert_eq!(told(PROFILE, source), words, "{source}");
         }
+    }
+
+    #[test]
+    fn bitcode_is_made_without_it() {
+        let source = "../source/kernel/fork.c";
+        let told = |more| told_with(PROFILE, source, more);
+        assert_eq!(told(&["-fno-lto", "-flto=thin"])[3], WITHOUT);
+        assert_eq!(told(&["-flto"])[2], WITHOUT);
+        assert_eq!(told(&["-flto=thin", "-fno-lto"])[3..5], ["LIST", BESIDE]);
     }
 
     #[test]

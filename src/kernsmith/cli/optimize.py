@@ -86,8 +86,9 @@ def optimize(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     steps
-        Profile-guided steps with commas between them, the first one first: autofdo; propeller
-        (needs clang 19 or newer); splitting (as propeller, but blocks keep the compiler's order).
+        Profile-guided steps with commas between them, the first one first: autofdo; thinlto,
+        thinlto-dist or full-lto (optimised across files when linking); propeller (needs clang 19
+        or newer); splitting (as propeller, but blocks keep the compiler's order).
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.

@@ -37,9 +37,10 @@ def plan_kernels(variants: Iterable[Variant]) -> tuple[PlannedKernel, ...]:
     for variant in variants:
         needed.setdefault(identity(variant), variant)
     for variant in list(needed.values()):
-        while variant.steps:
-            variant = variant.trainer
-            needed.setdefault(identity(variant), variant)
+        trainer = variant.trainer
+        while trainer is not None:
+            needed.setdefault(identity(trainer), trainer)
+            trainer = trainer.trainer
     alike = Counter(variant.code for variant in needed.values())
     by_depth = sorted(needed.values(), key=lambda variant: len(variant.steps))
     return tuple(PlannedKernel(variant, alike[variant.code] == 1) for variant in by_depth)

@@ -189,9 +189,10 @@ def _training(prepared: Prepared, forge: Forge) -> list[str]:
     """Workloads that must still be run to train on, once for each kernel that is trained on."""
     trained = [planned.variant for planned in plan_kernels(prepared.variants)]
     trainers = {
-        identity(variant.trainer)
+        identity(trainer)
         for variant in trained
-        if variant.steps and not variant.steps[-1].files and forge.kernel(variant) is None
+        if (trainer := variant.trainer) and (step := variant.last_trained)
+        if not step.files and forge.kernel(variant) is None
     }
     return [workload.name for workload in prepared.train] * len(trainers)
 

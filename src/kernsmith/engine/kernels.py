@@ -55,7 +55,7 @@ class Kernels:
         return self.failures.get((identity(variant), ""), "")
 
     def files(self, variant: Variant) -> tuple[Path, ...]:
-        """The profile that the last step of a variant was built with; empty without steps."""
+        """The profile of the last of a variant's steps that has one; empty without such a step."""
         profiles = self.profiles.get(identity(variant), ())
         return profiles[-1].files if profiles else ()
 
@@ -87,8 +87,8 @@ class Kernels:
         """Train on kernels that are built, for those that are not."""
         profiles = replace(self.trained, events=events, workers=workers)
         for planned in plan_kernels(self.prepared.variants):
-            variant = planned.variant
-            base = self.kernel(variant.trainer) if variant.steps else None
+            variant, trainer = planned.variant, planned.variant.trainer
+            base = self.kernel(trainer) if trainer else None
             if base is not None and planned.key not in self.built:
                 profiles.begin(variant, base, seen)
 
@@ -96,27 +96,27 @@ class Kernels:
         """Take the kernels that the caches hold, and make nothing."""
         for planned in plan_kernels(self.prepared.variants):
             variant = planned.variant
-            profiles: tuple[StepProfile, ...] = ()
-            if variant.steps:
-                found = self._found_profiles(variant)
-                if found is None:
-                    continue
-                profiles = found
+            profiles = self._found_profiles(variant)
+            if profiles is None:
+                continue
             kernel = find_kernel(self._recipe(variant, profiles))
             if kernel is not None:
                 self.built[planned.key] = kernel
                 self.profiles[planned.key] = profiles
 
     def _found_profiles(self, variant: Variant) -> tuple[StepProfile, ...] | None:
-        base = self.kernel(variant.trainer)
+        trainer = variant.trainer
+        if trainer is None:
+            return ()
+        base = self.kernel(trainer)
         last = self.trained.find(variant, base) if base else None
-        return (*self.profiles[identity(variant.trainer)], last) if last else None
+        return (*self.profiles[identity(trainer)], last) if last else None
 
     def _build(
         self, planned: PlannedKernel, seen: Seen, meanwhile: Callable[[Workers], None] | None
     ) -> None:
         variant = planned.variant
-        profiles = self._made_profiles(variant, seen) if variant.steps else ()
+        profiles = self._made_profiles(variant, seen)
         asked = Build(self._recipe(variant, profiles), self._workloads(), planned.alone)
         work = Work(build, (asked,))
         if find_kernel(asked.recipe) is None:
@@ -145,10 +145,13 @@ class Kernels:
         self.events.progress("objects", value.done, value.total)
 
     def _made_profiles(self, variant: Variant, seen: Seen) -> tuple[StepProfile, ...]:
-        base = self.kernel(variant.trainer)
+        trainer = variant.trainer
+        if trainer is None:
+            return ()
+        base = self.kernel(trainer)
         if base is None:
-            raise TrainerMissing(self.failure(variant.trainer))
-        return (*self.profiles[identity(variant.trainer)], self.trained.make(variant, base, seen))
+            raise TrainerMissing(self.failure(trainer))
+        return (*self.profiles[identity(trainer)], self.trained.make(variant, base, seen))
 
     def _recipe(self, variant: Variant, profiles: tuple[StepProfile, ...]) -> Recipe:
         return make_recipe(variant, self.prepared.source_of(variant), profiles)

@@ -31,13 +31,13 @@ from kernsmith.profile import (
     merge_counts,
     write_counts,
 )
-from kernsmith.study import Variant, digest_of
+from kernsmith.study import Step, Variant, digest_of
 from kernsmith.study.steps import StepKind, find_step_kind
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """Makes and finds what the last step of a variant is built with.
+    """Makes and finds the profile of the last step of a variant that has one.
 
     Whoever asks has built the kernel of the steps before it.
     """
@@ -48,7 +48,7 @@ class Profiles:
 
     def find(self, variant: Variant, base: Kernel) -> StepProfile | None:
         """What the same training gave before; None when there is none, or the user brings one."""
-        step = variant.steps[-1]
+        step = _trained(variant)
         if step.files:
             return None
         kind = find_step_kind(step.kind)
@@ -62,7 +62,7 @@ class Profiles:
             TrainingFailed: a workload did not end well.
             UserError: the user's files are no profile of this kind.
         """
-        step = variant.steps[-1]
+        step = _trained(variant)
         kind = find_step_kind(step.kind)
         maker = find_profile_maker(kind.name)
         toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
@@ -86,8 +86,9 @@ class Profiles:
 
     def begin(self, variant: Variant, base: Kernel, seen: Seen) -> None:
         """Take the counts that `make` is going to want, as far as the workers get."""
-        kind = find_step_kind(variant.steps[-1].kind)
-        if variant.steps[-1].files or self._ready(base, kind):
+        step = _trained(variant)
+        kind = find_step_kind(step.kind)
+        if step.files or self._ready(base, kind):
             return
         folder = base.folder / "profiles"
         folder.mkdir(exist_ok=True)
@@ -134,6 +135,13 @@ class Profiles:
         work = [_amount(workload) for workload in self.prepared.train]
         key = digest_of([dict(self.prepared.trainer.fingerprint()), work])[:16]
         return base.folder / "profiles" / f"{key}.json"
+
+
+def _trained(variant: Variant) -> Step:
+    """The step that a profile is wanted for."""
+    step = variant.last_trained
+    assert step is not None
+    return step
 
 
 def _replays(prepared: Prepared, workload: Workload) -> bool:

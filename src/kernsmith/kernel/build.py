@@ -127,8 +127,7 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     variables["KAFLAGS"] = " ".join(here)
     if recipe.link_flags:
         variables["LD"] = " ".join([recipe.toolchain.linker.program, *recipe.link_flags])
-    for profile in recipe.read_profiles:
-        variables |= dict(profile.variables)
+    variables |= recipe.variables
     variables["ARCH"] = recipe.arch.kbuild
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]

@@ -125,8 +125,14 @@ def _steps(candidate: _Candidate) -> str | None:
         for symbol in kind.symbols:
             if candidate.options.get(symbol) == "y" and compiler.family != CLANG:
                 return f"CONFIG_{symbol} needs clang, and the compiler is {compiler.name}"
+    configured = read_fragment(candidate.variant.config).symbols
     for kind in (find_step_kind(step.kind) for step in candidate.variant.steps):
-        if compiler.family != CLANG:
+        if chosen := next((s for s in LTO_SYMBOLS if kind.options and configured.get(s) == "y"), 0):
+            return (
+                f"the config {candidate.variant.config} has CONFIG_{chosen}: the step {kind.name} "
+                "is for configs without LTO"
+            )
+        if kind.oldest_clang and compiler.family != CLANG:
             return f"profile={kind.name} needs clang: {compiler.name} cannot read it"
         if compiler.version < kind.oldest_clang:
             return (

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.kernel.artifact import file_digest
-from kernsmith.kernel.config import LTO_SYMBOLS, read_fragment
+from kernsmith.kernel.config import read_fragment
+from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
@@ -83,21 +83,15 @@ class Recipe:
 
     @property
     def link_flags(self) -> tuple[str, ...]:
-        """What the linker of an LTO kernel is told: most code is generated there.
+        """What the linker of an LTO kernel is told; see `kernel.lto`."""
+        linker = self.toolchain.linker.release[:1]
+        return lto_flags(self.requested, self.code_flags, self.variables, *linker)
 
-        clang's flags for its back end do not travel in bitcode, and lld optimises by -O2 if it is
-        not told otherwise. (Attributes of functions travel: -march, -falign-functions.)
-        """
-        if not any(self.requested.get(symbol) == "y" for symbol in LTO_SYMBOLS):
-            return ()
-        words = self.code_flags
-        back_end = [
-            word
-            for first, second in pairwise(words)
-            if first == "-mllvm"
-            for word in (first, second)
-        ]
-        return (*(("--lto-O3",) if "-O3" in words else ()), *back_end)
+    @property
+    def variables(self) -> dict[str, str]:
+        """What kbuild is told of the profiles."""
+        pairs = (pair for profile in self.read_profiles for pair in profile.variables)
+        return dict(pairs)
 
     @property
     def read_profiles(self) -> tuple[StepProfile, ...]:

@@ -13,7 +13,7 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.layout import Layout
 from kernsmith.study.places import short_level, short_names, short_text
-from kernsmith.study.steps import step_symbols
+from kernsmith.study.steps import find_step_kind, step_symbols
 from kernsmith.study.study import Design, Named, Study
 from kernsmith.study.variant import Variant
 
@@ -108,16 +108,17 @@ def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
     """
     trainers: dict[Variant, None] = {}
     for variant in variants:
-        while variant.steps:
-            variant = variant.trainer
-            trainers[variant] = None
+        trainer = variant.trainer
+        while trainer is not None:
+            trainers[trainer] = None
+            trainer = trainer.trainer
     alike = {_without_step_symbols(trainer): trainer for trainer in trainers}
 
     def shared(variant: Variant) -> Variant:
-        trainer = alike.get(_without_step_symbols(variant.unnamed))
-        if trainer is None or variant.unnamed in trainers:
+        same = alike.get(_without_step_symbols(variant.unnamed))
+        if same is None or variant.unnamed in trainers:
             return variant
-        return replace(variant, options=trainer.options)
+        return replace(variant, options=same.options)
 
     return [shared(variant) for variant in variants]
 
@@ -140,10 +141,14 @@ def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor,
 
 
 def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:
-    """The variant with its training named. A file of the user's is the first step's profile."""
-    steps = [replace(step, train=tuple(train)) for step in variant.steps]
-    if steps and file:
-        steps[0] = replace(steps[0], train=(), files=(file,))
+    """The variant with its training named. A file of the user's is the profile of the first step
+    that has one."""
+    steps = list(variant.steps)
+    for place, step in enumerate(steps):
+        if not find_step_kind(step.kind).trained:
+            continue
+        steps[place] = replace(step, files=(file,)) if file else replace(step, train=tuple(train))
+        file = ""
     return replace(variant, steps=tuple(steps))
 
 

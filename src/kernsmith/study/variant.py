@@ -32,7 +32,7 @@ ARCH = "x86_64"
 # Config symbols that change the flags of every file.
 _TOLD_TO_ALL = (
     "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
-    "LTO_CLANG_THIN", "LTO_NONE", "PROPELLER_CLANG",
+    "LTO_CLANG_THIN", "LTO_CLANG_THIN_DIST", "LTO_NONE", "PROPELLER_CLANG",
 )  # fmt: skip
 
 
@@ -86,19 +86,33 @@ class Variant:
         return replace(self, flags=(*self.flags, *flags))
 
     @property
-    def trainer(self) -> Variant:
-        """The variant whose kernel is run to train this variant's last step.
+    def last_trained(self) -> Step | None:
+        """The last of its steps that has a profile."""
+        trained = [step for step in self.steps if find_step_kind(step.kind).trained]
+        return trained[-1] if trained else None
 
-        It has the config symbols of this variant's steps, the last one's among them, and of no
-        others: what only a later step must be trained with makes no kernel of its own here.
+    @property
+    def trainer(self) -> Variant | None:
+        """The variant whose kernel is run to train `last_trained`; None where nothing is trained.
+
+        It has the steps before that one. Of config symbols that tools read it has those of these
+        steps and of the trained one, and of no others: what only a later step must be trained with
+        makes no kernel of its own here.
         """
-        own = {symbol for step in self.steps for symbol in find_step_kind(step.kind).symbols}
+        step = self.last_trained
+        if step is None:
+            return None
+        at = len(self.steps) - 1 - self.steps[::-1].index(step)
+        kinds = [find_step_kind(step.kind) for step in self.steps]
+        read = {symbol for kind in kinds[: at + 1] for symbol in kind.symbols}
+        later = {option for kind in kinds[at:] for option in kind.options}
+        later -= {option for kind in kinds[:at] for option in kind.options}
         options = tuple(
-            (symbol, value)
-            for symbol, value in self.options
-            if symbol in own or symbol not in step_symbols()
+            option
+            for option in self.options
+            if option not in later and (option[0] in read or option[0] not in step_symbols())
         )
-        return replace(self.unnamed, steps=self.steps[:-1], options=options)
+        return replace(self.unnamed, steps=self.steps[:at], options=options)
 
     @property
     def unnamed(self) -> Variant:

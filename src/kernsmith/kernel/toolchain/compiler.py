@@ -26,7 +26,7 @@ from kernsmith.kernel.toolchain.programs import (
 from kernsmith.study.steps import step_kinds
 
 # The oldest clang that is taken without being named: one that reads some step's profile.
-OLDEST_CLANG = min(kind.oldest_clang for kind in step_kinds().values())
+OLDEST_CLANG = min(kind.oldest_clang for kind in step_kinds().values() if kind.oldest_clang)
 # CLANG_FLAGS of scripts/Makefile.clang: without them clang takes what it does not know.
 _CLANG_FLAGS = (
     "-Werror=unknown-warning-option", "-Werror=ignored-optimization-argument",

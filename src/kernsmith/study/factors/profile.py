@@ -3,7 +3,7 @@
 
 A level names steps with `+` between them, the first one first: each is trained on the kernel that
 is built with those before it. A step that is named again replaces its own earlier profile by one
-of the better kernel.
+of the better kernel; one without a profile (ThinLTO) holds from its place on, for all that follow.
 """
 
 from __future__ import annotations
@@ -22,22 +22,40 @@ _LINE_TABLES = step_kinds()["autofdo"]
 
 
 def _check(level: str) -> None:
-    unknown = [word for word in level.split(BEHIND) if word not in step_kinds()]
-    if level != NONE and unknown:
+    if level == NONE:
+        return
+    words = level.split(BEHIND)
+    if any(word not in step_kinds() for word in words):
         raise LevelError(
             f"factor 'profile' has no level {level!r}: allowed are "
             f"{', '.join((NONE, *step_kinds()))}, and several steps with {BEHIND!r} between them"
         )
+    chosen: dict[str, str] = {}
+    for word in words:
+        for symbol, _ in step_kinds()[word].options:
+            if symbol in chosen:
+                raise LevelError(
+                    f"{level!r} has {chosen[symbol]} and {word}: a kernel has one of them, once"
+                )
+            chosen[symbol] = word
 
 
 def _apply(variant: Variant, level: str) -> Variant:
     names = [] if level == NONE else level.split(BEHIND)
-    # Variants without a profile have the options, too: they add the line tables that training
-    # needs, and leave the profile as the only difference. gcc has no such options.
-    if names or not is_gcc(variant.compiler):
-        for kind in [step_kinds()[name] for name in names] or [_LINE_TABLES]:
-            for symbol in kind.symbols:
-                variant = variant.with_option(symbol, "y")
+    kinds = [step_kinds()[name] for name in names]
+    # Variants without a profile have the symbols, too: they add the line tables that training
+    # needs, and leave the profile as the only difference. gcc has no such symbols.
+    read = kinds if is_gcc(variant.compiler) else [_LINE_TABLES, *kinds]
+    for symbol in (symbol for kind in read for symbol in kind.symbols):
+        variant = variant.with_option(symbol, "y")
+    for kind in kinds:
+        for symbol, value in kind.options:
+            if symbol in dict(variant.options):
+                raise LevelError(
+                    f"profile={level} sets CONFIG_{symbol} by its step {kind.name}, and so does "
+                    f"another factor or [source] options: leave one of them out"
+                )
+            variant = variant.with_option(symbol, value)
     return replace(variant, steps=tuple(Step(name) for name in names))
 
 

@@ -3,7 +3,8 @@
 with another of the same name in `kernsmith.profile` that makes its files from branch counts.
 
 A module has a constant `KIND`. A variant has a tuple of steps; each is trained on the kernel that
-is built with those before it, so a kind needs to know nothing of the others.
+is built with those before it, so a kind needs to know nothing of the others. Some, like ThinLTO,
+have no profile of their own and are not trained.
 """
 
 from __future__ import annotations
@@ -34,5 +35,5 @@ def find_step_kind(name: str) -> StepKind:
 
 
 def step_symbols() -> frozenset[str]:
-    """The config symbols of all kinds."""
+    """The config symbols of all kinds that kernels are trained on with: they change no code."""
     return frozenset(symbol for kind in step_kinds().values() for symbol in kind.symbols)

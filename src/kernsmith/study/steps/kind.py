@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a kind of step is: the words in which a build is told about its profile."""
+"""What a kind of step is: the words in which a build is told about it and its profile."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ class StepKind:
     """One stage of profile-guided building.
 
     name: the word for it in a level of the factor `profile`. title: as its makers write it.
-    symbols: config symbols that variants have with the step, and those to train on, too.
-    oldest_clang: major version of the oldest clang that reads its profile well.
+    symbols: config symbols that variants have with the step, and those to train on, too: they add
+        what tools read, and nothing to the code.
+    options: config symbols and values that kernels have with the step and, unlike `symbols`, not
+        those that it is trained on.
+    oldest_clang: major version of the oldest clang that does it well.
+    trained: whether it has a profile, which is made of a run on the kernel of the steps before it.
     suffixes: of the files that its profile consists of, in order: with what their names end, behind
         a part that they have in common.
     make_variables: from the paths of these files to what kbuild is told, as (name, value).
@@ -25,9 +29,11 @@ class StepKind:
     name: str
     title: str
     description: str
-    symbols: tuple[str, ...]
-    oldest_clang: int
-    suffixes: tuple[str, ...]
-    make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]]
-    flags: Callable[[bool], tuple[str, ...]]
+    symbols: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    oldest_clang: int = 0
+    trained: bool = True
+    suffixes: tuple[str, ...] = ()
+    make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]] = lambda files: ()
+    flags: Callable[[bool], tuple[str, ...]] = lambda exact: ()
     symbol_order: int | None = None

@@ -25,6 +25,5 @@ KIND = StepKind(
     oldest_clang=19,
     suffixes=(CLUSTERS, SYMBOLS),
     make_variables=make_variables,
-    flags=lambda exact: (),
     symbol_order=1,
 )
