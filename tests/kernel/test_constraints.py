@@ -32,6 +32,7 @@ def variant(**levels: str) -> Variant:
         {"march": "x86-64-v3", "mtune": "skylake", "optimisation": "O3", "alignment": "64"},
         {"lto": "thin"},
         {"lto": "full", "profile": "autofdo"},
+        {"profile": "autofdo+thinlto-dist+propeller"},
         {"flags": "-fno-inline-functions"},
     ],
     ids=str,
@@ -57,6 +58,8 @@ def test_what_gcc_can_do_is_allowed_with_layouts(source: Source) -> None:
         ({"flags": "-O3 -fconserve-stack"}, "does not take -fconserve-stack"),
         ({"compiler": "gcc-12", "lto": "thin"}, "CONFIG_LTO_CLANG_THIN needs clang"),
         ({"linker": "bfd", "lto": "full"}, "CONFIG_LTO_CLANG_FULL needs lld"),
+        ({"compiler": "gcc-12", "profile": "thinlto"}, "CONFIG_LTO_CLANG_THIN needs clang"),
+        ({"linker": "bfd", "profile": "thinlto"}, "CONFIG_LTO_CLANG_THIN needs lld"),
         ({"linker": "bfd"}, "cannot order functions .* layouts = 0"),
         ({"compiler": "gcc-12", "profile": "autofdo"}, "needs clang"),
         ({"CONFIG_CRYPTO_PCRIPT": "y"}, "this source has no config symbol CONFIG_CRYPTO_PCRIPT"),
@@ -98,6 +101,14 @@ def test_a_linker_must_read_the_bitcode_of_a_newer_compiler(source: Source) -> N
     reason = refusal(variant(linker=f"lld-{older}", lto="thin"), source, layouts=True)
     assert reason is not None
     assert "as new as the compiler" in reason
+
+
+def test_a_config_with_lto_takes_no_step_of_it(source: Source, tmp_path: Path) -> None:
+    config = tmp_path / "thin.config"
+    config.write_text("CONFIG_64BIT=y\nCONFIG_LTO_CLANG_THIN=y\n")
+    asked = replace(variant(profile="full-lto"), config=str(config))
+    told = str(refusal(asked, source, layouts=True))
+    assert "thin.config has CONFIG_LTO_CLANG_THIN: the step full-lto is for configs without" in told
 
 
 def test_autofdo_needs_a_new_clang(source: Source) -> None:

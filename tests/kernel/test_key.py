@@ -9,6 +9,7 @@ import pytest
 
 from kernsmith.arch import find_arch
 from kernsmith.kernel.build import make_command
+from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.recipe import Recipe, StepProfile
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
@@ -92,6 +93,35 @@ def test_an_lto_linker_is_told_what_does_not_travel_in_bitcode(recipe: Recipe) -
     assert lto.link_flags == ("--lto-O3", "-mllvm", "-enable-ext-tsp-block-placement=true")
     told = make_command(lto, recipe.source.path)
     assert f"LD=ld.lld-22 {' '.join(lto.link_flags)}" in told
+
+
+@pytest.mark.parametrize(
+    ("symbols", "variables", "told"),
+    [
+        ({}, {}, ()),
+        ({"LTO_CLANG_FULL": "y"}, {}, ()),
+        ({"AUTOFDO_CLANG": "y", "LTO_CLANG_THIN": "y"}, {"CLANG_AUTOFDO_PROFILE": "/a.afdo"}, ()),
+        (
+            {"AUTOFDO_CLANG": "y", "LTO_CLANG_FULL": "y"},
+            {"CLANG_AUTOFDO_PROFILE": "/a.afdo"},
+            ("--lto-sample-profile=/a.afdo", "-mllvm", "-split-machine-functions"),
+        ),
+        (
+            {"PROPELLER_CLANG": "y", "LTO_CLANG_FULL": "y"},
+            {"CLANG_PROPELLER_PROFILE_PREFIX": "/p"},
+            ("--lto-basic-block-sections=/p_cc_profile.txt",),
+        ),
+        ({"PROPELLER_CLANG": "y", "LTO_CLANG_FULL": "y"}, {}, ("--lto-basic-block-address-map",)),
+    ],
+)
+def test_full_lto_is_told_of_profiles_what_kbuild_tells_thinlto_alone(
+    symbols: dict[str, str], variables: dict[str, str], told: tuple[str, ...]
+) -> None:
+    flags = lto_flags(symbols, (), variables, 22)
+    assert flags[-len(told) :] == told if told else not flags
+    discriminators = ("-enable-fs-discriminator=true", "-improved-fs-discriminator=true")
+    full = {"AUTOFDO_CLANG", "LTO_CLANG_FULL"} <= set(symbols)
+    assert all((flag in flags) == full for flag in discriminators)
 
 
 def test_words_for_the_same_compiler_are_the_same_kernel(recipe: Recipe) -> None:

@@ -18,11 +18,16 @@ def study(**changes: object) -> Study:
     return Study(**(fields | changes))  # type: ignore[arg-type]
 
 
+def trainer_of(variant: Variant) -> Variant:
+    assert variant.trainer is not None
+    return variant.trainer
+
+
 def test_first_variant_is_the_baseline_and_only_the_profile_differs() -> None:
     baseline, optimised = plan_variants(BASE, WORKLOADS)
     assert baseline.steps == ()
     assert [(step.kind, step.train) for step in optimised.steps] == [("autofdo", WORKLOADS)]
-    assert optimised.trainer.identity() == baseline.identity()
+    assert trainer_of(optimised).identity() == baseline.identity()
     assert optimised.name == "profile=autofdo"
 
 
@@ -30,15 +35,15 @@ def test_each_step_is_trained_on_the_kernel_of_those_before_it() -> None:
     stacks = ("none", "autofdo", "autofdo+autofdo")
     none, one, two = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
     assert [len(variant.steps) for variant in (none, one, two)] == [0, 1, 2]
-    assert two.trainer.identity() == one.identity()
-    assert two.trainer.trainer.identity() == none.identity()
+    assert trainer_of(two).identity() == one.identity()
+    assert trainer_of(trainer_of(two)).identity() == none.identity()
 
 
 def test_a_step_that_needs_more_to_be_trained_shares_the_kernel_that_is_measured() -> None:
     stacks = ("none", "autofdo", "autofdo+propeller")
     none, one, two = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
-    assert two.trainer.identity() == one.identity()
-    assert one.trainer.identity() == none.identity()
+    assert trainer_of(two).identity() == one.identity()
+    assert trainer_of(one).identity() == none.identity()
     assert dict(two.options) == {"AUTOFDO_CLANG": "y", "PROPELLER_CLANG": "y"} == dict(one.options)
     assert dict(none.options) == {"AUTOFDO_CLANG": "y"}
     (alone,) = plan_variants(study(factors=(("profile", ("autofdo",)),)), WORKLOADS)
@@ -50,9 +55,71 @@ def test_a_kernel_that_is_trained_on_for_two_steps_is_measured_without_what_only
 ):
     stacks = ("none", "autofdo", "propeller")
     none, autofdo, propeller = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
-    assert autofdo.trainer.identity() == none.identity()
-    assert propeller.trainer.identity() != none.identity()
+    assert trainer_of(autofdo).identity() == none.identity()
+    assert trainer_of(propeller).identity() != none.identity()
     assert "PROPELLER_CLANG" not in dict(none.options)
+
+
+def test_a_step_without_a_profile_needs_no_training_and_holds_for_those_behind_it() -> None:
+    stacks = ("none", "autofdo", "autofdo+thinlto", "autofdo+thinlto+propeller")
+    none, autofdo, thin, propeller = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
+    assert trainer_of(autofdo).identity() == trainer_of(thin).identity() == none.identity()
+    assert trainer_of(propeller).identity() == thin.identity()
+    assert thin.steps[1].train == ()
+    lto = {"LTO_CLANG_THIN": "y", "LTO_NONE": "n"}
+    read = {"AUTOFDO_CLANG": "y", "PROPELLER_CLANG": "y"}
+    assert dict(thin.options) == dict(propeller.options) == lto | read
+    assert dict(none.options) == dict(autofdo.options) == {"AUTOFDO_CLANG": "y"}
+
+
+def test_a_step_behind_lto_is_trained_on_a_kernel_with_it() -> None:
+    stacks = ("none", "full-lto", "full-lto+autofdo")
+    none, full, both = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
+    assert full.trainer is None
+    assert trainer_of(both).identity() == full.identity() != none.identity()
+
+
+def test_a_layout_is_found_on_the_kernel_that_is_measured_below() -> None:
+    for below in ("none", "autofdo+thinlto+propeller"):
+        level = "layout" if below == "none" else f"{below}+layout"
+        kernel, layout = plan_variants(study(factors=(("profile", (below, level)),)), WORKLOADS)
+        assert trainer_of(layout).identity() == kernel.identity()
+        assert layout.steps[-1].train == WORKLOADS
+
+
+def test_a_profile_of_the_users_is_that_of_the_first_step_that_has_one() -> None:
+    asked = study(profile="/a/file", factors=(("profile", ("none", "thinlto+autofdo")),))
+    thin, given = plan_variants(asked, WORKLOADS)[1].steps
+    assert (thin.files, given.files, given.train) == ((), ("/a/file",), ())
+
+
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [
+        ("thinlto+full-lto", "has thinlto and full-lto: a kernel has one"),
+        ("thinlto-dist+thinlto-dist", "has thinlto-dist and thinlto-dist"),
+        ("layout+autofdo", "has a step behind layout, which must be the last"),
+    ],
+)
+def test_a_stack_has_lto_once_and_a_layout_at_its_end(level: str, told: str) -> None:
+    with pytest.raises(LevelError, match=told):
+        plan_variants(study(factors=(("profile", ("none", level)),)), WORKLOADS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"factors": (("lto", ("none", "thin")), ("profile", ("none", "thinlto")))},
+        {
+            "factors": (("profile", ("none", "thinlto")),),
+            "options": (("LTO_NONE", "n"), ("LTO_CLANG_FULL", "y")),
+        },
+    ],
+    ids=("by the factor", "by options"),
+)
+def test_lto_is_asked_for_in_one_place(changes: dict[str, object]) -> None:
+    with pytest.raises(LevelError, match=r"sets CONFIG_LTO_.* leave one"):
+        plan_variants(study(**changes), WORKLOADS)
 
 
 def test_a_profile_of_the_users_is_that_of_the_first_step() -> None:

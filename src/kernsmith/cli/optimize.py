@@ -88,7 +88,8 @@ def optimize(
     steps
         Profile-guided steps with commas between them, the first one first: autofdo; thinlto,
         thinlto-dist or full-lto (optimised across files when linking); propeller (needs clang 19
-        or newer); splitting (as propeller, but blocks keep the compiler's order).
+        or newer); splitting (as propeller, but blocks keep the compiler's order); layout (the best
+        order of functions that `kernsmith layout optimize` finds; the last step).
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.

@@ -21,7 +21,8 @@ from kernsmith.engine.workers import LocalWorkers
 from kernsmith.kernel.link import link_map_path
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
-from kernsmith.study import Layout, Study, Trial
+from kernsmith.study import Layout, Study, Trial, Variant
+from kernsmith.study.steps import find_step_kind
 
 # Used until there is history; measured on 2 cores.
 _SECONDS_AN_OBJECT = 0.5
@@ -178,11 +179,19 @@ def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
         cached = forge.kernel(variant) is not None
         each = known if variant.code in compiled else whole
         compiled.add(variant.code)
+        if _is_relinked(variant):
+            each, objects = _SECONDS_A_LINK, 1
         cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * each
         builds.append(
             {"variant": variant.name, "objects": objects, "cached": cached, "seconds": cost}
         )
     return builds
+
+
+def _is_relinked(variant: Variant) -> bool:
+    """Whether the kernel has the objects of another one."""
+    step = variant.last_trained
+    return bool(step and find_step_kind(step.kind).relinks)
 
 
 def _training(prepared: Prepared, forge: Forge) -> list[str]:

@@ -185,7 +185,7 @@ class _Orders:
             if self._is_placed(layout):
                 self._place(layout)
             else:
-                named = self._names(kernel, layout.named) if layout.named else []
+                named = self._names(kernel, layout.named) if layout.named else self._kept(kernel)
                 order = drawn_order(self._functions_of(kernel), layout, named)
                 self._made[kernel.key, layout] = self._with_data(kernel, layout, order)
         return self._made[kernel.key, layout]
@@ -237,6 +237,12 @@ class _Orders:
             else:
                 self._named[key] = list(read_order(Path(named), functions).symbols)
         return self._named[key]
+
+    @staticmethod
+    def _kept(kernel: Kernel) -> Sequence[str]:
+        """What random layouts leave in its order: that of a kernel which is nothing but an order
+        of another's functions."""
+        return kernel.order if kernel.provenance.get("reordered") else ()
 
     def _rooms_of(self, kernel: Kernel) -> tuple[dict[str, Room], int]:
         if kernel.key not in self._rooms:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kernsmith.engine.build_plan import PlannedKernel, identity, plan_kernels
 from kernsmith.engine.events import Events
-from kernsmith.engine.making import Build, WorkloadRefused, build
+from kernsmith.engine.lab import TraceFailed
+from kernsmith.engine.making import Build, Reorder, WorkloadRefused, build, reorder
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.training import Seen, TrainingFailed
@@ -19,7 +20,9 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.build import BuildFailed, find_kernel
 from kernsmith.kernel.config import ConfigRefused
+from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
+from kernsmith.kernel.reordered import find_reordered
 from kernsmith.study import Variant
 
 Failures = dict[tuple[str, str], str]
@@ -75,8 +78,8 @@ class Kernels:
             try:
                 self._build(planned, seen, meanwhile)
             except (
-                BuildFailed, ConfigRefused, ProcessFailed, TrainerMissing, TrainingFailed,
-                WorkloadRefused,
+                BuildFailed, ConfigRefused, LinkFailed, ProcessFailed, TraceFailed, TrainerMissing,
+                TrainingFailed, WorkloadRefused,
             ) as error:  # fmt: skip
                 self.failures[planned.key, ""] = str(error)
                 if planned.key in needed_first:
@@ -99,7 +102,7 @@ class Kernels:
             profiles = self._found_profiles(variant)
             if profiles is None:
                 continue
-            kernel = find_kernel(self._recipe(variant, profiles))
+            kernel = self._found(variant, profiles)
             if kernel is not None:
                 self.built[planned.key] = kernel
                 self.profiles[planned.key] = profiles
@@ -117,9 +120,12 @@ class Kernels:
     ) -> None:
         variant = planned.variant
         profiles = self._made_profiles(variant, seen)
-        asked = Build(self._recipe(variant, profiles), self._workloads(), planned.alone)
-        work = Work(build, (asked,))
-        if find_kernel(asked.recipe) is None:
+        if order := self._order(variant, profiles):
+            work: Work[str] = Work(reorder, (Reorder(*order),))
+        else:
+            recipe = self._recipe(variant, profiles)
+            work = Work(build, (Build(recipe, self._workloads(), planned.alone),))
+        if self._found(variant, profiles) is None:
             self.events.stage(f"kernel {variant.name}")
             key = self.workers.one(work, self._say, meanwhile)
         else:
@@ -129,6 +135,23 @@ class Kernels:
         self._warn(variant, kernel)
         self.built[planned.key] = kernel
         self.profiles[planned.key] = profiles
+
+    def _found(self, variant: Variant, profiles: tuple[StepProfile, ...]) -> Kernel | None:
+        """The kernel, if it was made before."""
+        if order := self._order(variant, profiles):
+            base = stored_kernel(order[0])
+            return base and find_reordered(base, order[1].read_text(encoding="utf-8").split())
+        return find_kernel(self._recipe(variant, profiles))
+
+    def _order(
+        self, variant: Variant, profiles: tuple[StepProfile, ...]
+    ) -> tuple[str, Path] | None:
+        """For what is only linked anew: the key of the kernel that has the objects, and the order;
+        None for what is compiled."""
+        trainer, order = variant.trainer, profiles[-1].symbol_order if profiles else None
+        if trainer is None or order is None or not profiles[-1].kind.relinks:
+            return None
+        return self.built[identity(trainer)].key, order
 
     def _warn(self, variant: Variant, kernel: Kernel) -> None:
         """Say what the check of a kernel's registers has found (`kernsmith.kernel.simd`)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from kernsmith.engine.workers import Progress, Say
 from kernsmith.errors import UserError
@@ -14,6 +15,7 @@ from kernsmith.kernel.build import build_kernel, find_kernel
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.link import input_map, link_map, relink
 from kernsmith.kernel.recipe import Recipe
+from kernsmith.kernel.reordered import reordered
 from kernsmith.layout import PlacedOrder
 from kernsmith.store import local_store
 
@@ -71,6 +73,24 @@ def build(say: Say, asked: Build) -> str:
         check=check,
         alone=asked.alone,
     ).key
+
+
+@dataclass(frozen=True)
+class Reorder:
+    """A kernel to be linked in an order of its own. kernel: the key of the one that has the
+    objects. order: a file with a function a line."""
+
+    kernel: str
+    order: Path
+
+
+def reorder(say: Say, asked: Reorder) -> str:
+    """Link a kernel in an order, as a kernel like any other, and return its key.
+
+    Raises:
+        LinkFailed: make ended with an error.
+    """
+    return reordered(_kernel(asked.kernel), asked.order.read_text(encoding="utf-8").split()).key
 
 
 def link(say: Say, asked: Link) -> str:

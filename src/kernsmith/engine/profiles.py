@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
+from kernsmith.engine.order_step import search_order
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.traces import trace_tag
 from kernsmith.engine.training import Seen, TrainingFailed, train
@@ -31,6 +32,7 @@ from kernsmith.profile import (
     merge_counts,
     write_counts,
 )
+from kernsmith.profile.layout import usable_order
 from kernsmith.study import Step, Variant, digest_of
 from kernsmith.study.steps import StepKind, find_step_kind
 
@@ -64,31 +66,24 @@ class Profiles:
         """
         step = _trained(variant)
         kind = find_step_kind(step.kind)
-        maker = find_profile_maker(kind.name)
-        toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
         folder = base.folder / "profiles"
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):
             if step.files:
-                given = tuple(map(Path, step.files))
-                exact = all(map(is_exact, given))
-                made = maker.usable(given, base, toolchain, folder / "given")
-                return StepProfile(kind, _store(made, base, kind), exact)
-            if known := self._ready(base, kind):
-                return StepProfile(kind, known)
-            counts = self.counts(base, seen, variant.trainer)
-            self.events.stage(f"profile → {kind.title}")
-            made = maker.make(counts, base, toolchain, folder / "trained")
-            files = _store(made, base, kind)
-            write_counts(counts, _counts_beside(files[0], kind))
-            self._note(base, kind, files)
+                return _given(variant, kind, tuple(map(Path, step.files)), base)
+            files = self._ready(base, kind)
+            if not files and kind.relinks:
+                files = _store([self._ordered(base, folder / "trained.order")], base, kind)
+                self._note(base, kind, files)
+            elif not files:
+                files = self._from_counts(variant, kind, base, seen)
             return StepProfile(kind, files)
 
     def begin(self, variant: Variant, base: Kernel, seen: Seen) -> None:
         """Take the counts that `make` is going to want, as far as the workers get."""
         step = _trained(variant)
         kind = find_step_kind(step.kind)
-        if step.files or self._ready(base, kind):
+        if step.files or kind.relinks or self._ready(base, kind):
             return
         folder = base.folder / "profiles"
         folder.mkdir(exist_ok=True)
@@ -103,6 +98,27 @@ class Profiles:
         """
         parts = self._train(kernel, seen, variant)
         return merge_counts([parts[workload.name] for workload in self.prepared.train])
+
+    def _ordered(self, base: Kernel, target: Path) -> Path:
+        """The best order of a kernel's functions for the training workloads."""
+        prepared = self.prepared
+        order = search_order(base, prepared.train, prepared.trainer, self.events, self.workers)
+        write_text(target, "".join(f"{name}\n" for name in order))
+        return target
+
+    def _from_counts(
+        self, variant: Variant, kind: StepKind, base: Kernel, seen: Seen
+    ) -> tuple[Path, ...]:
+        counts = self.counts(base, seen, variant.trainer)
+        self.events.stage(f"profile → {kind.title}")
+        toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
+        stem = base.folder / "profiles/trained"
+        files = _store(
+            find_profile_maker(kind.name).make(counts, base, toolchain, stem), base, kind
+        )
+        write_counts(counts, _counts_beside(files[0], kind))
+        self._note(base, kind, files)
+        return files
 
     def _train(
         self, kernel: Kernel, seen: Seen, variant: Variant | None
@@ -142,6 +158,17 @@ def _trained(variant: Variant) -> Step:
     step = variant.last_trained
     assert step is not None
     return step
+
+
+def _given(variant: Variant, kind: StepKind, files: tuple[Path, ...], base: Kernel) -> StepProfile:
+    """What the user brings for a step."""
+    folder = base.folder / "profiles"
+    if kind.relinks:
+        order = usable_order(files[0], base, folder / "given.order")
+        return StepProfile(kind, _store([order], base, kind))
+    toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
+    made = find_profile_maker(kind.name).usable(files, base, toolchain, folder / "given")
+    return StepProfile(kind, _store(made, base, kind), all(map(is_exact, files)))
 
 
 def _replays(prepared: Prepared, workload: Workload) -> bool:

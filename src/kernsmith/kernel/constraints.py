@@ -157,7 +157,8 @@ def _flags(candidate: _Candidate) -> str | None:
 
 
 def _layouts(candidate: _Candidate) -> str | None:
-    if not candidate.layouts:
+    kinds = (find_step_kind(step.kind) for step in candidate.variant.steps)
+    if not candidate.layouts and not any(kind.relinks for kind in kinds):
         return None
     linker = candidate.toolchain.linker
     if not linker.orders_functions:

@@ -45,8 +45,7 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
     Raises:
         LinkFailed: make ended with an error.
     """
-    key = digest_of({"kernel": kernel.key, "order": list(order), "format": _FORMAT})
-    folder = kernel.folder.with_name(key[:FOLDER_LETTERS])
+    key, folder = _place(kernel, order)
     if found := load_kernel(folder):
         return found
     with locked(folder / "lock"):
@@ -71,6 +70,17 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
             folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n"
         )
     return Kernel(key, folder, provenance)
+
+
+def find_reordered(kernel: Kernel, order: Sequence[str]) -> Kernel | None:
+    """The kernel in an order, if it was made before."""
+    return load_kernel(_place(kernel, order)[1])
+
+
+def _place(kernel: Kernel, order: Sequence[str]) -> tuple[str, Path]:
+    """The key of a kernel in an order, and its folder."""
+    key = digest_of({"kernel": kernel.key, "order": list(order), "format": _FORMAT})
+    return key, kernel.folder.with_name(key[:FOLDER_LETTERS])
 
 
 def _link(kernel: Kernel, folder: Path, order: Sequence[str]) -> None:

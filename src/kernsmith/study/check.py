@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import LevelError, find_factor
+from kernsmith.study.factors.profile import BEHIND, NONE
 from kernsmith.study.flags import check_flags
+from kernsmith.study.steps import find_step_kind
 from kernsmith.study.study import Study
 
 _PROGRAMS = ("compiler", "linker")
@@ -47,20 +49,36 @@ def check_study(study: Study) -> None:
             find_factor(factor).check(level)
         except UserError as error:
             raise LevelError(f"{where}: {error}") from None
-    if study.design.layouts_by == "replay" and study.design.pairing == "place":
-        raise UserError(
-            'design.layouts_by: layouts with pairing = "place" have paddings and must be linked: '
-            'allowed is "boot", or pairing = "seed"'
-        )
-    if study.design.layouts_by == "replay" and study.design.data:
-        raise UserError(
-            "design.data: no CPU model sees where data lie, and replays say nothing of it: allowed "
-            'is false, or layouts_by = "boot"'
-        )
+    _check_design(study, [level for _, factor, level in checks if factor == "profile"])
     try:
         check_flags(study.flags)
     except UserError as error:
         raise LevelError(f"source.flags: {error}") from None
+
+
+def _check_design(study: Study, profiles: Sequence[str]) -> None:
+    """That layouts are drawn and measured in ways that go together. profiles: levels of the factor.
+
+    Raises:
+        UserError: they do not.
+    """
+    design = study.design
+    if design.layouts_by == "replay" and design.pairing == "place":
+        raise UserError(
+            'design.layouts_by: layouts with pairing = "place" have paddings and must be linked: '
+            'allowed is "boot", or pairing = "seed"'
+        )
+    steps = (step for level in profiles if level != NONE for step in level.split(BEHIND))
+    if design.pairing == "place" and any(find_step_kind(step).relinks for step in steps):
+        raise UserError(
+            'design.pairing: "place" puts functions where other kernels have them, which leaves '
+            'nothing of the order of the step layout: allowed is "seed"'
+        )
+    if design.layouts_by == "replay" and design.data:
+        raise UserError(
+            "design.data: no CPU model sees where data lie, and replays say nothing of it: allowed "
+            'is false, or layouts_by = "boot"'
+        )
 
 
 def programs_by_path(study: Study) -> tuple[str, ...]:

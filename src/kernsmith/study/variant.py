@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kernsmith.study.layout import RANDOM, LayoutLevel
-from kernsmith.study.steps import find_step_kind, step_symbols
+from kernsmith.study.steps import find_step_kind, line_table_symbols, step_symbols
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Variant:
     def trainer(self) -> Variant | None:
         """The variant whose kernel is run to train `last_trained`; None where nothing is trained.
 
-        It has the steps before that one. Of config symbols that tools read it has those of these
-        steps and of the trained one, and of no others: what only a later step must be trained with
+        It has the steps before that one. Of config symbols that tools read it has line tables, and
+        those of these steps and of the trained one: what only a later step must be trained with
         makes no kernel of its own here.
         """
         step = self.last_trained
@@ -105,6 +105,7 @@ class Variant:
         at = len(self.steps) - 1 - self.steps[::-1].index(step)
         kinds = [find_step_kind(step.kind) for step in self.steps]
         read = {symbol for kind in kinds[: at + 1] for symbol in kind.symbols}
+        read |= set(line_table_symbols())
         later = {option for kind in kinds[at:] for option in kind.options}
         later -= {option for kind in kinds[:at] for option in kind.options}
         options = tuple(

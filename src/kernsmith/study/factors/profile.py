@@ -12,13 +12,11 @@ from dataclasses import replace
 
 from kernsmith.study.factors.compiler import is_gcc
 from kernsmith.study.factors.protocol import Factor, LevelError
-from kernsmith.study.steps import step_kinds
+from kernsmith.study.steps import line_table_symbols, step_kinds
 from kernsmith.study.variant import Step, Variant
 
 NONE = "none"
 BEHIND = "+"
-# What kernels have that are trained on; kinds that need more have it among their own symbols.
-_LINE_TABLES = step_kinds()["autofdo"]
 
 
 def _check(level: str) -> None:
@@ -30,6 +28,8 @@ def _check(level: str) -> None:
             f"factor 'profile' has no level {level!r}: allowed are "
             f"{', '.join((NONE, *step_kinds()))}, and several steps with {BEHIND!r} between them"
         )
+    if early := [word for word in words[:-1] if step_kinds()[word].relinks]:
+        raise LevelError(f"{level!r} has a step behind {early[0]}, which must be the last one")
     chosen: dict[str, str] = {}
     for word in words:
         for symbol, _ in step_kinds()[word].options:
@@ -45,8 +45,8 @@ def _apply(variant: Variant, level: str) -> Variant:
     kinds = [step_kinds()[name] for name in names]
     # Variants without a profile have the symbols, too: they add the line tables that training
     # needs, and leave the profile as the only difference. gcc has no such symbols.
-    read = kinds if is_gcc(variant.compiler) else [_LINE_TABLES, *kinds]
-    for symbol in (symbol for kind in read for symbol in kind.symbols):
+    line_tables = () if is_gcc(variant.compiler) else line_table_symbols()
+    for symbol in (*line_tables, *(symbol for kind in kinds for symbol in kind.symbols)):
         variant = variant.with_option(symbol, "y")
     for kind in kinds:
         for symbol, value in kind.options:

@@ -15,7 +15,7 @@ from functools import cache
 
 from kernsmith.study.steps.kind import StepKind
 
-__all__ = ["StepKind", "find_step_kind", "step_kinds", "step_symbols"]
+__all__ = ["StepKind", "find_step_kind", "line_table_symbols", "step_kinds", "step_symbols"]
 
 
 @cache
@@ -32,6 +32,12 @@ def step_kinds() -> dict[str, StepKind]:
 def find_step_kind(name: str) -> StepKind:
     """The kind with this name, which must be one of `step_kinds`."""
     return step_kinds()[name]
+
+
+def line_table_symbols() -> tuple[str, ...]:
+    """The config symbols that all kernels of clang's have where profiles are compared: the line
+    tables that training needs, and nothing in the code."""
+    return step_kinds()["autofdo"].symbols
 
 
 def step_symbols() -> frozenset[str]:

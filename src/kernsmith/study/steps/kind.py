@@ -24,6 +24,8 @@ class StepKind:
     flags: what the compiler is told beside the profile; the argument says whether the profile was
         made from exact counts, not from samples.
     symbol_order: which of the files is an order of functions for the linker, if one is.
+    relinks: whether it is nothing but that order: no object is compiled again, and it is the last
+        step. The order is found with traces of the training workloads.
     """
 
     name: str
@@ -37,3 +39,4 @@ class StepKind:
     make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]] = lambda files: ()
     flags: Callable[[bool], tuple[str, ...]] = lambda exact: ()
     symbol_order: int | None = None
+    relinks: bool = False
