@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from kernels import kept_kernel
 from kernsmith import process
+from kernsmith.engine.replay import text_of
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.link import relink
@@ -18,7 +20,8 @@ from kernsmith.kernel.reordered import reordered
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.layout import random_order
+from kernsmith.layout import layout_name, random_order
+from kernsmith.layout.traced import TracedText
 from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Variant
@@ -89,6 +92,26 @@ def test_a_layout_is_shipped_as_it_was_measured(micro_kernel: Kernel, tmp_path: 
     assert shipped.system_map.read_bytes() == measured.with_name("System.map").read_bytes()
     assert stamps(micro_kernel.output) == before
     assert ".debug_line" in sections(micro_kernel, shipped.vmlinux)
+
+
+def test_functions_of_a_kernel_in_an_order_are_predicted_in_others(micro_kernel: Kernel) -> None:
+    """Of functions that share a name, too: the linker sorts them from the order of its input."""
+    shipped = reordered(micro_kernel, an_order(micro_kernel))
+    order = random_order(movable_functions(read_system_map(shipped.system_map)), "other")
+    image = relink(shipped, layout_name("order", order), order)
+    at: dict[str, set[int]] = {}
+    for symbol in read_system_map(image.with_name("System.map")):
+        at.setdefault(symbol.name, set()).add(symbol.address)
+    text = text_of(shipped.folder)
+    starts = TracedText(text, []).lab.place(list(text.arranged(order).order), [])
+    shared = Counter(name for section in text.sections for name in section.symbols)
+    seen = 0
+    for section, start in zip(text.sections, starts, strict=True):
+        name = section.name.removeprefix(".text.")
+        if section.symbols[:1] == (name,):
+            assert start in at[name], section
+            seen += shared[name] > 1
+    assert seen > 100
 
 
 def test_what_is_packaged_is_what_was_measured(micro_kernel: Kernel, tmp_path: Path) -> None:

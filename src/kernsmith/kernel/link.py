@@ -168,12 +168,13 @@ def input_map(kernel: Kernel) -> Path | None:
     the default layout is that.
 
     Objects that are compiled with a profile say who calls whom, and by that lld sorts what no order
-    file names. What one line of it names several times is sorted from the input's order.
+    file names; a kernel may be linked in an order of its own, too. What one line of an order file
+    names several times is sorted from the input's order.
 
     Raises:
         LinkFailed: the linker ended with an error.
     """
-    if kernel.provenance.get("reordered") or not kernel.provenance.get("profiles"):
+    if not kernel.order and not kernel.provenance.get("profiles"):
         return None
     flags = ["--call-graph-profile-sort=none"]
     if kernel.order:
