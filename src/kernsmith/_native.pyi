@@ -18,6 +18,9 @@ def perf_data_counts(
     instructions: bool,
     static_keys: bool,
 ) -> dict[str, Any]: ...
+def source_coverage(
+    vmlinux: str | PathLike[str], ranges: Sequence[tuple[int, int, int]]
+) -> dict[str, Any]: ...
 def perf_data_record(
     path: str | PathLike[str],
     kernel: tuple[str, str, int, int],

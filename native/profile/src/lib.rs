@@ -4,10 +4,12 @@
 //! [`perf`] reads and writes the files of Linux's `perf record`. [`convert`](convert()) makes
 //! counts of one: how often each branch of a kernel was taken, and each stretch of its code
 //! executed, in the addresses that the kernel was linked at. [`record`] writes one from traces.
-//! [`propeller`] makes of counts where blocks and functions are to lie.
+//! [`propeller`] makes of counts where blocks and functions are to lie, [`coverage`] which lines of
+//! the source ran.
 
 mod code;
 mod convert;
+pub mod coverage;
 mod image;
 pub mod perf;
 pub mod propeller;

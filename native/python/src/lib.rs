@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `kernsmith._native`: the Rust crates, for Python.
 
+mod coverage;
 mod cpu;
 mod cpuid;
 mod layout;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::{
+        coverage::source_coverage,
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
         layout::LayoutLab,

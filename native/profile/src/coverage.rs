@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! How often each line of the source was executed: counts by address, told by line tables.
+//!
+//! A function may be inlined at many places, and its code is there each time: an *instance* is one
+//! of them, or its code out of line. Within an instance a line was executed as often as that
+//! instruction of it that was executed most; over instances the figures are added up. Code that was
+//! copied within an instance (an unrolled loop) therefore counts as its most executed copy.
+
+mod collect;
+mod executed;
+mod instances;
+mod names;
+mod symbols;
+
+use std::fs::File;
+use std::path::Path;
+
+use gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use object::read::{ReadCache, ReadRef};
+use object::{Object, ObjectSection, SectionFlags, elf};
+
+use crate::Image;
+use collect::Collector;
+use executed::Executed;
+use names::Names;
+use symbols::Symbols;
+
+/// No file, function or instance.
+pub const NONE: u32 = u32::MAX;
+
+pub(crate) type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+/// A line of which there is code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    pub file: u32,
+    pub line: u32,
+    /// How often it was executed.
+    pub count: u64,
+    /// Instructions of it that were executed, each as often as it was.
+    pub executed: u64,
+    /// The function that it is in: where there are several, the one that ran most.
+    pub function: u32,
+}
+
+/// A function of the source; where there are no line tables, a symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    pub name: String,
+    /// Where it is declared; `NONE` for a symbol.
+    pub file: u32,
+    pub line: u32,
+    /// How often the first instruction of its instances was executed.
+    pub entered: u64,
+    pub executed: u64,
+}
+
+/// Code of a function: out of line, or inlined at a line of another instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Instance {
+    pub function: u32,
+    /// Whose code it is part of; `NONE` out of line.
+    pub parent: u32,
+    pub call_line: u32,
+}
+
+/// Executed instructions of a line of an instance. line: 0 where it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    pub instance: u32,
+    pub line: u32,
+    pub executed: u64,
+}
+
+/// What counts say of the source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// As the line tables name them, without `.` and `..`.
+    pub files: Vec<String>,
+    /// By file and line; of files of which something ran.
+    pub lines: Vec<Line>,
+    pub functions: Vec<Function>,
+    /// Those of the samples, and those that these are inlined in.
+    pub instances: Vec<Instance>,
+    pub samples: Vec<Sample>,
+    /// All instructions that were executed.
+    pub executed: u64,
+    pub build_id: String,
+}
+
+/// Counts of a file's code by its source.
+///
+/// ranges: first byte, address of the last instruction, executions.
+///
+/// # Errors
+///
+/// One sentence with the file and the reason.
+pub fn cover(path: &Path, ranges: &[(u64, u64, u64)]) -> Result<Coverage, String> {
+    let of_file = |reason: String| format!("{} {reason}", path.display());
+    let file = File::open(path);
+    let file = file.map_err(|error| of_file(format!("cannot be read: {error}")))?;
+    cover_from(&ReadCache::new(file), ranges).map_err(of_file)
+}
+
+/// The same of an image.
+///
+/// # Errors
+///
+/// Why it has none: a sentence without its subject.
+pub fn cover_from<'data, R: ReadRef<'data>>(
+    data: R,
+    ranges: &[(u64, u64, u64)],
+) -> Result<Coverage, String> {
+    let image = Image::read(data)?;
+    if !image.has_lines {
+        return Err("has no line tables: the vmlinux of the build is needed, with -g".to_owned());
+    }
+    let corrupt = |error: String| format!("has debug information that is corrupt ({error})");
+    let file = object::File::parse(data).map_err(|error| format!("is no vmlinux ({error})"))?;
+    let load = |id: SectionId| match file.section_by_name(id.name()) {
+        Some(section) => section.uncompressed_data(),
+        None => Ok(std::borrow::Cow::default()),
+    };
+    let sections = DwarfSections::load(load).map_err(|error| corrupt(error.to_string()))?;
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, RunTimeEndian::Little));
+    let bytes = code_of(&file);
+    let executed = Executed::new(ranges, &image.code, &bytes);
+    let names = Names::read(&dwarf).map_err(|error| corrupt(error.to_string()))?;
+    let symbols = Symbols::read(&file, &executed);
+    let mut collector = Collector::new(&executed, names, &symbols);
+    collector
+        .read_units(&dwarf)
+        .map_err(|error| corrupt(error.to_string()))?;
+    collector.add_symbols();
+    let mut found = collector.finish();
+    found.build_id = image.build_id;
+    Ok(found)
+}
+
+/// Sections with code: the address of each and its bytes.
+fn code_of<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<(u64, &'data [u8])> {
+    let executable = |flags| match flags {
+        SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(elf::SHF_EXECINSTR),
+        _ => false,
+    };
+    file.sections()
+        .filter(|section| executable(section.flags()))
+        .filter_map(|section| Some((section.address(), section.data().ok()?)))
+        .collect()
+}
