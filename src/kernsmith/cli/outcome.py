@@ -17,6 +17,7 @@ from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
 from kernsmith.report.bisect.page import bisect_page
 from kernsmith.report.study.document import study_document
+from kernsmith.report.study.hottest import coverage_beside
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.report.study.terminal import print_study
@@ -60,7 +61,7 @@ def write_report(result: StudyResult, folder: Path) -> StudyDocument:
     """Write a result's report (HTML, Markdown), study.json and study.toml; returns its document."""
     page = folder / "report.html"
     document = replace(study_document(result), report=str(page.absolute()))
-    write_text(page, study_page(document))
+    write_text(page, study_page(document, coverage=coverage_beside(page)))
     write_text(folder / "report.md", study_markdown(document))
     write_text(folder / "study.json", document_text.as_json(document))
     write_text(folder / "study.toml", document.study.text)

@@ -56,12 +56,16 @@ def report(
         Change, in per cent, for which the needed layouts and runs are told.
     """
     if study and study.endswith(".json"):
-        return _write(result_page(read_document(Path(study))), output)
+        from kernsmith.report.study.hottest import coverage_beside
+
+        page = result_page(read_document(Path(study)), coverage_beside(output))
+        return _write(page, output)
     from kernsmith.engine.recorded import Asked, recorded_result
     from kernsmith.engine.verdicts import observations, question
     from kernsmith.ledger.table import read_study_table
     from kernsmith.report.ledger.document import recorded_document
     from kernsmith.report.ledger.page import variance_sections
+    from kernsmith.report.study.hottest import coverage_beside
     from kernsmith.report.study.page import study_page
     from kernsmith.stats.study import analyse
 
@@ -77,19 +81,20 @@ def report(
     except ValueError as error:
         raise UserError(f"study {table.name}: {error}") from None
     notes = [f"{table.missing} trials have not run yet."] if table.missing else []
-    page = study_page(recorded_document(table, result), variance_sections(found), notes)
-    return _write(page, output)
+    document = recorded_document(table, result)
+    beside = coverage_beside(output)
+    return _write(study_page(document, variance_sections(found), notes, beside), output)
 
 
-def result_page(document: Document) -> str:
-    """The HTML of any result."""
+def result_page(document: Document, coverage: str = "") -> str:
+    """The HTML of any result. coverage: the way to an index of coverage, if there is one."""
     from kernsmith.report.bisect.page import bisect_page
     from kernsmith.report.layout.page import layout_page
     from kernsmith.report.study.page import study_page
 
     match document:
         case StudyDocument():
-            return study_page(document)
+            return study_page(document, coverage=coverage)
         case BisectDocument():
             return bisect_page(document)
         case _:

@@ -6,6 +6,7 @@ docs/study-json.md, docs/compare.md and docs/layout.md. Figures are unrounded.
 """
 
 from kernsmith.document.bisect import BisectDocument, CommitView, StepView
+from kernsmith.document.hottest import HotFunctionView, HottestView
 from kernsmith.document.layouts import (
     LabView,
     LayoutDocument,
@@ -40,6 +41,8 @@ __all__ = [
     "CommitView",
     "FactorsView",
     "HeldView",
+    "HotFunctionView",
+    "HottestView",
     "LabView",
     "LayoutDocument",
     "LevelView",

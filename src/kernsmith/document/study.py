@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from kernsmith.document.hottest import HottestView
+
 OVERALL = "overall"
 INSTRUCTIONS = "kernel_instructions"
 MODEL_CYCLES = "model_cycles"
@@ -325,6 +327,7 @@ class StudyDocument:
     failures: sentences; empty when all went well. report: path of the HTML page.
     checks: replayed layouts that were booted, too; empty where all were booted.
     every: one of so many windows of each trace was replayed.
+    hottest: None where nothing was trained.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -348,6 +351,7 @@ class StudyDocument:
     report: str = ""
     checks: tuple[CheckView, ...] = ()
     every: int = 1
+    hottest: HottestView | None = None
 
     @property
     def baseline(self) -> str:

@@ -116,7 +116,7 @@ class Profiles:
         files = _store(
             find_profile_maker(kind.name).make(counts, base, toolchain, stem), base, kind
         )
-        write_counts(counts, _counts_beside(files[0], kind))
+        write_counts(counts, counts_beside(files[0], kind))
         self._note(base, kind, files)
         return files
 
@@ -195,7 +195,7 @@ def _noted(path: Path) -> dict[str, list[str]]:
     return noted
 
 
-def _counts_beside(file: Path, kind: StepKind) -> Path:
+def counts_beside(file: Path, kind: StepKind) -> Path:
     """Where the counts lie that a profile was made from; file: its first."""
     return file.with_name(f"{file.name.removesuffix(kind.suffixes[0])}.counts")
 

@@ -34,7 +34,16 @@ from markupsafe import Markup
 
 from kernsmith.report.charts import AnyChart, chart_spec, chart_svg
 
-Value = str | int | float | bool | None
+
+@dataclass(frozen=True)
+class Link:
+    """A text that leads to another page, by its way from this one."""
+
+    text: str
+    to: str
+
+
+Value = str | int | float | bool | Link | None
 Kind = Literal["better", "worse", "neutral", "warning"]
 
 
@@ -234,6 +243,8 @@ def cell_text(value: Value, column: Column) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Link):
+        return value.text
     if isinstance(value, str) or column.number is None:
         return str(value)
     if isinstance(value, float) and not isfinite(value):
@@ -242,7 +253,9 @@ def cell_text(value: Value, column: Column) -> str:
 
 
 def _cell(value: Value, column: Column) -> str:
-    """The same with real minus signs before numbers and in exponents."""
+    """The same with real minus signs before numbers and in exponents, and with links."""
+    if isinstance(value, Link):
+        return Markup('<a href="{}">{}</a>').format(value.to, value.text)
     text = cell_text(value, column)
     return text if isinstance(value, str) else text.replace("-", "−")
 
@@ -251,6 +264,8 @@ def _raw(value: Value) -> str:
     """What a cell is sorted by: numbers unrounded, nothing for a missing figure."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
+    if isinstance(value, Link):
+        return value.text
     return repr(value) if isinstance(value, int | float) else str(value)
 
 

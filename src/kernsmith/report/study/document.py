@@ -28,6 +28,7 @@ from kernsmith.document import (
 from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, Bounds
 from kernsmith.engine.checks import LIMIT, Check
 from kernsmith.engine.held import held_view
+from kernsmith.engine.hottest import find_hottest
 from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
@@ -82,6 +83,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         seconds=result.seconds,
         checks=tuple(_check(each) for each in result.checks),
         every=max((_every(item) for item in result.measured), default=1),
+        hottest=find_hottest(result),
     )
     return with_luck(document)
 

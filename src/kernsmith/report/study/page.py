@@ -29,6 +29,7 @@ from kernsmith.report.page import (
 )
 from kernsmith.report.study.checks import check_sections
 from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import (
@@ -56,15 +57,20 @@ _EXACT = " On an exact machine every figure comes out the same, wherever it runs
 
 
 def study_page(
-    document: StudyDocument, more: Sequence[Section] = (), notes: Sequence[str] = ()
+    document: StudyDocument,
+    more: Sequence[Section] = (),
+    notes: Sequence[str] = (),
+    coverage: str = "",
 ) -> str:
     """The HTML of a study document: the answer, what explains it, then all figures, folded.
 
     more: sections behind the figures, of what the document does not hold. notes: warnings.
+    coverage: the way to the index of pages of coverage; empty when there are none.
     """
     sections: list[Section] = [Verdict(note, "warning") for note in notes]
     sections += _answer_sections(document)
     sections += _explaining_sections(document)
+    sections += hottest_sections(document, coverage)
     sections += _design_sections(document)
     if document.failures:
         sections += [Heading("What failed"), Bullets(list(document.failures))]
