@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from kernsmith.cli.coverage import coverage
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ profile = App(
     A profile is how often each branch of a kernel was taken and each stretch of its code executed:
     by counts (docs/profile.md), or by function and line, as compilers read it.""",
 )
+profile.command(coverage)
 
 
 @profile.command

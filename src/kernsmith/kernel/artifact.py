@@ -65,6 +65,12 @@ class Kernel:
         return self.folder / "out"
 
     @property
+    def tree(self) -> Path:
+        """The folder of source that kbuild read (`make -C`)."""
+        command = self.provenance["command"]
+        return Path(command[command.index("-C") + 1])
+
+    @property
     def build_id(self) -> str:
         """Build id of `vmlinux` (hexadecimal), which ties profiles to it."""
         return str(self.provenance["build_id"])

@@ -42,7 +42,7 @@ def clear_for(folder: Path, source: Source) -> None:
 
 def _has_source(kernel: Kernel, source: Source) -> bool:
     """Only a folder of the user's can change, and hashing it takes a second."""
-    path = _built_from(kernel)
+    path = kernel.tree
     if path == source.path:
         return True
     if path.is_relative_to(paths.sources()):
@@ -51,12 +51,6 @@ def _has_source(kernel: Kernel, source: Source) -> bool:
         return resolve_source(str(path), paths.sources()).digest == source.digest
     except UserError:
         return False
-
-
-def _built_from(kernel: Kernel) -> Path:
-    """The folder that kbuild read (`make -C`)."""
-    command = kernel.provenance["command"]
-    return Path(command[command.index("-C") + 1])
 
 
 def _has_programs(kernel: Kernel) -> bool:
