@@ -8,6 +8,7 @@ pub mod engine;
 mod ffi;
 mod frame;
 mod instrument;
+mod memory;
 pub mod options;
 pub mod output;
 mod page_reader;

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,user=on][,exact=on]`.
+//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,user=on][,exact=on]`.
 
 use std::path::PathBuf;
+
+/// Addresses of the guest: the first, and the one behind the last. A whole number of 8 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    pub start: u64,
+    pub end: u64,
+}
 
 /// Parsed arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +23,10 @@ pub struct Options {
     pub trace: Option<PathBuf>,
     /// What the trace is told to be of.
     pub tag: String,
+    /// Where a span of the guest's memory goes, if it is wanted.
+    pub memory: Option<PathBuf>,
+    /// Which one.
+    pub span: Span,
     /// Whether user mode is counted as well.
     pub user: bool,
     /// Whether every instruction is counted one by one too, and the difference told.
@@ -40,12 +51,14 @@ impl Options {
                 "profile" => options.profile = Some(value.into()),
                 "trace" => options.trace = Some(value.into()),
                 "tag" => value.clone_into(&mut options.tag),
+                "memory" => options.memory = Some(value.into()),
+                "span" => options.span = span(value)?,
                 "user" => options.user = switch(key, value)?,
                 "exact" => options.exact = switch(key, value)?,
                 _ => {
                     return Err(format!(
                         "argument \"{key}\" is not one of cpu, out, profile, trace, tag, \
-                         user, exact"
+                         memory, span, user, exact"
                     ));
                 }
             }
@@ -55,8 +68,28 @@ impl Options {
                 return Err(format!("argument {key}=FILE is missing"));
             }
         }
+        if options.memory.is_some() != (options.span != Span::default()) {
+            return Err("arguments memory=FILE and span=FIRST-END go together".into());
+        }
         Ok(options)
     }
+}
+
+/// `ffffffff82000000-ffffffff82001000`, as a branch profile has ranges; the end is behind the last.
+fn span(value: &str) -> Result<Span, String> {
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    let found = value.split_once('-').and_then(|(start, end)| {
+        let (start, end) = (number(start)?, number(end)?);
+        Some(Span { start, end })
+    });
+    found
+        .filter(|span| span.start < span.end && (span.end - span.start).is_multiple_of(8))
+        .ok_or_else(|| {
+            format!(
+                "argument span must be FIRST-END, hexadecimal and a whole number of 8 bytes, not \
+                 \"{value}\""
+            )
+        })
 }
 
 fn switch(key: &str, value: &str) -> Result<bool, String> {

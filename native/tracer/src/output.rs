@@ -70,11 +70,11 @@ pub fn prepare(path: &Path) -> Result<(), String> {
 /// # Errors
 ///
 /// One sentence with the file and the system's reason.
-pub fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let part = Path::new(&name);
-    fs::write(part, text)
+    fs::write(part, content)
         .and_then(|()| fs::rename(part, path))
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::ffi::{self, Info, Insn, PluginId, Tb};
 use crate::frame::FrameReader;
 use crate::instrument::Instrumentation;
+use crate::memory::Memory;
 use crate::options::Options;
 use crate::output;
 use crate::page_reader::PageReader;
@@ -49,6 +50,7 @@ struct Tracer {
     stream: Option<Stream>,
     frames: Option<FrameReader>,
     pages: Option<PageReader>,
+    memory: Option<Memory>,
 }
 
 static mut TRACER: *mut Tracer = null_mut();
@@ -128,7 +130,8 @@ fn install(
 ) -> Result<(), String> {
     let model = CpuModel::load(&options.cpu)?;
     let files = std::iter::once(&options.out);
-    for file in files.chain(&options.profile).chain(&options.trace) {
+    let asked = [&options.profile, &options.trace, &options.memory];
+    for file in files.chain(asked.into_iter().flatten()) {
         output::prepare(file)?;
     }
     let tracer = Tracer {
@@ -141,6 +144,7 @@ fn install(
         stream: None,
         frames: None,
         pages: None,
+        memory: None,
     };
     // SAFETY: nothing else runs yet.
     unsafe {
@@ -165,6 +169,9 @@ extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
     tracer.frames = FrameReader::find(tracer.architecture);
     tracer.pages = PageReader::find(tracer.architecture);
     tracer.instrumentation.locate();
+    if tracer.options.memory.is_some() {
+        tracer.memory = Memory::of(tracer.options.span);
+    }
     if tracer.frames.is_none() {
         let names = tracer.architecture.frame_registers();
         complain(&format!(
@@ -271,6 +278,9 @@ impl Tracer {
             stream.begin();
             self.instrumentation.begin();
         }
+        if let Some(Err(message)) = self.memory.as_mut().map(Memory::begin) {
+            fail(&message);
+        }
     }
 
     fn end(&mut self) {
@@ -298,14 +308,17 @@ impl Tracer {
         counters
     }
 
-    fn write(&self, engine: &mut Engine) -> Result<(), String> {
+    fn write(&mut self, engine: &mut Engine) -> Result<(), String> {
         let counters = self.counters(engine);
         let [user, kernel] = counters;
         if self.options.exact {
             self.tell_difference(engine);
         }
         if let Some(path) = &self.options.profile {
-            output::write_whole(path, &engine.profile_text())?;
+            output::write_whole(path, engine.profile_text())?;
+        }
+        if let (Some(path), Some(memory)) = (&self.options.memory, self.memory.take()) {
+            memory.end(path)?;
         }
         let facts = Facts {
             tag: self.options.tag.clone(),
@@ -329,7 +342,7 @@ impl Tracer {
         };
         let (in_user, in_kernel) = (user.instructions, kernel.instructions);
         let json = output::counters_json(&self.model, in_user, in_kernel, &counted);
-        output::write_whole(&self.options.out, &json)
+        output::write_whole(&self.options.out, json)
     }
 
     /// Compares the counters with those of every single instruction. Beside what completed, these

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use kernsmith_frontend::{Counters, CpuModel};
-use kernsmith_tracer::options::Options;
+use kernsmith_tracer::options::{Options, Span};
 use kernsmith_tracer::output;
 
 #[test]
@@ -24,6 +24,38 @@ fn all_arguments() {
 }
 
 #[test]
+fn a_span_of_memory() {
+    let parse =
+        |arguments: &[&str]| Options::parse(["cpu=a", "out=b"].iter().chain(arguments).copied());
+    let options = parse(&["memory=m", "span=ffffffff82000000-ffffffff82000010"]).expect("valid");
+    assert_eq!(options.memory.as_deref(), Some(Path::new("m")));
+    let (start, end) = (0xffff_ffff_8200_0000, 0xffff_ffff_8200_0010);
+    assert_eq!(options.span, Span { start, end });
+    for wrong in [
+        "8",
+        "8-8",
+        "10-8",
+        "8-f",
+        "x-10",
+        "8-",
+        "0-10000000000000000",
+    ] {
+        let error = parse(&["memory=m", &format!("span={wrong}")]).expect_err(wrong);
+        assert!(
+            error.starts_with("argument span must be FIRST-END"),
+            "{error}"
+        );
+    }
+    for alone in ["memory=m", "span=8-10"] {
+        let error = parse(&[alone]).expect_err(alone);
+        assert_eq!(
+            error,
+            "arguments memory=FILE and span=FIRST-END go together"
+        );
+    }
+}
+
+#[test]
 fn errors_say_which_argument() {
     let error =
         |arguments: &[&str]| Options::parse(arguments.iter().copied()).expect_err("invalid");
@@ -36,7 +68,7 @@ fn errors_say_which_argument() {
     );
     assert_eq!(
         error(&["cpus=a"]),
-        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, user, exact"
+        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, user, exact"
     );
 }
 
