@@ -5,12 +5,13 @@
 //! counts of one: how often each branch of a kernel was taken, and each stretch of its code
 //! executed, in the addresses that the kernel was linked at. [`record`] writes one from traces.
 //! [`propeller`] makes of counts where blocks and functions are to lie, [`coverage`] which lines of
-//! the source ran.
+//! the source ran. [`instrumented`] is for kernels that count by themselves.
 
 mod code;
 mod convert;
 pub mod coverage;
 mod image;
+pub mod instrumented;
 pub mod perf;
 pub mod propeller;
 mod record;

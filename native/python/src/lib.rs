@@ -4,6 +4,7 @@
 mod coverage;
 mod cpu;
 mod cpuid;
+mod instrumented;
 mod layout;
 mod profile;
 mod propeller;
@@ -19,6 +20,7 @@ mod _native {
         coverage::source_coverage,
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
+        instrumented::{counted, counters_span, gcov_files, llvm_raw_profile},
         layout::LayoutLab,
         profile::{perf_data_counts, perf_data_record},
         propeller::propeller_profile,
