@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
+from kernsmith.engine.evidence import BRANCHES, Evidence, Left, evidence_for
 from kernsmith.engine.order_step import search_order
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.traces import trace_tag
@@ -29,8 +30,6 @@ from kernsmith.profile import (
     BranchCounts,
     find_profile_maker,
     is_exact,
-    merge_counts,
-    write_counts,
 )
 from kernsmith.profile.layout import usable_order
 from kernsmith.study import Step, Variant, digest_of
@@ -89,15 +88,20 @@ class Profiles:
         folder.mkdir(exist_ok=True)
         # What fails is told when the kernel's turn has come.
         with locked(folder / "lock"), suppress(TrainingFailed):
-            self._train(base, seen, variant.trainer)
+            self._train(base, evidence_for(kind), seen, variant.trainer)
 
     def counts(self, kernel: Kernel, seen: Seen, variant: Variant | None = None) -> BranchCounts:
         """The merged counts of the training workloads on a kernel; each has the same weight.
 
         variant: the kernel's; where the study replays its layouts, training writes their traces.
         """
-        parts = self._train(kernel, seen, variant)
-        return merge_counts([parts[workload.name] for workload in self.prepared.train])
+        return self._merged(kernel, BRANCHES, seen, variant)
+
+    def _merged(
+        self, kernel: Kernel, evidence: Evidence[Left], seen: Seen, variant: Variant | None
+    ) -> Left:
+        parts = self._train(kernel, evidence, seen, variant)
+        return evidence.merge([parts[workload.name] for workload in self.prepared.train])
 
     def _ordered(self, base: Kernel, target: Path) -> Path:
         """The best order of a kernel's functions for the training workloads."""
@@ -109,20 +113,21 @@ class Profiles:
     def _from_counts(
         self, variant: Variant, kind: StepKind, base: Kernel, seen: Seen
     ) -> tuple[Path, ...]:
-        counts = self.counts(base, seen, variant.trainer)
+        evidence = evidence_for(kind)
+        counts = self._merged(base, evidence, seen, variant.trainer)
         self.events.stage(f"profile → {kind.title}")
         toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
         stem = base.folder / "profiles/trained"
         files = _store(
             find_profile_maker(kind.name).make(counts, base, toolchain, stem), base, kind
         )
-        write_counts(counts, counts_beside(files[0], kind))
+        evidence.write(counts, counts_beside(files[0], kind, evidence.suffix))
         self._note(base, kind, files)
         return files
 
     def _train(
-        self, kernel: Kernel, seen: Seen, variant: Variant | None
-    ) -> dict[str, BranchCounts]:
+        self, kernel: Kernel, evidence: Evidence[Left], seen: Seen, variant: Variant | None
+    ) -> dict[str, Left]:
         prepared = self.prepared
         measured = variant is not None and identity(variant) in map(identity, prepared.variants)
 
@@ -131,8 +136,9 @@ class Profiles:
             return trace_tag(kernel, workload) if wanted else ""
 
         return train(
-            kernel, prepared.train, prepared.trainer, self.events, seen, self.workers, trace_of
-        )
+            kernel, evidence, prepared.train, prepared.trainer, self.events, seen, self.workers,
+            trace_of,
+        )  # fmt: skip
 
     def _ready(self, base: Kernel, kind: StepKind) -> tuple[Path, ...]:
         names = _noted(self._note_path(base)).get(kind.name, ())
@@ -195,9 +201,9 @@ def _noted(path: Path) -> dict[str, list[str]]:
     return noted
 
 
-def counts_beside(file: Path, kind: StepKind) -> Path:
+def counts_beside(file: Path, kind: StepKind, suffix: str = ".counts") -> Path:
     """Where the counts lie that a profile was made from; file: its first."""
-    return file.with_name(f"{file.name.removesuffix(kind.suffixes[0])}.counts")
+    return file.with_name(f"{file.name.removesuffix(kind.suffixes[0])}{suffix}")
 
 
 def _store(made: Sequence[Path], base: Kernel, kind: StepKind) -> tuple[Path, ...]:

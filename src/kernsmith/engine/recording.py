@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernsmith.engine.events import Events
+from kernsmith.engine.evidence import BRANCHES
 from kernsmith.engine.lab import take_traces
 from kernsmith.engine.traces import trace_tag
 from kernsmith.engine.training import train
@@ -27,7 +28,7 @@ def record_counts(
     Raises:
         TrainingFailed: a workload did not end well.
     """
-    parts = train(kernel, workloads, machine, events, _unseen, LocalWorkers())
+    parts = train(kernel, BRANCHES, workloads, machine, events, _unseen, LocalWorkers())
     return merge_counts([parts[workload.name] for workload in workloads])
 
 

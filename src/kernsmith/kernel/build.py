@@ -30,7 +30,7 @@ from kernsmith.kernel.compile_cache import (
     write_compiler,
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
-from kernsmith.kernel.link import LINK_SHELL, record_link
+from kernsmith.kernel.link import LINK_SHELL, LINKED, record_link
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
@@ -43,6 +43,8 @@ _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|referen
 _MISTAKES_SHOWN = 12
 _FUNCTIONS_SHOWN = 5
 _CACHE_LOG = "ccache.log"
+# In kbuild's output: where the counters of a kernel lie that has some.
+_SCRIPT = "counters.lds"
 
 # What makes two builds of one variant equal: nothing of this machine and this moment enters.
 REPRODUCIBLE = {
@@ -128,6 +130,8 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     if recipe.link_flags:
         variables["LD"] = " ".join([recipe.toolchain.linker.program, *recipe.link_flags])
     variables |= recipe.variables
+    if counters := recipe.instrumentation:
+        variables |= {**dict(counters.variables), LINKED: _SCRIPT}
     variables["ARCH"] = recipe.arch.kbuild
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
@@ -197,6 +201,8 @@ def _compile(
             compiled += 1
             on_progress(compiled, recipe.objects)
 
+    if counters := recipe.instrumentation:
+        (folder / "out" / _SCRIPT).write_text(counters.script)
     shell = folder / "link-shell"
     shell.write_text(LINK_SHELL)
     shell.chmod(0o755)

@@ -132,11 +132,12 @@ def _steps(candidate: _Candidate) -> str | None:
                 f"the config {candidate.variant.config} has CONFIG_{chosen}: the step {kind.name} "
                 "is for configs without LTO"
             )
-        if kind.oldest_clang and compiler.family != CLANG:
+        oldest = kind.oldest_clang if compiler.family == CLANG else kind.oldest_gcc
+        if compiler.family != CLANG and kind.oldest_clang and not oldest:
             return f"profile={kind.name} needs clang: {compiler.name} cannot read it"
-        if compiler.version < kind.oldest_clang:
+        if compiler.version < oldest:
             return (
-                f"profile={kind.name} needs clang {kind.oldest_clang} or newer: "
+                f"profile={kind.name} needs {compiler.family} {oldest} or newer: "
                 f"{compiler.name} is too old"
             )
         linker = candidate.toolchain.linker

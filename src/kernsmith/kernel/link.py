@@ -26,10 +26,16 @@ from kernsmith.kernel.regions import Margin
 
 LINK_SECONDS = 1800.0
 
-LINK_SHELL = """#!/bin/sh
-# make's shell: notes the environment of the final link in $KERNSMITH_LINK.
+LINKED = "KERNSMITH_LINKED"
+"""kbuild's variable for more files of the final link, by their places in its output."""
+
+LINK_SHELL = f"""#!/bin/sh
+# make's shell: adds the files in ${LINKED} to the final link, and notes its environment in
+# $KERNSMITH_LINK.
 case "$2" in
-*scripts/link-vmlinux.sh*\\"*) env -0 > "$KERNSMITH_LINK" ;;
+*scripts/link-vmlinux.sh*\\"*)
+    [ -z "${LINKED}" ] || export KBUILD_VMLINUX_LIBS="$KBUILD_VMLINUX_LIBS ${LINKED}"
+    env -0 > "$KERNSMITH_LINK" ;;
 esac
 exec /bin/sh "$@"
 """

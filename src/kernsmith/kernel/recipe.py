@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
-from kernsmith.study.steps import StepKind
+from kernsmith.study.steps import Instrumentation, StepKind, find_step_kind
 from kernsmith.study.variant import Variant, digest_of
 
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
@@ -76,6 +76,12 @@ class Recipe:
         return gathers_functions(self.source.path, self.requested)
 
     @property
+    def instrumentation(self) -> Instrumentation | None:
+        """How a kernel that is only trained on gets counters."""
+        kind = find_step_kind(self.variant.trains) if self.variant.trains else None
+        return kind.instrument(self.toolchain.compiler.family) if kind and kind.instrument else None
+
+    @property
     def code_flags(self) -> tuple[str, ...]:
         """What the compiler is told about code, beside the kernel's own flags."""
         sections = ("-ffunction-sections",) if self.function_sections else ()
@@ -117,6 +123,8 @@ class Recipe:
             variant["function_sections"] = False
         if self.variant.arch != DEFAULT:
             variant["arch"] = self.variant.arch
+        if self.instrumentation:
+            variant["instrumentation"] = asdict(self.instrumentation)
         return digest_of(
             {
                 "recipe": RECIPE,

@@ -41,6 +41,8 @@ class Job:
         is; empty writes none (only where `Machine.profiles`).
     user: count user mode as well (only where `Machine.profiles`).
     words: put behind the kernel's command line.
+    memory: also write this span of the guest's memory (the first address, and the one behind the
+        last), as it was when the region began and when it ended (only where `Machine.profiles`).
     """
 
     workload: Workload
@@ -50,6 +52,7 @@ class Job:
     trace: str = ""
     user: bool = False
     words: tuple[str, ...] = ()
+    memory: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class Outcome:
     boot: the boot that it ran in.
     counts: branch counts, when they were asked for.
     trace: the executed blocks, when they were asked for.
+    memory: the span of memory twice, when it was asked for.
     """
 
     status: str
@@ -92,6 +96,7 @@ class Outcome:
     boot: Boot
     counts: Path | None = None
     trace: Path | None = None
+    memory: Path | None = None
 
     @property
     def ok(self) -> bool:

@@ -114,6 +114,9 @@ class Tcg:
         options: dict[str, object] = {"cpu": self.cpu, **files}
         if job.trace:
             options["tag"] = job.trace
+        if job.memory:
+            first, end = job.memory
+            options["span"] = f"{first:x}-{end:x}"
         if job.user:
             options["user"] = "on"
         words = [_ARCH.boot.exact_words, _guest_arguments(job.workload), *job.words]
@@ -158,7 +161,8 @@ class TcgSession:
         counters = job.folder / "counters.json"
         counts = job.folder / "branches.counts" if job.profile else None
         trace = job.folder / "blocks.trace" if job.trace else None
-        written = {"out": counters, "profile": counts, "trace": trace}
+        memory = job.folder / "counters.memory" if job.memory else None
+        written = {"out": counters, "profile": counts, "trace": trace, "memory": memory}
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
@@ -179,8 +183,10 @@ class TcgSession:
             len(self.boots), tuple(command), console, started, status, reason, wall_seconds=seconds
         )
         self.boots.append(boot)
-        counts, trace = (path if path and path.exists() else None for path in (counts, trace))
-        return Outcome(status, reason, metrics, console, seconds, boot, counts, trace)
+        counts, trace, memory = (
+            path if path and path.exists() else None for path in (counts, trace, memory)
+        )
+        return Outcome(status, reason, metrics, console, seconds, boot, counts, trace, memory)
 
     def _judge(
         self, job: Job, console: Path, counters: Path, hung: bool, failure: str

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What makes the files of a step from branch counts: one module here for each of `study.steps`."""
+"""What makes the files of a step from counts: one module here for each of `study.steps`."""
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.toolchain import Toolchain
-from kernsmith.profile.counts import BranchCounts
+
+Given = TypeVar("Given", contravariant=True)
 
 
-class Make(Protocol):
-    """From counts of a kernel to the files of a profile, in the order of its kind's suffixes.
+class Make(Protocol[Given]):
+    """From what training a kernel has left behind (`BranchCounts`, `Counters`) to the files of a
+    profile, in the order of its kind's suffixes.
 
     stem: they are made beside this path, under names that begin with its own. May raise UserError.
     """
 
     def __call__(
-        self, counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, stem: Path
+        self, counts: Given, kernel: Kernel, toolchain: Toolchain, stem: Path
     ) -> tuple[Path, ...]: ...
 
 
@@ -33,14 +35,14 @@ class Use(Protocol):
 
 
 @dataclass(frozen=True)
-class ProfileMaker:
+class ProfileMaker(Generic[Given]):
     """How the profile of a step comes to be: from counts, or from files of the user's."""
 
-    make: Make
+    make: Make[Given]
     usable: Use
 
 
-def find_profile_maker(kind: str) -> ProfileMaker:
+def find_profile_maker(kind: str) -> ProfileMaker[Any]:
     """The maker for a kind of step: `MAKER` of the module of this package with that name."""
     maker = importlib.import_module(f"kernsmith.profile.{kind}").MAKER
     assert isinstance(maker, ProfileMaker)

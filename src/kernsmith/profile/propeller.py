@@ -50,7 +50,7 @@ def make_propeller(
     return files
 
 
-def maker(blocks: str) -> ProfileMaker:
+def maker(blocks: str) -> ProfileMaker[BranchCounts]:
     """A maker of profiles in which the executed blocks have this order."""
 
     def make(

@@ -50,6 +50,8 @@ class Variant:
     flags: what is added to KCFLAGS, in order.
     steps: profile-guided stages; each is trained on the kernel of those before it.
     layout: in which orders of functions it is linked; the kernel itself has the objects' own.
+    trains: the kind of step that its kernel has counters for and is run to train, and nothing
+        else; empty for kernels as they are used.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
     levels: the factor levels that made this variant, for tables, files by their short names (see
         `study.places`); not part of its identity.
@@ -64,6 +66,7 @@ class Variant:
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    trains: str = ""
     layout: LayoutLevel = RANDOM
     label: str = ""
     levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
@@ -71,10 +74,11 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """Short name for tables: `profile=autofdo march=znver3`, or `default` without factors."""
+        """Short name for tables: `profile=autofdo march=znver3`, or `default` without factors; of a
+        kernel that is only trained on, the step that is."""
         if self.given_name:
             return self.given_name
-        return name_of_levels(self.levels)
+        return self.trains or name_of_levels(self.levels)
 
     def with_option(self, symbol: str, value: str) -> Variant:
         """The same variant with one config symbol set."""
@@ -95,9 +99,9 @@ class Variant:
     def trainer(self) -> Variant | None:
         """The variant whose kernel is run to train `last_trained`; None where nothing is trained.
 
-        It has the steps before that one. Of config symbols that tools read it has line tables, and
-        those of these steps and of the trained one: what only a later step must be trained with
-        makes no kernel of its own here.
+        It has the steps before that one, and counters where that one wants them. Of config symbols
+        that tools read it has line tables, and those of these steps and of the trained one: what
+        only a later step must be trained with makes no kernel of its own here.
         """
         step = self.last_trained
         if step is None:
@@ -108,12 +112,14 @@ class Variant:
         read |= set(line_table_symbols())
         later = {option for kind in kinds[at:] for option in kind.options}
         later -= {option for kind in kinds[:at] for option in kind.options}
+        counts = kinds[at].instrument is not None and not step.files
         options = tuple(
             option
             for option in self.options
             if option not in later and (option[0] in read or option[0] not in step_symbols())
         )
-        return replace(self.unnamed, steps=self.steps[:at], options=options)
+        trains = step.kind if counts else ""
+        return replace(self.unnamed, steps=self.steps[:at], options=options, trains=trains)
 
     @property
     def unnamed(self) -> Variant:
@@ -124,16 +130,17 @@ class Variant:
     def code(self) -> tuple[object, ...]:
         """What every file is compiled with: kernels that differ in it have no object in common."""
         of_all_files = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
-        return self.arch, self.compiler, self.flags, of_all_files, self.steps
+        return self.arch, self.compiler, self.flags, of_all_files, self.steps, self.trains
 
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""
         fields = asdict(self)
         for name in ("layout", "label", "levels", "given_name"):
             del fields[name]
-        # Variants were there before architectures: theirs adds nothing to what they were called.
-        if self.arch == ARCH:
-            del fields["arch"]
+        # Variants were there before these: they add nothing to what variants were called.
+        for name, usual in (("arch", ARCH), ("trains", "")):
+            if fields[name] == usual:
+                del fields[name]
         return fields
 
 

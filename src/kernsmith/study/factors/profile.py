@@ -30,6 +30,11 @@ def _check(level: str) -> None:
         )
     if early := [word for word in words[:-1] if step_kinds()[word].relinks]:
         raise LevelError(f"{level!r} has a step behind {early[0]}, which must be the last one")
+    for word in words:
+        if beside := [other for other in step_kinds()[word].instead_of if other in words]:
+            raise LevelError(
+                f"{level!r} has {word} and {beside[0]}: a compiler reads the profile of one of them"
+            )
     chosen: dict[str, str] = {}
     for word in words:
         for symbol, _ in step_kinds()[word].options:

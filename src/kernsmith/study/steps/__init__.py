@@ -13,9 +13,12 @@ import importlib
 import pkgutil
 from functools import cache
 
-from kernsmith.study.steps.kind import StepKind
+from kernsmith.study.steps.kind import Instrumentation, StepKind
 
-__all__ = ["StepKind", "find_step_kind", "line_table_symbols", "step_kinds", "step_symbols"]
+__all__ = [
+    "Instrumentation", "StepKind", "find_step_kind", "line_table_symbols", "step_kinds",
+    "step_symbols",
+]  # fmt: skip
 
 
 @cache

@@ -8,6 +8,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Instrumentation:
+    """How a kernel gets counters in it.
+
+    variables: what kbuild is told, as (name, value).
+    script: extends the kernel's linker script (`INSERT`): says where the counters lie.
+    """
+
+    variables: tuple[tuple[str, str], ...]
+    script: str
+
+
+@dataclass(frozen=True)
 class StepKind:
     """One stage of profile-guided building.
 
@@ -17,6 +29,7 @@ class StepKind:
     options: config symbols and values that kernels have with the step and, unlike `symbols`, not
         those that it is trained on.
     oldest_clang: major version of the oldest clang that does it well.
+    oldest_gcc: the same of gcc; 0 where no gcc does, if `oldest_clang` is not 0.
     trained: whether it has a profile, which is made of a run on the kernel of the steps before it.
     suffixes: of the files that its profile consists of, in order: with what their names end, behind
         a part that they have in common.
@@ -26,6 +39,9 @@ class StepKind:
     symbol_order: which of the files is an order of functions for the linker, if one is.
     relinks: whether it is nothing but that order: no object is compiled again, and it is the last
         step. The order is found with traces of the training workloads.
+    instrument: how the kernel that is trained on gets counters; the argument is the family of the
+        compiler (`clang`, `gcc`). None where it is the kernel of the steps before as it is.
+    instead_of: other kinds of which the compiler would not read a profile beside this one's.
     """
 
     name: str
@@ -40,3 +56,6 @@ class StepKind:
     flags: Callable[[bool], tuple[str, ...]] = lambda exact: ()
     symbol_order: int | None = None
     relinks: bool = False
+    oldest_gcc: int = 0
+    instrument: Callable[[str], Instrumentation] | None = None
+    instead_of: tuple[str, ...] = ()
