@@ -5,10 +5,11 @@
 //! a link to the kernel's source. What kbuild compiles goes through ccache when there is one, with
 //! paths that hold for every source ([`words`]). What it asks the compiler — whether it knows an
 //! option, of which version it is — is asked once ([`probe`]). Objects of which nothing ran in training
-//! take no AutoFDO profile ([`idle`]), and those that a Propeller profile says nothing of are those of
+//! take no profile ([`idle`], [`counted`]), and those that a Propeller profile says nothing of are those of
 //! the kernel that it was trained on ([`clusters`]).
 
 mod clusters;
+mod counted;
 mod idle;
 mod probe;
 mod words;
@@ -53,6 +54,15 @@ fn main() -> ExitCode {
     }
     if let Some(list) = std::env::var_os(idle::LIST) {
         idle::without_profile(&mut words, Path::new(&list));
+    }
+    let named = [counted::PROFILE, counted::LIST].map(std::env::var_os);
+    if let [Some(profile), Some(list)] = named {
+        counted::with_profile(
+            &mut words,
+            Path::new(&profile),
+            Path::new(&list),
+            &kernel.output,
+        );
     }
     compile(compiler, words, &kernel)
 }

@@ -55,6 +55,8 @@ def optimize(
 
         kernsmith optimize --source debian:7.3 --config micro --with autofdo,propeller
 
+        kernsmith optimize --source debian:7.3 --with instrumented --compiler gcc-12
+
     Parameters
     ----------
     source
@@ -86,7 +88,8 @@ def optimize(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     steps
-        Profile-guided steps with commas between them, the first one first: autofdo; thinlto,
+        Profile-guided steps with commas between them, the first one first: autofdo; instrumented
+        (by counters in the kernel; in place of autofdo, also with gcc 12 or newer); thinlto,
         thinlto-dist or full-lto (optimised across files when linking); propeller (needs clang 19
         or newer); splitting (as propeller, but blocks keep the compiler's order); layout (the best
         order of functions that `kernsmith layout optimize` finds; the last step).

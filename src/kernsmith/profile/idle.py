@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kernsmith.errors import KernsmithError
@@ -21,10 +21,10 @@ from kernsmith.profile.counts import BranchCounts
 # A line of lld's map: address, load address, size, alignment, an input section of an object that
 # is in an archive or not.
 _INPUT = re.compile(
-    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +(?:[^ ()]*\()?([^ ()]+\.o)\)?:\((\.[^()]*)\)$"
+    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +(?:[^ ()]*\()?([^ ()]+\.o)\)?:\(([^()]+)\)$"
 )
 # One object of all others: which of them a section came from, its map does not tell.
-_WHOLE = "vmlinux.o"
+WHOLE = "vmlinux.o"
 
 
 def idle_objects(counts: BranchCounts, kernel: Kernel) -> list[str]:
@@ -39,16 +39,25 @@ def idle_objects(counts: BranchCounts, kernel: Kernel) -> list[str]:
         path = link_map(kernel)
     except KernsmithError:
         return []
-    sections: list[tuple[int, int, str]] = []
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if found := _INPUT.match(line.rstrip("\n")):
-                start, size = int(found[1], 16), int(found[2], 16)
-                sections.append((start, start + size, found[3]))
+    sections = list(input_sections(path))
     objects = {name for _, _, name in sections}
-    if _WHOLE in objects:
+    if WHOLE in objects:
         return []
     return sorted(objects - _executed(sections, counts))
+
+
+def input_sections(link_map: Path, wanted: str = "") -> Iterator[tuple[int, int, str]]:
+    """Sections of objects in a linker's map: where each begins and ends, and of which object it is,
+    as kbuild names it.
+
+    wanted: the name of those that are wanted; empty for all whose names begin with a dot.
+    """
+    with link_map.open(encoding="utf-8") as lines:
+        for line in lines:
+            found = _INPUT.match(line.rstrip("\n"))
+            if found and (found[4] == wanted if wanted else found[4].startswith(".")):
+                start, size = int(found[1], 16), int(found[2], 16)
+                yield start, start + size, found[3]
 
 
 def write_idle(objects: Iterable[str], path: Path) -> Path:

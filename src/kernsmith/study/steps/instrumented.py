@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Instrumented profile-guided optimisation: the kernel that is trained on has counters in it.
+
+kbuild knows which objects may have code put into them (not those of early boot, of the vDSO, of
+the decompressor …): those that it gives the flags of its own gcov support (CFLAGS_GCOV of Makefile
+and scripts/Makefile.lib). kernsmith gives other flags in their place, and no config symbol changes:
+code that is compiled with the profile has the same control flow as that which was counted.
+"""
+
+from __future__ import annotations
+
+from kernsmith.study.steps.kind import Instrumentation, StepKind
+
+# What is counted is edges. What functions are called through pointers with which values would need
+# the compiler's run-time library. Counters are one word for each edge, wherever they lie.
+_CLANG = (
+    "-fprofile-generate", "-mllvm", "-runtime-counter-relocation=false",
+    "-mllvm", "-disable-vp=true",
+)  # fmt: skip
+_GCC = ("-fprofile-arcs", "-fprofile-update=single", "-fno-tree-loop-im", "-fprofile-info-section")
+
+
+# What no linker script names is put behind the last section of its kind, and that is freed when the
+# kernel has started.
+_SCRIPT = """\
+SECTIONS
+{
+	__llvm_prf_cnts : ALIGN(8) { *(__llvm_prf_cnts) }
+	__llvm_prf_data : ALIGN(8) { *(__llvm_prf_data) }
+	__llvm_prf_names : { *(__llvm_prf_names) }
+	.gcov_info : ALIGN(8) { *(.gcov_info) }
+}
+INSERT AFTER .data;
+"""
+
+
+def _instrument(family: str) -> Instrumentation:
+    return Instrumentation(
+        variables=(
+            ("CONFIG_GCOV_KERNEL", "y"),
+            ("CONFIG_GCOV_PROFILE_ALL", "y"),
+            ("CFLAGS_GCOV", " ".join(_CLANG if family == "clang" else _GCC)),
+            # Counting needs registers; what is spilled for it lies on the stack.
+            ("CONFIG_FRAME_WARN", "0"),
+        ),
+        script=_SCRIPT,
+    )
+
+
+# kbuild knows nothing of either; its compiler (native/compiler) does.
+KIND = StepKind(
+    name="instrumented",
+    title="Instrumented PGO",
+    description="compiled with what counters in the kernel counted in the training runs",
+    oldest_clang=19,
+    oldest_gcc=12,
+    suffixes=(".instrumented", ".objects"),
+    make_variables=lambda files: (
+        ("KERNSMITH_PROFILE", files[0]),
+        ("KERNSMITH_PROFILED_OBJECTS", files[1]),
+    ),
+    flags=lambda exact: (),
+    instrument=_instrument,
+    instead_of=("autofdo",),
+)

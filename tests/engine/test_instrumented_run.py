@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The whole chain on real kernels: one with counters boots and counts, and is compiled again.
+
+It costs two builds of the micro kernel, some minutes each on two cores: one with counters, and the
+objects of one with the profile. An ordinary test run takes part in it when they are there; `make
+test-all` builds them.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_study_run import kernsmith
+
+from kernels import ALL
+from kernsmith.kernel.artifact import Kernel, named_kernel
+
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("optimize")]
+
+TRAINED = ("file", "fork", "pipe", "select", "tcp-stream")
+JUDGED = ("pipe", "fork", "signal")
+STUDY = f"""
+[source]
+use = "debian:7.3"
+config = "micro"
+[workloads]
+use = {list(JUDGED)}
+train = {list(TRAINED)}
+[factors]
+profile = ["none", "instrumented"]
+[design]
+layouts = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def document(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("instrumented")
+    study = folder / "study.toml"
+    study.write_text(STUDY)
+    plan = json.loads(kernsmith(folder, "plan", str(study), "--json").stdout)
+    assert [build["variant"] for build in plan["builds"]] == [
+        "profile=none", "instrumented", "profile=instrumented"
+    ]  # fmt: skip
+    if not os.environ.get(ALL) and not all(build["cached"] for build in plan["builds"]):
+        pytest.skip("two kernels are not built yet: it takes minutes, and make test-all does it")
+    found: dict[str, Any] = json.loads(kernsmith(folder, "run", str(study), "--json").stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def kernel(document: dict[str, Any]) -> Kernel:
+    names = {each["name"]: each["vmlinux"] for each in document["variants"]}
+    return named_kernel(names["profile=instrumented"])
+
+
+def test_counting_makes_the_kernel_faster(document: dict[str, Any]) -> None:
+    assert not document["failures"]
+    assert all(run["status"] == "ok" for run in document["runs"])
+    (ratio,) = (
+        verdict["ratio"]
+        for verdict in document["verdicts"]
+        if (verdict["metric"], verdict["workload"]) == ("model_cycles", "overall-trained")
+    )
+    assert ratio < 0.95
+
+
+def test_clang_says_not_a_word_of_the_profile(kernel: Kernel) -> None:
+    log = (kernel.folder / "build.log").read_text(encoding="utf-8", errors="replace")
+    assert not re.findall(r".*\bwarning\b.*", log, re.IGNORECASE)
+
+
+def test_objects_of_which_nothing_ran_are_the_baselines(
+    kernel: Kernel, micro_kernel: Kernel
+) -> None:
+    (listed,) = (
+        word.partition("=")[2]
+        for word in kernel.provenance["command"]
+        if word.startswith("KERNSMITH_PROFILED_OBJECTS=")
+    )
+    _, *objects = Path(listed).read_text().splitlines()
+    assert "kernel/fork.o" in objects
+    assert "arch/x86/boot/main.o" not in objects
+
+    def code(one: Kernel, name: str) -> bytes:
+        return (one.output / name).read_bytes()
+
+    assert code(kernel, "kernel/fork.o") != code(micro_kernel, "kernel/fork.o")
+    idle = "crypto/twofish_generic.o"
+    assert idle not in objects
+    assert code(kernel, idle) == code(micro_kernel, idle)
+
+
+def test_the_kernel_has_no_counters(kernel: Kernel) -> None:
+    assert b"__llvm_prf" not in kernel.vmlinux.read_bytes()
