@@ -124,6 +124,19 @@ def test_full_lto_is_told_of_profiles_what_kbuild_tells_thinlto_alone(
     assert all((flag in flags) == full for flag in discriminators)
 
 
+def test_a_kernel_with_counters_is_one_of_its_own(recipe: Recipe, tmp_path: Path) -> None:
+    counting = replace(recipe, variant=replace(VARIANT, trains="instrumented"))
+    told = make_command(counting, tmp_path / "out")
+    assert counting.key != recipe.key
+    assert "CONFIG_GCOV_PROFILE_ALL=y" in told
+    assert "KERNSMITH_LINKED=counters.lds" in told
+    (flags,) = (word for word in told if word.startswith("CFLAGS_GCOV="))
+    assert flags.startswith("CFLAGS_GCOV=-fprofile-generate ")
+    gcc = replace(CLANG, compiler=replace(CLANG.compiler, family="gcc"))
+    told = make_command(replace(counting, toolchain=gcc), tmp_path / "out")
+    assert any("-fprofile-info-section" in word for word in told)
+
+
 def test_words_for_the_same_compiler_are_the_same_kernel(recipe: Recipe) -> None:
     named = replace(recipe, variant=replace(VARIANT, compiler="clang-22", linker="lld-22"))
     assert named.key == recipe.key

@@ -87,6 +87,19 @@ def test_a_layout_is_found_on_the_kernel_that_is_measured_below() -> None:
         assert layout.steps[-1].train == WORKLOADS
 
 
+def test_a_step_with_counters_is_trained_on_a_kernel_that_has_them_and_is_not_measured() -> None:
+    stacks = ("none", "instrumented", "instrumented+propeller")
+    none, one, two = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
+    counting = trainer_of(one)
+    assert (counting.trains, counting.steps, counting.name) == ("instrumented", (), "instrumented")
+    assert counting.identity() == none.identity() | {"trains": "instrumented"}
+    assert none.code != counting.code
+    # What is laid out is the kernel that will be used.
+    assert trainer_of(two).identity() == one.identity()
+    asked = study(profile="/a/file", factors=(("profile", ("none", "instrumented")),))
+    assert trainer_of(plan_variants(asked, WORKLOADS)[1]).trains == ""
+
+
 def test_a_profile_of_the_users_is_that_of_the_first_step_that_has_one() -> None:
     asked = study(profile="/a/file", factors=(("profile", ("none", "thinlto+autofdo")),))
     thin, given = plan_variants(asked, WORKLOADS)[1].steps
@@ -99,9 +112,10 @@ def test_a_profile_of_the_users_is_that_of_the_first_step_that_has_one() -> None
         ("thinlto+full-lto", "has thinlto and full-lto: a kernel has one"),
         ("thinlto-dist+thinlto-dist", "has thinlto-dist and thinlto-dist"),
         ("layout+autofdo", "has a step behind layout, which must be the last"),
+        ("autofdo+instrumented", "a compiler reads the profile of one of them"),
     ],
 )
-def test_a_stack_has_lto_once_and_a_layout_at_its_end(level: str, told: str) -> None:
+def test_what_no_stack_can_be(level: str, told: str) -> None:
     with pytest.raises(LevelError, match=told):
         plan_variants(study(factors=(("profile", ("none", level)),)), WORKLOADS)
 

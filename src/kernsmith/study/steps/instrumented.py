@@ -22,12 +22,19 @@ _GCC = ("-fprofile-arcs", "-fprofile-update=single", "-fno-tree-loop-im", "-fpro
 
 # What no linker script names is put behind the last section of its kind, and that is freed when the
 # kernel has started.
-_SCRIPT = """\
+_CLANG_SCRIPT = """\
 SECTIONS
 {
 	__llvm_prf_cnts : ALIGN(8) { *(__llvm_prf_cnts) }
 	__llvm_prf_data : ALIGN(8) { *(__llvm_prf_data) }
 	__llvm_prf_names : { *(__llvm_prf_names) }
+}
+INSERT AFTER .data;
+"""
+# Of gcc's, the pointers to its records; counters are variables like others.
+_GCC_SCRIPT = """\
+SECTIONS
+{
 	.gcov_info : ALIGN(8) { *(.gcov_info) }
 }
 INSERT AFTER .data;
@@ -35,15 +42,16 @@ INSERT AFTER .data;
 
 
 def _instrument(family: str) -> Instrumentation:
+    flags, script = (_CLANG, _CLANG_SCRIPT) if family == "clang" else (_GCC, _GCC_SCRIPT)
     return Instrumentation(
         variables=(
             ("CONFIG_GCOV_KERNEL", "y"),
             ("CONFIG_GCOV_PROFILE_ALL", "y"),
-            ("CFLAGS_GCOV", " ".join(_CLANG if family == "clang" else _GCC)),
+            ("CFLAGS_GCOV", " ".join(flags)),
             # Counting needs registers; what is spilled for it lies on the stack.
             ("CONFIG_FRAME_WARN", "0"),
         ),
-        script=_SCRIPT,
+        script=script,
     )
 
 
