@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The variable that names the profile.
 pub const PROFILE: &str = "KERNSMITH_PROFILE";
@@ -60,20 +60,21 @@ fn part<'a>(content: &'a [u8], object: &str) -> Option<&'a [u8]> {
     None
 }
 
-/// Puts gcc's file of an object into its place; returns the words that name it.
+/// Puts gcc's file of an object into its place; returns the word that names the folder.
 ///
-/// gcc looks for `fs#pipe.gcda`, and ccache for `fs/pipe.gcda`.
+/// gcc looks there for `#path#of#out#fs#pipe.gcda`, and ccache for `fs/pipe.gcda`. (An option that
+/// shortens gcc's name is none that ccache knows.)
 fn gcov(file: &[u8], object: &str, output: &Path) -> Vec<OsString> {
     let name = format!("{}.gcda", object.strip_suffix(".o").unwrap_or(object));
     let folder = output.with_file_name(FOLDER);
-    for name in [name.replace('/', "#"), name] {
-        let _ = put(file, &folder.join(name));
+    let shown = std::env::var_os("PWD").map(PathBuf::from);
+    let places = [std::env::current_dir().ok(), shown];
+    let long = places.iter().flatten().map(|place| place.join(&name));
+    let mangled = long.map(|path| path.to_string_lossy().replace('/', "#"));
+    for place in mangled.chain([name.clone()]) {
+        let _ = put(file, &folder.join(place));
     }
-    let folder = Path::new("..").join(FOLDER);
-    vec![
-        with("-fprofile-use=", &folder),
-        with("-fprofile-prefix-path=", output),
-    ]
+    vec![with("-fprofile-use=", &Path::new("..").join(FOLDER))]
 }
 
 fn put(content: &[u8], path: &Path) -> io::Result<()> {
@@ -150,10 +151,12 @@ mod tests {
         let output = folder.join("out");
         let mut told = words("-c -o fs/b.o b.c");
         with_profile(&mut told, &profile, &list, &output);
-        let prefix = format!("-fprofile-prefix-path={}", output.display());
-        let all = format!("-c -o fs/b.o b.c -fprofile-use=../counts {prefix} -fprofile-correction");
-        assert_eq!(told, words(&all));
-        for name in ["fs#b.gcda", "fs/b.gcda"] {
+        let all = "-c -o fs/b.o b.c -fprofile-use=../counts -fprofile-correction";
+        assert_eq!(told, words(all));
+        let here = std::env::current_dir().expect("a folder");
+        let long = here.join("fs/b.gcda");
+        let mangled = long.to_str().expect("a name").replace('/', "#");
+        for name in [mangled.as_str(), "fs/b.gcda"] {
             let file = std::fs::read(folder.join("counts").join(name)).expect("it was put there");
             assert_eq!(file, b"bcde");
         }
