@@ -77,7 +77,9 @@ def test_every_stack_is_built_boots_and_has_fewer_misses_than_none(
 def test_neither_compiler_nor_objtool_nor_linker_says_a_word(kernel_of: KernelOf) -> None:
     for stack in (THIN, PROPELLER):
         log = (kernel_of(stack).folder / "build.log").read_text(encoding="utf-8", errors="replace")
-        assert not re.findall(r".*\bwarning\b.*", log, re.IGNORECASE)
+        said = re.findall(r".*\bwarning\b.*", log, re.IGNORECASE)
+        # The kernel's own script for the order of initcalls says it in every build with LTO.
+        assert [line for line in said if "Unable to reopen jobserver" not in line] == []
 
 
 def test_the_linker_is_told_of_both_profiles_and_of_the_flags_beside_them(
