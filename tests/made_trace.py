@@ -30,6 +30,8 @@ def make_kernel(folder: Path) -> TraceFile:
     provenance = {"version": PROVENANCE_VERSION, "key": "a" * 64}
     (folder / "provenance.json").write_text(json.dumps(provenance))
     (folder / "link.map").write_text(_link_map())
+    symbols = [f"{_BASE + number * _APART:x} t {name}\n" for number, name in enumerate(HOT)]
+    (folder / "System.map").write_text("".join(symbols))
     trace = folder / "traces" / "pipe.trace"
     trace.parent.mkdir()
     trace.write_bytes(_trace("made"))

@@ -7,12 +7,14 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counted_kernel import functions, make_counted_kernel, random_counts
+from kernsmith._native import source_functions
 from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile import BranchCounts
@@ -87,6 +89,16 @@ def test_lines_and_functions_are_what_the_symbolizer_says(vmlinux: Path, seed: i
     assert told == executed
     assert found.executed == sum(executed.values())
     assert found.workloads == ("one", "two")
+
+
+def test_each_instruction_is_of_a_function_of_the_source(vmlinux: Path) -> None:
+    names, spans = source_functions(vmlinux)
+    assert spans == sorted(spans)
+    assert all(end <= begin for (_, end, _), (begin, _, _) in pairwise(spans))
+    for at, frames in _frames(vmlinux).items():
+        told = [names[number] for begin, end, number in spans if begin <= at < end]
+        known = frames[0]["FunctionName"] not in ("bare", "lined")
+        assert told == [frames[0]["FunctionName"]] or (not known and not told)
 
 
 def test_copies_are_added_and_entries_counted(vmlinux: Path) -> None:

@@ -32,5 +32,5 @@ pub use part::write_part;
 pub use replay::Replay;
 pub use search::{Search, search};
 pub use text::{Section, Shift, Step, Text};
-pub use timed::{AsTraced, Placement, timed};
+pub use timed::{AsTraced, Placement, timed, timed_by_part};
 pub use windows::Sample;

@@ -44,12 +44,52 @@ pub fn timed(
     model: &CpuModel,
     sample: &Sample,
 ) -> [Counters; 2] {
+    let mode = |block: &Block| usize::from(block.kernel);
+    let modes: Vec<usize> = trace.blocks.iter().map(mode).collect();
+    let counted = in_slots(trace, placement, pages, model, sample, &modes);
+    [0, 1].map(|mode| counted.get(mode).copied().unwrap_or_default())
+}
+
+/// The same with counters for each of several parts of the code, as it was traced.
+///
+/// slots: of each block the number of its part. Instructions are counted, too: all of each block
+/// that was entered.
+#[must_use]
+pub fn timed_by_part(trace: &Trace, model: &CpuModel, slots: &[usize]) -> Vec<Counters> {
+    let placed = AsTraced(&trace.blocks);
+    let pages = trace.facts.pages.clone();
+    let mut counted = in_slots(trace, &placed, pages, model, &Sample::whole(trace), slots);
+    let mut entered = vec![0_u64; trace.blocks.len()];
+    for event in trace.events() {
+        match event {
+            Event::Begin => entered.fill(0),
+            Event::Block(number) => entered[number as usize] += 1,
+            Event::Cut | Event::Led(_) => {}
+        }
+    }
+    for ((number, entered), slot) in entered.iter().enumerate().zip(slots) {
+        let instructions = trace.instructions.sizes(number).len() as u64;
+        counted[*slot].instructions += instructions * entered;
+    }
+    counted
+}
+
+/// Costs by slot; slots: of each block the number of its own.
+fn in_slots(
+    trace: &Trace,
+    placement: &impl Placement,
+    pages: PageMap,
+    model: &CpuModel,
+    sample: &Sample,
+    slots: &[usize],
+) -> Vec<Counters> {
+    let count = slots.iter().max().map_or(0, |most| most + 1);
     let mut run = Run {
         trace,
         placement,
-        blocks: placed(trace, placement),
+        blocks: placed(trace, placement, slots),
         front_end: FrontEnd::new(model),
-        counters: Default::default(),
+        counters: vec![Counters::default(); count],
         before: None,
     };
     run.front_end.map(pages);
@@ -60,9 +100,9 @@ pub fn timed(
             run.step(Event::Cut);
         }
         let middle = behind(&trace.words, range, warm);
-        let counted = run.counters;
+        let counted = (warm > 0).then(|| run.counters.clone());
         let begun = run.all(range.start..middle);
-        if warm > 0 && !begun {
+        if let Some(counted) = counted.filter(|_| !begun) {
             run.counters = counted;
         }
         run.all(middle..range.end);
@@ -95,20 +135,22 @@ struct Placed {
     bytes: u16,
     last_offset: u16,
     kind: Kind,
-    kernel: bool,
+    /// Whose counters are its own.
+    slot: u32,
 }
 
-fn placed(trace: &Trace, placement: &impl Placement) -> Vec<Placed> {
-    let place = |(number, block): (u32, &Block)| Placed {
+fn placed(trace: &Trace, placement: &impl Placement, slots: &[usize]) -> Vec<Placed> {
+    let place = |((number, block), slot): ((u32, &Block), &usize)| Placed {
         traced: block.start,
         start: placement.block(number),
         target: block.target,
         bytes: block.bytes,
         last_offset: block.last_offset,
         kind: block.kind,
-        kernel: block.kernel,
+        slot: *slot as u32,
     };
-    (0..).zip(&trace.blocks).map(place).collect()
+    let numbered = (0..).zip(&trace.blocks);
+    numbered.zip(slots).map(place).collect()
 }
 
 struct Run<'a, P> {
@@ -117,7 +159,8 @@ struct Run<'a, P> {
     /// By number.
     blocks: Vec<Placed>,
     front_end: FrontEnd,
-    counters: [Counters; 2],
+    /// By slot.
+    counters: Vec<Counters>,
     /// The block whose last instruction led here; none after an interruption.
     before: Option<Placed>,
 }
@@ -157,7 +200,7 @@ impl<P: Placement> Run<'_, P> {
                 }
                 self.front_end.interrupt();
             }
-            Event::Begin => self.counters = Default::default(),
+            Event::Begin => self.counters.fill(Counters::default()),
         }
     }
 
@@ -168,7 +211,7 @@ impl<P: Placement> Run<'_, P> {
             self.resolve(before, block.traced, block.start);
         }
         let last = block.start + u64::from(block.bytes) - 1;
-        let counters = &mut self.counters[usize::from(block.kernel)];
+        let counters = &mut self.counters[block.slot as usize];
         self.front_end
             .enter(number as usize, block.start, last, counters);
     }
@@ -191,7 +234,7 @@ impl<P: Placement> Run<'_, P> {
             Kind::IndirectCall => Branch::IndirectCall { pc, target, next },
             Kind::None | Kind::Far | Kind::Repeat => return,
         };
-        let counters = &mut self.counters[usize::from(block.kernel)];
+        let counters = &mut self.counters[block.slot as usize];
         self.front_end.branch(branch, counters);
     }
 }

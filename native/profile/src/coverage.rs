@@ -15,13 +15,14 @@ mod symbols;
 use std::fs::File;
 use std::path::Path;
 
-use gimli::{DwarfSections, EndianSlice, RunTimeEndian, SectionId};
+use gimli::{Dwarf, DwarfSections, EndianSlice, RunTimeEndian, SectionId};
 use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, SectionFlags, elf};
 
 use crate::Image;
 use collect::Collector;
 use executed::Executed;
+use instances::Instances;
 use names::Names;
 use symbols::Symbols;
 
@@ -88,6 +89,14 @@ pub struct Coverage {
     pub build_id: String,
 }
 
+/// Stretches of code with the function of the source that each is of, inlined ones too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Functions {
+    pub names: Vec<String>,
+    /// First address, address behind the last, place in `names`; by address.
+    pub spans: Vec<(u64, u64, u32)>,
+}
+
 /// Counts of a file's code by its source.
 ///
 /// ranges: first byte, address of the last instruction, executions.
@@ -102,7 +111,43 @@ pub fn cover(path: &Path, ranges: &[(u64, u64, u64)]) -> Result<Coverage, String
     cover_from(&ReadCache::new(file), ranges).map_err(of_file)
 }
 
+/// Which code is of which function of the source.
+///
+/// # Errors
+///
+/// One sentence with the file and the reason.
+pub fn functions(path: &Path) -> Result<Functions, String> {
+    let of_file = |reason: String| format!("{} {reason}", path.display());
+    let file = File::open(path);
+    let file = file.map_err(|error| of_file(format!("cannot be read: {error}")))?;
+    functions_from(&ReadCache::new(file)).map_err(of_file)
+}
+
 /// The same of an image.
+///
+/// # Errors
+///
+/// Why it does not tell: a sentence without its subject.
+pub fn functions_from<'data, R: ReadRef<'data>>(data: R) -> Result<Functions, String> {
+    let file = object::File::parse(data).map_err(|error| format!("is no vmlinux ({error})"))?;
+    let mut found = Functions::default();
+    with_debug(&file, |dwarf| {
+        let mut names = Names::read(dwarf)?;
+        for unit in 0..names.units.len() {
+            let instances = Instances::read(dwarf, &mut names, unit)?;
+            let span = |(begin, end, instance): &(u64, u64, u32)| {
+                (*begin, *end, instances.all[*instance as usize].function)
+            };
+            found.spans.extend(instances.spans.iter().map(span));
+        }
+        found.names = names.functions.into_iter().map(|one| one.name).collect();
+        Ok(())
+    })?;
+    found.spans.sort_unstable();
+    Ok(found)
+}
+
+/// The same of an image, with counts.
 ///
 /// # Errors
 ///
@@ -112,29 +157,38 @@ pub fn cover_from<'data, R: ReadRef<'data>>(
     ranges: &[(u64, u64, u64)],
 ) -> Result<Coverage, String> {
     let image = Image::read(data)?;
-    if !image.has_lines {
+    let file = object::File::parse(data).map_err(|error| format!("is no vmlinux ({error})"))?;
+    let bytes = code_of(&file);
+    let executed = Executed::new(ranges, &image.code, &bytes);
+    let symbols = Symbols::read(&file, &executed);
+    let mut found = Coverage::default();
+    with_debug(&file, |dwarf| {
+        let mut collector = Collector::new(&executed, Names::read(dwarf)?, &symbols);
+        collector.read_units(dwarf)?;
+        collector.add_symbols();
+        found = collector.finish();
+        Ok(())
+    })?;
+    found.build_id = image.build_id;
+    Ok(found)
+}
+
+/// Calls with the debug information of a file.
+fn with_debug<'data, R: ReadRef<'data>>(
+    file: &object::File<'data, R>,
+    read: impl FnOnce(&Dwarf<Slice<'_>>) -> gimli::Result<()>,
+) -> Result<(), String> {
+    if file.section_by_name(".debug_line").is_none() {
         return Err("has no line tables: the vmlinux of the build is needed, with -g".to_owned());
     }
     let corrupt = |error: String| format!("has debug information that is corrupt ({error})");
-    let file = object::File::parse(data).map_err(|error| format!("is no vmlinux ({error})"))?;
     let load = |id: SectionId| match file.section_by_name(id.name()) {
         Some(section) => section.uncompressed_data(),
         None => Ok(std::borrow::Cow::default()),
     };
     let sections = DwarfSections::load(load).map_err(|error| corrupt(error.to_string()))?;
     let dwarf = sections.borrow(|section| EndianSlice::new(section, RunTimeEndian::Little));
-    let bytes = code_of(&file);
-    let executed = Executed::new(ranges, &image.code, &bytes);
-    let names = Names::read(&dwarf).map_err(|error| corrupt(error.to_string()))?;
-    let symbols = Symbols::read(&file, &executed);
-    let mut collector = Collector::new(&executed, names, &symbols);
-    collector
-        .read_units(&dwarf)
-        .map_err(|error| corrupt(error.to_string()))?;
-    collector.add_symbols();
-    let mut found = collector.finish();
-    found.build_id = image.build_id;
-    Ok(found)
+    read(&dwarf).map_err(|error| corrupt(error.to_string()))
 }
 
 /// Sections with code: the address of each and its bytes.

@@ -10,7 +10,7 @@ mod random;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use kernsmith_profile::coverage::{Coverage, NONE, cover_from};
+use kernsmith_profile::coverage::{Coverage, NONE, cover_from, functions_from};
 use random::Random;
 
 /// Damaged files that are tried in an ordinary run.
@@ -134,6 +134,10 @@ fn damaged_debug_information_is_read_or_refused() {
                 1 => random.pick(&[0, 1, 0x7f, 0x80, 0xff]),
                 _ => random.next() as u8,
             };
+        }
+        if let Ok(told) = functions_from(&*damaged) {
+            let named = |span: &(u64, u64, u32)| (span.2 as usize) < told.names.len();
+            assert!(told.spans.iter().all(named));
         }
         match cover_from(&*damaged, &[(*begin, end - 1, 3)]) {
             Ok(found) => {

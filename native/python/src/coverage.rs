@@ -8,6 +8,23 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// A stretch of code: first address, address behind the last, place of its function's name.
+type Span = (u64, u64, u32);
+
+/// Which code of a `vmlinux` is of which function of the source, inlined ones too.
+///
+/// Returns names of functions, and stretches of code by address. Raises `ValueError` with one
+/// sentence.
+#[pyfunction]
+pub fn source_functions(
+    python: Python<'_>,
+    vmlinux: PathBuf,
+) -> PyResult<(Vec<String>, Vec<Span>)> {
+    let found = python.detach(|| coverage::functions(&vmlinux));
+    let found = found.map_err(PyValueError::new_err)?;
+    Ok((found.names, found.spans))
+}
+
 /// Counts of a `vmlinux` by the source that it was made of.
 ///
 /// ranges: (first byte, address of the last instruction, executions) of straight runs of code.

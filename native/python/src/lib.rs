@@ -17,14 +17,14 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::{
-        coverage::source_coverage,
+        coverage::{source_coverage, source_functions},
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
         instrumented::{counted, counters_span, gcov_files, llvm_raw_profile},
         layout::LayoutLab,
         profile::{perf_data_counts, perf_data_record},
         propeller::propeller_profile,
-        trace::{trace_costs, trace_pages, trace_part},
+        trace::{trace_costs, trace_functions, trace_pages, trace_part},
         version,
     };
 }

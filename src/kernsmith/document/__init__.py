@@ -5,6 +5,7 @@ Pure: no processes, no files but the ones that `read_document` is given. Describ
 docs/study-json.md, docs/compare.md and docs/layout.md. Figures are unrounded.
 """
 
+from kernsmith.document.attribution import AttributionView, FunctionCostView
 from kernsmith.document.bisect import BisectDocument, CommitView, StepView
 from kernsmith.document.hottest import HotFunctionView, HottestView
 from kernsmith.document.layouts import (
@@ -35,11 +36,13 @@ from kernsmith.document.study import (
 )
 
 __all__ = [
+    "AttributionView",
     "BisectDocument",
     "CheckView",
     "CheckedView",
     "CommitView",
     "FactorsView",
+    "FunctionCostView",
     "HeldView",
     "HotFunctionView",
     "HottestView",

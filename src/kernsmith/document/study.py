@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from kernsmith.document.attribution import AttributionView
 from kernsmith.document.hottest import HottestView
 
 OVERALL = "overall"
@@ -327,7 +328,7 @@ class StudyDocument:
     failures: sentences; empty when all went well. report: path of the HTML page.
     checks: replayed layouts that were booted, too; empty where all were booted.
     every: one of so many windows of each trace was replayed.
-    hottest: None where nothing was trained.
+    hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -352,6 +353,7 @@ class StudyDocument:
     checks: tuple[CheckView, ...] = ()
     every: int = 1
     hottest: HottestView | None = None
+    attributions: tuple[AttributionView, ...] = ()
 
     @property
     def baseline(self) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernsmith.engine.function_costs import costs_path, write_costs
 from kernsmith.engine.replay import BATCH, Traced, open_traced
 from kernsmith.engine.sessions import Ran
 from kernsmith.engine.workers import Say
@@ -89,6 +90,7 @@ def trace_and_replay(say: Say, asked: Tracing) -> bool:
         if path is None:
             return False
         _replay(say, asked, path)
+        write_costs(asked.folder, path, asked.cpu, costs_path(asked.path, asked.cpu))
         if asked.free and not asked.keep:
             own.unlink(missing_ok=True)
     return True

@@ -26,6 +26,7 @@ from kernsmith.document import (
     WorkloadView,
 )
 from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, Bounds
+from kernsmith.engine.attribution import attributions
 from kernsmith.engine.checks import LIMIT, Check
 from kernsmith.engine.held import held_view
 from kernsmith.engine.hottest import find_hottest
@@ -84,6 +85,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         checks=tuple(_check(each) for each in result.checks),
         every=max((_every(item) for item in result.measured), default=1),
         hottest=find_hottest(result),
+        attributions=attributions(result),
     )
     return with_luck(document)
 

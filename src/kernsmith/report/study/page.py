@@ -27,6 +27,7 @@ from kernsmith.report.page import (
     Verdict,
     render_page,
 )
+from kernsmith.report.study.attribution import attribution_sections
 from kernsmith.report.study.checks import check_sections
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.hottest import hottest_sections
@@ -70,6 +71,7 @@ def study_page(
     sections: list[Section] = [Verdict(note, "warning") for note in notes]
     sections += _answer_sections(document)
     sections += _explaining_sections(document)
+    sections += attribution_sections(document)
     sections += hottest_sections(document, coverage)
     sections += _design_sections(document)
     if document.failures:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which functions make a difference: costs by function add up, and so do their changes."""
+
+from pathlib import Path
+
+import pytest
+
+from kernsmith import paths
+from kernsmith._native import trace_costs, trace_functions
+from kernsmith.engine.attribution import SHOWN, attribution
+from kernsmith.engine.function_costs import ALL, KEPT, Costs, costs_path, read_costs, write_costs
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.symbols import is_function, read_system_map
+from kernsmith.machine import Job
+from kernsmith.machine.tcg import open_machine
+from made_trace import EXECUTED, FUNCTIONS, make_kernel
+
+SKYLAKE = paths.shipped("cpus", "skylake.toml")
+
+
+def test_a_trace_is_counted_once_by_function(tmp_path: Path) -> None:
+    folder = tmp_path / "kernel"
+    file = make_kernel(folder)
+    target = costs_path(file.path, SKYLAKE)
+    assert read_costs(target) is None
+    write_costs(folder, file.path, SKYLAKE, target)
+    found = read_costs(target)
+    assert found is not None
+    assert found.source is None
+    costs = found.symbols
+    assert len(costs) == FUNCTIONS + 1
+    # These displace each other: each fetch misses.
+    assert costs["hot_3"]["l1i_misses"] == costs["hot_7"]["l1i_misses"] > 0
+    assert sum(each["l1i_misses"] for name, each in costs.items() if name) == pytest.approx(
+        costs[ALL]["l1i_misses"]
+    )
+    assert costs[ALL]["kernel_instructions"] == EXECUTED
+    target.write_text("{}")
+    write_costs(folder, file.path, SKYLAKE, target)
+    assert read_costs(target) is None
+
+
+def test_a_file_of_another_model_has_another_name(tmp_path: Path) -> None:
+    other = paths.shipped("cpus", "cortex-a9.toml")
+    trace = tmp_path / "pipe.trace"
+    assert costs_path(trace, SKYLAKE) != costs_path(trace, other)
+    assert costs_path(trace, SKYLAKE).parent == tmp_path
+
+
+def _costs(**functions: tuple[float, float]) -> Costs:
+    """Cycles and instructions of each function; 10 cycles more of all are of none."""
+    figures = {
+        name: dict.fromkeys(KEPT, 0.0) | {"model_cycles": cycles, "kernel_instructions": count}
+        for name, (cycles, count) in functions.items()
+    }
+    total = [sum(each) for each in zip(*functions.values(), strict=True)]
+    whole = {"model_cycles": total[0] + 10, "kernel_instructions": total[1]}
+    return figures | {ALL: dict.fromkeys(KEPT, 0.0) | whole}
+
+
+def test_changes_add_up() -> None:
+    base = _costs(slow=(60, 100), same=(30, 100), gone=(10, 50))
+    other = _costs(slow=(40, 100), same=(30, 100), new=(5, 25))
+    found = attribution("B", ["pipe"], [base], [other], by_source=True)
+    # Of 110 cycles: 20 less in one, 10 less in another, and 5 more in a third.
+    changes = {each.name: each.change for each in found.functions}
+    expected = {"slow": -20, "gone": -10, "new": 5, "same": 0}
+    assert changes == pytest.approx({name: 100 * each / 110 for name, each in expected.items()})
+    assert [each.name for each in found.functions] == list(expected)
+    assert found.change == pytest.approx(-100 * 25 / 110)
+    assert (found.rest, found.repeated, found.ran) == (0, pytest.approx(0), 4)
+    # For each million of the baseline's 250 instructions.
+    assert found.functions[0].model_cycles == pytest.approx((60 * 4000, 40 * 4000))
+
+
+def test_workloads_weigh_the_same_and_few_are_shown() -> None:
+    many = {f"f{number:03}": (float(number), 10.0) for number in range(SHOWN + 20)}
+    base = _costs(**many)
+    large = {name: {k: 1000 * v for k, v in each.items()} for name, each in base.items()}
+    other = _costs(**{name: (cycles * 2, count) for name, (cycles, count) in many.items()})
+    twice = {name: {k: 1000 * v for k, v in each.items()} for name, each in other.items()}
+    found = attribution("B", ["a", "b"], [base, large], [other, twice], by_source=False)
+    alone = attribution("B", ["a"], [base], [other], by_source=False)
+    assert found.change == pytest.approx(alone.change)
+    assert len(found.functions) == SHOWN
+    listed = sum(each.change for each in found.functions)
+    assert listed + found.rest + found.repeated == pytest.approx(found.change)
+    assert found.rest == pytest.approx(alone.rest) != 0
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("cpu", ["skylake", "emeraldrapids"])
+def test_functions_cost_together_what_the_boot_has_counted(
+    micro_kernel: Kernel, tmp_path: Path, cpu: str
+) -> None:
+    machine = open_machine(cpu)
+    (workload,) = load_catalogue().select(["pipe"])
+    with machine.open(micro_kernel.vmlinux, tmp_path / "boot") as session:
+        booted = session.run(Job(workload, tmp_path / "job", trace="pipe"))
+    assert booted.ok
+    assert booted.trace is not None
+    symbols = [each for each in read_system_map(micro_kernel.system_map) if is_function(each)]
+    starts = sorted({each.address for each in symbols})
+    functions, whole = trace_functions(booted.trace, machine.cpu, starts)
+    ((_, in_kernel),) = trace_costs(booted.trace, [machine.cpu])
+    assert whole == in_kernel
+    for metric in ("l1i_misses", "itlb_misses", "branch_mispredictions", "taken_branches"):
+        assert sum(figures[metric] for _, figures in functions) == whole[metric]
+    executed = sum(figures["kernel_instructions"] for _, figures in functions)
+    assert executed == pytest.approx(whole["kernel_instructions"], rel=1e-3)
+    target = tmp_path / "costs"
+    write_costs(micro_kernel.folder, booted.trace, machine.cpu, target)
+    found = read_costs(target)
+    assert found is not None
+    assert found.source is not None
+    for table in (found.symbols, found.source):
+        assert table[ALL]["l1i_misses"] == whole["l1i_misses"]
+        misses = [each["l1i_misses"] for name, each in table.items() if name]
+        assert sum(misses) == whole["l1i_misses"]
+        assert table["anon_pipe_write"]["model_cycles"] > 0
+    # Inlined functions are no symbols.
+    assert len(found.source.keys() - found.symbols.keys()) > 100
