@@ -3,6 +3,7 @@
 //!
 //! kbuild gives all objects a profile's flags. One that the profile says nothing of is compiled as
 //! without them: it is the same as in a kernel without a profile, byte for byte, and ccache has it.
+//! For the same reason it has no map of basic blocks, which Propeller would have nothing to say of.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,6 +24,15 @@ const BACK_END: [&[u8]; 2] = [
     b"-enable-ext-tsp-block-placement=",
     b"-profile-summary-cutoff-hot=",
 ];
+
+/// What `scripts/Makefile.propeller` gives: a map of basic blocks, or the profile that was made from
+/// one with a word behind it.
+const MAPS: [&[u8]; 2] = [
+    b"-fbasic-block-address-map",
+    b"-fbasic-block-sections=labels",
+];
+const CLUSTERS: &[u8] = b"-fbasic-block-sections=list=";
+const BESIDE_CLUSTERS: &[u8] = b"-ffunction-sections";
 
 /// Takes the profile's words away when the object that they make is in the list.
 pub fn without_profile(words: &mut Vec<OsString>, list: &Path) {
@@ -66,6 +76,21 @@ fn strip(words: &mut Vec<OsString>) {
             words.drain(at..at + 2);
         }
     }
+    strip_blocks(words);
+}
+
+fn strip_blocks(words: &mut Vec<OsString>) {
+    words.retain(|word| !MAPS.contains(&word.as_bytes()));
+    let is_profile = |word: &OsString| word.as_bytes().starts_with(CLUSTERS);
+    if let Some(at) = words.iter().position(is_profile) {
+        words.remove(at);
+        if words
+            .get(at)
+            .is_some_and(|word| word.as_bytes() == BESIDE_CLUSTERS)
+        {
+            words.remove(at);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -85,9 +110,17 @@ mod tests {
                     -profile-summary-cutoff-hot=900000 -c -o fs/idle.o x.c";
         let list = std::env::temp_dir().join(format!("idle-{}", std::process::id()));
         fs::write(&list, "fs/other.o\nfs/idle.o\n").expect("a list");
-        let mut idle = words(with);
-        without_profile(&mut idle, &list);
-        assert_eq!(idle, words(plain));
+        for blocks in [
+            "",
+            "-fbasic-block-address-map ",
+            "-fbasic-block-sections=labels ",
+            "-fbasic-block-sections=list=/p/x_cc_profile.txt -ffunction-sections ",
+        ] {
+            let accurate = format!("{blocks}-fprofile-sample-accurate");
+            let mut idle = words(&with.replace("-fprofile-sample-accurate", &accurate));
+            without_profile(&mut idle, &list);
+            assert_eq!(idle, words(plain));
+        }
         let mut ran = words(&with.replace("fs/idle.o", "fs/ran.o"));
         let before = ran.clone();
         without_profile(&mut ran, &list);
