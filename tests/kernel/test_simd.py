@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels import kept_kernel
+from kernels import ALL, kept_kernel
 from kernsmith import paths, process
 from kernsmith.kernel.artifact import Kernel, load_kernel
 from kernsmith.kernel.build import BuildFailed, build_kernel
@@ -121,6 +121,9 @@ def with_floats(tmp_path_factory: pytest.TempPathFactory) -> Variant:
 
 
 @pytest.mark.kernel
+@pytest.mark.skipif(
+    not os.environ.get(ALL), reason="it compiles a small kernel each time; make test-all does"
+)
 def test_a_build_in_which_a_flag_makes_vectors_is_refused(
     with_floats: Variant, source: Source, tmp_path: Path
 ) -> None:
