@@ -198,7 +198,9 @@ def test_boots_that_train_write_the_traces(machine: Scripted) -> None:
         hand_over(kernel, workload, machine, outcome.trace)
 
     plan = replace(plan, train=plan.workloads)
-    Profiles(plan, Silent(), LocalWorkers()).counts(kernel, seen, variant)
+    Profiles(plan, Silent(), LocalWorkers()).counts(
+        kernel, seen, [workload.name for workload in plan.train], variant
+    )
     ledger.close()
     started = machine.started()
     assert len(started) == WORKLOADS
@@ -238,7 +240,7 @@ def test_what_was_trained_ahead_is_not_trained_again(machine: Scripted) -> None:
         if most < 9:
             profiles.begin(variant, kernel, lambda *run: None)
         else:
-            profiles.counts(kernel, lambda *run: None, variant.trainer)
+            profiles.counts(kernel, lambda *run: None, variant.steps[-1].train, variant.trainer)
         assert len(machine.started()) == begun
     assert Counter(line.split()[1] for line in machine.started()) == {
         "pipe": 1,

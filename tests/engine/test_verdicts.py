@@ -24,6 +24,7 @@ from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow, now
 from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Design, Layout, Study, Trial, plan_trials, plan_variants
+from kernsmith.study.folds import in_folds
 
 WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
 Figure = Callable[[Trial], float]
@@ -32,6 +33,7 @@ Figure = Callable[[Trial], float]
 def judged(study: Study, figure: Figure, train: tuple[str, ...] = ()) -> StudyResult:
     names = [workload.name for workload in WORKLOADS]
     variants = plan_variants(study, train or names)
+    variants = in_folds(variants, study.folds, train or names, names)
     trials = plan_trials(study, variants, names)
     machine = open_machine("skylake")
     source = Source("linux", Path(), "7.3", "sha256:0", "test")
@@ -188,3 +190,40 @@ def test_a_run_that_is_planned_several_times_is_one_observation() -> None:
         ("profile=none", "7"),
         ("profile=autofdo", "7"),
     ]
+
+
+def test_folds_judge_each_workload_by_a_kernel_that_was_not_trained_on_it() -> None:
+    def figure(trial: Trial) -> float:
+        trained = {name for step in trial.variant.steps for name in step.train}
+        gain = 0.8 if trial.workload in trained else 0.95
+        return 1e6 * layout_noise(trial) * (gain if trained else 1)
+
+    result = judged(replace(OPTIMIZE, folds=3), figure)
+    ratios = {
+        verdict.variant: (verdict.effect.ratio, verdict.trained)
+        for verdict in result.verdicts
+        if (verdict.workload, verdict.metric) == ("fork", "model_cycles")
+    }
+    assert ratios == {
+        "profile=autofdo": (pytest.approx(0.8), True),
+        "profile=autofdo, held out": (pytest.approx(0.95), False),
+    }
+    whole = result.verdict("profile=autofdo, held out", "overall", "model_cycles")
+    assert whole is not None
+    assert whole.effect.ratio == pytest.approx(0.95)
+    assert whole.effect.n == 8
+
+
+def test_what_never_trains_is_held_out_of_the_whole_training() -> None:
+    def figure(trial: Trial) -> float:
+        names = {name for step in trial.variant.steps for name in step.train}
+        return 1e6 * layout_noise(trial) * (1 - 0.1 * len(names))
+
+    result = judged(replace(OPTIMIZE, folds=2), figure, train=("pipe", "fork"))
+    ratios = {
+        verdict.workload: verdict.effect.ratio
+        for verdict in result.verdicts
+        if (verdict.variant, verdict.metric) == ("profile=autofdo, held out", "model_cycles")
+    }
+    assert ratios["pipe"] == ratios["fork"] == pytest.approx(0.9)
+    assert ratios["mmap"] == pytest.approx(0.8)

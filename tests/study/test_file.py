@@ -184,6 +184,7 @@ STUDIES = st.builds(
     cpu=WORDS,
     workloads=st.lists(WORDS, min_size=1, max_size=3).map(tuple),
     train=st.lists(WORDS, max_size=3).map(tuple),
+    folds=st.sampled_from([0, 2, 5]),
     profile=st.just("") | st.just("/no/such.afdo"),
     factors=st.just(()),
     design=DESIGNS,
@@ -218,7 +219,7 @@ ODD = st.one_of(
 KEYS = {
     "source": ["use", "config", "compiler", "linker", "options", "flags", "x"],
     "machine": ["use", "cpu"],
-    "workloads": ["use", "train", "profile"],
+    "workloads": ["use", "train", "folds", "profile"],
     "design": [
         "layouts",
         "replicates",

@@ -26,6 +26,7 @@ def optimize(
     config: str = "lab",
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     train: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    folds: int = 0,
     machine: str = "tcg",
     cpu: str = "skylake",
     layouts: int | None = None,
@@ -57,6 +58,8 @@ def optimize(
 
         kernsmith optimize --source debian:7.3 --with instrumented --compiler gcc-12
 
+        kernsmith optimize --source debian:7.3 --config micro --folds 3
+
     Parameters
     ----------
     source
@@ -67,6 +70,9 @@ def optimize(
         Workloads or sets of them to measure; may be given several times.
     train
         Workloads to train on; default: all that are measured.
+    folds
+        Also build so many kernels more, each trained without some of the workloads, and judge them
+        by these: what the profile is worth to a workload that it has not seen.
     machine
         Where kernels boot.
     cpu
@@ -105,6 +111,8 @@ def optimize(
     """
     if layouts is not None and layouts < 0:
         raise UserError(f"--layouts must not be negative, it is {layouts}")
+    if folds < 0 or folds == 1:
+        raise UserError(f"--folds must be 0 or at least 2, it is {folds}")
     if until < 0:
         raise UserError(f"--until must not be negative, it is {until:g}")
     study = Study(
@@ -114,6 +122,7 @@ def optimize(
         factors=(("profile", stacks_of(steps)),),
         workloads=workload,
         train=train,
+        folds=folds,
         machine=machine,
         cpu=cpu,
         compiler=compiler,

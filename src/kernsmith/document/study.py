@@ -367,7 +367,12 @@ class StudyDocument:
     @property
     def others(self) -> tuple[str, ...]:
         """Names of the variants that are compared with the baseline."""
-        return tuple(variant.name for variant in self.variants if not variant.baseline)
+        names = [variant.name for variant in self.variants if not variant.baseline]
+        judged = [verdict.variant for verdict in self.verdicts]
+        if not judged:
+            return tuple(names)
+        # Folds have no verdicts of their own; all of them together have.
+        return tuple(dict.fromkeys([*(name for name in names if name in judged), *judged]))
 
     @property
     def headlines(self) -> tuple[str, ...]:

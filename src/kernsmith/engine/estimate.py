@@ -197,13 +197,14 @@ def _is_relinked(variant: Variant) -> bool:
 def _training(prepared: Prepared, forge: Forge) -> list[str]:
     """Workloads that must still be run to train on, once for each kernel that is trained on."""
     trained = [planned.variant for planned in plan_kernels(prepared.variants)]
-    trainers = {
-        identity(trainer)
+    runs = {
+        (identity(trainer), name): name
         for variant in trained
         if (trainer := variant.trainer) and (step := variant.last_trained)
         if not step.files and forge.kernel(variant) is None
+        for name in step.train
     }
-    return [workload.name for workload in prepared.train] * len(trainers)
+    return list(runs.values())
 
 
 def _build_history() -> tuple[float, float]:

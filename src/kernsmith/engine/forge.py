@@ -100,4 +100,5 @@ class Forge:
         ]
 
     def _calls(self, kernel: Kernel) -> str:
-        return call_lines(self._profiles.counts(kernel, self._seen), kernel)
+        names = [workload.name for workload in self.prepared.train]
+        return call_lines(self._profiles.counts(kernel, self._seen, names), kernel)

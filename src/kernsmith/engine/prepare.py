@@ -19,6 +19,7 @@ from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
+from kernsmith.study.folds import in_folds
 from kernsmith.study.layout import PROFILE
 from kernsmith.study.places import short_names, without_folders
 from kernsmith.study.plan import repeated_variants
@@ -42,7 +43,8 @@ class Refused:
 class Prepared:
     """A study whose words are all resolved.
 
-    variants: those that can be built, the baseline first. refused: the other combinations.
+    variants: those that can be built, the baseline first, each with its folds behind it. refused:
+        the other combinations.
     sources: by the word for them in a variant.
     workloads: what is measured, in catalogue order. train: what profiles come from.
     not_checked: what could only be told by running something of a source, when it was not to be.
@@ -115,7 +117,9 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         events.note(each.sentence)
     left_out = [each.variant for each in refused]
     variants = tuple(variant for variant in variants if variant not in left_out)
-    trials = plan_trials(study, variants, [workload.name for workload in workloads])
+    measured = [workload.name for workload in workloads]
+    variants = in_folds(variants, study.folds, names, measured)
+    trials = plan_trials(study, variants, measured)
     return Prepared(
         study, study_digest(study, sources), sources, tuple(workloads), tuple(train), machine,
         trainer, variants, trials, refused,

@@ -8,7 +8,7 @@ by content: it stays what a kernel was built with), and a note for each training
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ class Profiles:
         if step.files:
             return None
         kind = find_step_kind(step.kind)
-        files = self._ready(base, kind)
+        files = self._ready(base, step)
         return StepProfile(kind, files) if files else None
 
     def make(self, variant: Variant, base: Kernel, seen: Seen) -> StepProfile:
@@ -70,51 +70,64 @@ class Profiles:
         with locked(folder / "lock"):
             if step.files:
                 return _given(variant, kind, tuple(map(Path, step.files)), base)
-            files = self._ready(base, kind)
+            files = self._ready(base, step)
             if not files and kind.relinks:
-                files = _store([self._ordered(base, folder / "trained.order")], base, kind)
-                self._note(base, kind, files)
+                files = _store([self._ordered(base, step, folder / "trained.order")], base, kind)
+                self._note(base, step, files)
             elif not files:
-                files = self._from_counts(variant, kind, base, seen)
+                files = self._from_counts(variant, step, base, seen)
             return StepProfile(kind, files)
 
     def begin(self, variant: Variant, base: Kernel, seen: Seen) -> None:
         """Take the counts that `make` is going to want, as far as the workers get."""
         step = _trained(variant)
-        kind = find_step_kind(step.kind)
-        if step.files or kind.relinks or self._ready(base, kind):
+        if step.files or find_step_kind(step.kind).relinks or self._ready(base, step):
             return
         folder = base.folder / "profiles"
         folder.mkdir(exist_ok=True)
         # What fails is told when the kernel's turn has come.
         with locked(folder / "lock"), suppress(TrainingFailed):
-            self._train(base, evidence_for(kind), seen, variant.trainer)
+            evidence = evidence_for(find_step_kind(step.kind))
+            self._train(base, evidence, seen, step.train, variant.trainer)
 
-    def counts(self, kernel: Kernel, seen: Seen, variant: Variant | None = None) -> BranchCounts:
-        """The merged counts of the training workloads on a kernel; each has the same weight.
+    def counts(
+        self,
+        kernel: Kernel,
+        seen: Seen,
+        names: Collection[str],
+        variant: Variant | None = None,
+    ) -> BranchCounts:
+        """The merged counts of training workloads on a kernel; each has the same weight.
 
+        names: of the workloads.
         variant: the kernel's; where the study replays its layouts, training writes their traces.
         """
-        return self._merged(kernel, BRANCHES, seen, variant)
+        return self._merged(kernel, BRANCHES, seen, names, variant)
 
     def _merged(
-        self, kernel: Kernel, evidence: Evidence[Left], seen: Seen, variant: Variant | None
+        self,
+        kernel: Kernel,
+        evidence: Evidence[Left],
+        seen: Seen,
+        names: Collection[str],
+        variant: Variant | None,
     ) -> Left:
-        parts = self._train(kernel, evidence, seen, variant)
-        return evidence.merge([parts[workload.name] for workload in self.prepared.train])
+        parts = self._train(kernel, evidence, seen, names, variant)
+        return evidence.merge([parts[workload.name] for workload in self._workloads(names)])
 
-    def _ordered(self, base: Kernel, target: Path) -> Path:
+    def _ordered(self, base: Kernel, step: Step, target: Path) -> Path:
         """The best order of a kernel's functions for the training workloads."""
-        prepared = self.prepared
-        order = search_order(base, prepared.train, prepared.trainer, self.events, self.workers)
+        train, trainer = self._workloads(step.train), self.prepared.trainer
+        order = search_order(base, train, trainer, self.events, self.workers)
         write_text(target, "".join(f"{name}\n" for name in order))
         return target
 
     def _from_counts(
-        self, variant: Variant, kind: StepKind, base: Kernel, seen: Seen
+        self, variant: Variant, step: Step, base: Kernel, seen: Seen
     ) -> tuple[Path, ...]:
+        kind = find_step_kind(step.kind)
         evidence = evidence_for(kind)
-        counts = self._merged(base, evidence, seen, variant.trainer)
+        counts = self._merged(base, evidence, seen, step.train, variant.trainer)
         self.events.stage(f"profile → {kind.title}")
         toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
         stem = base.folder / "profiles/trained"
@@ -122,39 +135,56 @@ class Profiles:
             find_profile_maker(kind.name).make(counts, base, toolchain, stem), base, kind
         )
         evidence.write(counts, counts_beside(files[0], kind, evidence.suffix))
-        self._note(base, kind, files)
+        self._note(base, step, files)
         return files
 
     def _train(
-        self, kernel: Kernel, evidence: Evidence[Left], seen: Seen, variant: Variant | None
+        self,
+        kernel: Kernel,
+        evidence: Evidence[Left],
+        seen: Seen,
+        names: Collection[str],
+        variant: Variant | None,
     ) -> dict[str, Left]:
         prepared = self.prepared
-        measured = variant is not None and identity(variant) in map(identity, prepared.variants)
+        own = identity(variant) if variant else ""
+        measured = [each for each in prepared.variants if identity(each) == own]
 
         def trace_of(workload: Workload) -> str:
-            wanted = measured and _replays(prepared, workload)
+            judged = any(each.is_judged_by(workload.name) for each in measured)
+            wanted = judged and _replays(prepared, workload)
             return trace_tag(kernel, workload) if wanted else ""
 
         return train(
-            kernel, evidence, prepared.train, prepared.trainer, self.events, seen, self.workers,
+            kernel,
+            evidence,
+            self._workloads(names),
+            prepared.trainer,
+            self.events,
+            seen,
+            self.workers,
             trace_of,
-        )  # fmt: skip
+        )
 
-    def _ready(self, base: Kernel, kind: StepKind) -> tuple[Path, ...]:
-        names = _noted(self._note_path(base)).get(kind.name, ())
+    def _workloads(self, names: Collection[str]) -> list[Workload]:
+        return [workload for workload in self.prepared.train if workload.name in names]
+
+    def _ready(self, base: Kernel, step: Step) -> tuple[Path, ...]:
+        kind = find_step_kind(step.kind)
+        names = _noted(self._note_path(base, step)).get(kind.name, ())
         files = tuple(base.folder / "profiles" / name for name in names)
         # Notes of an earlier version have fewer.
         whole = len(files) == len(kind.suffixes)
         return files if whole and all(file.exists() for file in files) else ()
 
-    def _note(self, base: Kernel, kind: StepKind, files: Sequence[Path]) -> None:
-        path = self._note_path(base)
-        noted = _noted(path) | {kind.name: [file.name for file in files]}
+    def _note(self, base: Kernel, step: Step, files: Sequence[Path]) -> None:
+        path = self._note_path(base, step)
+        noted = _noted(path) | {step.kind: [file.name for file in files]}
         write_text(path, json.dumps(noted))
 
-    def _note_path(self, base: Kernel) -> Path:
+    def _note_path(self, base: Kernel, step: Step) -> Path:
         """The note of this training: of these workloads on this machine."""
-        work = [_amount(workload) for workload in self.prepared.train]
+        work = [_amount(workload) for workload in self._workloads(step.train)]
         key = digest_of([dict(self.prepared.trainer.fingerprint()), work])[:16]
         return base.folder / "profiles" / f"{key}.json"
 

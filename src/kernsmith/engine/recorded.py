@@ -25,6 +25,7 @@ from kernsmith.machine.metrics import metric as catalogued
 from kernsmith.machine.protocol import Metric
 from kernsmith.study import Design, Study, Trial, Variant, plan_variants
 from kernsmith.study.file import study_from_tables, variants_in
+from kernsmith.study.folds import in_folds
 from kernsmith.study.layout import read_layout
 
 
@@ -106,7 +107,8 @@ def _study(table: StudyTable, *, named: bool) -> tuple[Study, tuple[Variant, ...
     tables = tomllib.loads(table.text)
     with suppress(UserError):
         study = study_from_tables(tables, origin="its text", name=table.name)
-        return study, plan_variants(study, _train(study))
+        train, workloads = _names(study.train or study.workloads), _names(study.workloads)
+        return study, in_folds(plan_variants(study, train), study.folds, train, workloads)
     given = tables.get("design", {})
     design = Design(**{f.name: given[f.name] for f in fields(Design) if f.name in given})
     first = table.plan[0].trial
@@ -129,8 +131,8 @@ def _as_measured(study: Study, table: StudyTable) -> Study:
     return replace(study, design=replace(study.design, layouts_by="replay" if replayed else "boot"))
 
 
-def _train(study: Study) -> list[str]:
-    names = study.train or study.workloads
+def _names(names: Sequence[str]) -> list[str]:
+    """What a study's words for workloads mean; as they are, if the catalogue has changed."""
     with suppress(KernsmithError):
         return [workload.name for workload in load_catalogue().select(names)]
     return list(names)

@@ -24,6 +24,7 @@ from kernsmith.stats.study import judge as judge_observations
 from kernsmith.stats.study import log_ratios
 from kernsmith.stats.verdict import Verdict
 from kernsmith.study import Design, Trial, Variant
+from kernsmith.study.variant import HELD_OUT
 
 # Two labels have layouts of their own: more blocks of the same combination, and no factor.
 LABEL = "label"
@@ -128,12 +129,14 @@ def observations(measured: Sequence[Measured]) -> list[Observation]:
     trial) is one observation. Runs of before boots were recorded booted each by itself.
     """
     found: dict[tuple[str, str], tuple[Trial, RunRow]] = {}
+    folded = {item.trial.variant.judged_as for item in measured if item.trial.variant.without}
     for item in measured:
         if item.run is not None and item.run.ok:
-            found.setdefault((item.trial.variant.name, item.digest), (item.trial, item.run))
+            for name in _judged_as(item.trial, folded):
+                found.setdefault((name, item.digest), (item.trial, item.run))
     return [
         Observation(
-            variant=trial.variant.name,
+            variant=name,
             # A draw of two levels of the factor `layout` is a pair, like one of two kernels.
             layout=trial.layout.seed or DEFAULT_LAYOUT,
             workload=trial.workload,
@@ -143,9 +146,27 @@ def observations(measured: Sequence[Measured]) -> list[Observation]:
             metric=metric,
             value=value,
         )
-        for trial, run in found.values()
+        for (name, _), (trial, run) in found.items()
         for metric, (value, _) in run.metrics.items()
     ]
+
+
+def _judged_as(trial: Trial, folded: Collection[str]) -> list[str]:
+    """For which variants of a question a run speaks.
+
+    folded: names of those whose figures come from several kernels, none trained on what it is
+        judged by. A workload that no kernel was trained on is judged by the one that was trained
+        on all the others.
+    """
+    variant = trial.variant
+    held_out = f"{variant.name}{HELD_OUT}"
+    if held_out in folded and trial.workload not in _trained(variant):
+        return [variant.judged_as, held_out]
+    return [variant.judged_as]
+
+
+def _trained(variant: Variant) -> frozenset[str]:
+    return frozenset(name for step in variant.steps for name in step.train)
 
 
 def question(prepared: Prepared, measured: Sequence[Measured]) -> Question:
@@ -157,21 +178,21 @@ def question(prepared: Prepared, measured: Sequence[Measured]) -> Question:
     metrics = {m for item in measured if item.run and item.run.ok for m in item.run.metrics}
     headlines = {metric.name for metric in METRICS if metric.headline}
     return Question(
-        variants=tuple(variant.name for variant in prepared.variants),
+        variants=tuple(dict.fromkeys(variant.judged_as for variant in prepared.variants)),
         workloads=tuple(workload.name for workload in prepared.workloads),
         metrics=tuple(in_order(metrics)),
         primary=frozenset({*headlines, primary_metric(study.design, metrics)}),
         alpha=study.design.alpha,
         looked_at=study.design.until > 0,
         trained={
-            v.name: frozenset(name for step in v.steps for name in step.train)
+            v.judged_as: frozenset() if v.without else _trained(v)
             for v in prepared.variants
-            if v.steps
+            if _trained(v)
         },
         factors=tuple(
             (name, levels) for name, levels in study.factors if len(levels) > 1 and name != LABEL
         ),
-        levels={variant.name: variant.levels for variant in prepared.variants},
+        levels={v.name: v.levels for v in prepared.variants if not v.without},
     )
 
 

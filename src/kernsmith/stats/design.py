@@ -64,7 +64,7 @@ def analyse_factors(table: LogTable, question: Question) -> FactorAnalysis | Non
         return None
     names = tuple(name for name, _ in question.factors)
     logs: dict[Combination, ByLayout] = {}
-    for variant in question.variants:
+    for variant in question.levels:
         levels = dict(question.levels[variant])
         key = tuple(levels[factor] for factor in names)
         # Two labels have layouts of their own: more blocks of the same combination.

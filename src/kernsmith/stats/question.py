@@ -22,8 +22,10 @@ class Question:
     primary: metrics whose verdicts over the whole mix are the primary family.
     looked_at: whether the study decides by its own figures how far it goes on: intervals and
         p-values are always-valid ones then.
-    trained: by variant, the workloads its profile was trained on; none for a variant without.
-    factors: those with several levels, the first of which is the baseline. levels: by variant.
+    trained: by variant, the workloads its profile was trained on; no entry for a variant without
+        one, or whose training nobody knows; empty where every workload was held out.
+    factors: those with several levels, the first of which is the baseline. levels: by variant;
+        those without an entry take no part in them.
     """
 
     variants: tuple[str, ...]

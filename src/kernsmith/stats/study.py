@@ -117,7 +117,7 @@ def _compare(table: LogTable, question: Question, variant: str) -> list[Verdict]
                 metric=table.metric,
                 effect=judged(*sides, paired=paired, half_added=half_added, alpha=question.alpha),
                 default=default_of(table, baseline, variant, names),
-                trained=name in trained if trained and name not in mixes else None,
+                trained=name in trained if trained is not None and name not in mixes else None,
                 baseline=tuple(sides[0].tolist()),
                 treated=tuple(sides[1].tolist()),
                 family=family,

@@ -97,6 +97,8 @@ class WorkloadsTable(_Table):
     """Workloads, or sets of them."""
     train: list[str] = Field(default_factory=list)
     """What profiles come from; default: all of `use`."""
+    folds: int = Field(0, ge=0, le=1000)
+    """Train in so many parts, each without some of the workloads, and judge each by these, too."""
     profile: str = ""
     """A profile to use instead of training."""
 
@@ -135,7 +137,7 @@ class StudyFile(_Table):
 
     source: SourceTable
     machine: MachineTable = Field(default_factory=MachineTable)
-    workloads: WorkloadsTable = Field(default_factory=WorkloadsTable)
+    workloads: WorkloadsTable = Field(default_factory=lambda: WorkloadsTable.model_validate({}))
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(default_factory=dict)
     variants: dict[str, dict[str, Level]] = Field(default_factory=dict)
     design: DesignTable = Field(default_factory=lambda: DesignTable.model_validate({}))
@@ -187,6 +189,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         settings=tuple(sorted(file.machine.settings.items())),
         workloads=tuple(file.workloads.use),
         train=tuple(file.workloads.train),
+        folds=file.workloads.folds,
         profile=file.workloads.profile,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
@@ -332,6 +335,8 @@ def write_study(study: Study) -> str:
     lines += ["", "[workloads]", f"use = {quote(list(study.workloads))}"]
     if study.train:
         lines.append(f"train = {quote(list(study.train))}")
+    if study.folds:
+        lines.append(f"folds = {study.folds}")
     if study.profile:
         lines.append(f"profile = {quote(study.profile)}")
     if study.factors:

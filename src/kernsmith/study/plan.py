@@ -190,6 +190,7 @@ def plan_trials(
                 )
                 for variant in variants
                 for workload in workloads
+                if variant.is_judged_by(workload)
             ]
             shuffle.shuffle(members)
             trials += members

@@ -92,6 +92,8 @@ class Study:
 
     workloads, train: names of workloads or of sets of them; an empty `train` means all workloads
         of the study.
+    folds: in how many parts the training workloads are left out of training in turn, to judge by
+        what was not trained on; 0: not at all (see `study.folds`).
     profile: a profile that the user brings instead of training; empty when kernsmith trains.
     factors: factor names with their levels; the first level of each is the baseline.
     variants: named variants instead of all combinations of factors; the first is the baseline.
@@ -106,6 +108,7 @@ class Study:
     factors: tuple[tuple[str, tuple[str, ...]], ...]
     workloads: tuple[str, ...] = ("lab",)
     train: tuple[str, ...] = ()
+    folds: int = 0
     profile: str = ""
     machine: str = "tcg"
     cpu: str = "skylake"
@@ -132,6 +135,8 @@ class Study:
             del fields["linker"]
         if not self.settings:  # likewise
             del fields["settings"]
+        if not self.folds:  # likewise
+            del fields["folds"]
         if self.design.layouts_by == "boot":  # likewise
             del fields["design"]["layouts_by"]
         if not self.design.every:  # likewise

@@ -27,6 +27,8 @@ class Step:
     files: tuple[str, ...] = ()
 
 
+# Behind the name of variants that are trained in folds, where they are judged together.
+HELD_OUT = ", held out"
 # The architecture of variants that name none.
 ARCH = "x86_64"
 # Config symbols that change the flags of every file.
@@ -53,6 +55,8 @@ class Variant:
     trains: the kind of step that its kernel has counters for and is run to train, and nothing
         else; empty for kernels as they are used.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
+    without: workloads that others of its kind are trained on and this one is not: those that it is
+        judged by (see `study.folds`); empty: all of the study's.
     levels: the factor levels that made this variant, for tables, files by their short names (see
         `study.places`); not part of its identity.
     given_name: what the study calls it; likewise. Empty: its levels are its name.
@@ -69,6 +73,7 @@ class Variant:
     trains: str = ""
     layout: LayoutLevel = RANDOM
     label: str = ""
+    without: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     given_name: str = field(default="", compare=False)
 
@@ -76,9 +81,21 @@ class Variant:
     def name(self) -> str:
         """Short name for tables: `profile=autofdo march=znver3`, or `default` without factors; of a
         kernel that is only trained on, the step that is."""
-        if self.given_name:
-            return self.given_name
-        return self.trains or name_of_levels(self.levels)
+        name = self._whole_name
+        return f"{name} without {', '.join(self.without)}" if self.without else name
+
+    @property
+    def judged_as(self) -> str:
+        """What verdicts call it: its name, or that of all variants that leave workloads out."""
+        return f"{self._whole_name}{HELD_OUT}" if self.without else self._whole_name
+
+    @property
+    def _whole_name(self) -> str:
+        return self.given_name or self.trains or name_of_levels(self.levels)
+
+    def is_judged_by(self, workload: str) -> bool:
+        """Whether it is measured on a workload of the study."""
+        return not self.without or workload in self.without
 
     def with_option(self, symbol: str, value: str) -> Variant:
         """The same variant with one config symbol set."""
@@ -124,7 +141,7 @@ class Variant:
     @property
     def unnamed(self) -> Variant:
         """The variant without what does not distinguish kernels."""
-        return replace(self, layout=RANDOM, label="", levels=(), given_name="")
+        return replace(self, layout=RANDOM, label="", without=(), levels=(), given_name="")
 
     @property
     def code(self) -> tuple[object, ...]:
@@ -135,7 +152,7 @@ class Variant:
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""
         fields = asdict(self)
-        for name in ("layout", "label", "levels", "given_name"):
+        for name in ("layout", "label", "without", "levels", "given_name"):
             del fields[name]
         # Variants were there before these: they add nothing to what variants were called.
         for name, usual in (("arch", ARCH), ("trains", "")):

@@ -15,6 +15,7 @@ from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
+    harmed,
     headline,
     judgement,
     modelled,
@@ -24,7 +25,15 @@ from kernsmith.report.study.words import (
 
 def study_markdown(document: StudyDocument) -> str:
     """A study's document (see `report.study.document`), without single runs and provenance."""
-    lines = [line for variant in document.others for _, line in headline(document, variant)]
+    lines = [
+        line
+        for variant in document.others
+        for line in (
+            *(words for _, words in headline(document, variant)),
+            harmed(document, variant),
+        )
+        if line
+    ]
     sections: list[Section] = [Text(_conditions(document))]
     if lines:
         sections += [Bullets([*lines, *(line for _, line in sequential(document))])]

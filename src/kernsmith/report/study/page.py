@@ -36,6 +36,7 @@ from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
+    harmed,
     headline,
     judgement,
     sequential,
@@ -114,6 +115,9 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
     overall = [(each, line) for each, line in heads if each.workload == OVERALL]
     sections: list[Section] = [
         Verdict(line, _COLOURS[_kind(document, each)]) for each, line in overall[:_FEW]
+    ]
+    sections += [
+        Verdict(line, "worse") for name in document.others if (line := harmed(document, name))
     ]
     rest = [line for _, line in heads if line not in {line for _, line in overall[:_FEW]}]
     if len(overall) > _FEW:

@@ -17,6 +17,7 @@ from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
+    harmed,
     headline,
     interval,
     judgement,
@@ -34,6 +35,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
         console.print(_mix_table(document, variant))
         console.print(_workload_table(document, variant))
         for _, line in headline(document, variant):
+            say(console, line)
+        if line := harmed(document, variant):
             say(console, line)
         for line in luck_lines(document, variant):
             say(console, f"{variant}: {line}")

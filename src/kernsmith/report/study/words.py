@@ -27,6 +27,21 @@ def headline(document: StudyDocument, variant: str) -> list[tuple[VerdictView, s
     ]
 
 
+def harmed(document: StudyDocument, variant: str) -> str:
+    """The workloads on which a variant is significantly worse than the baseline, the worst first;
+    empty without any."""
+    metric = document.study.metric
+    lower = document.lower_is_better(metric)
+    worse = [
+        each
+        for each in document.verdicts_of(variant, metric, mixes=False)
+        if each.significant and (each.ratio > 1) == lower
+    ]
+    worse.sort(key=lambda each: each.ratio, reverse=lower)
+    shown = (f"{workload_name(each)} {100 * (each.ratio - 1):+.1f} %" for each in worse)
+    return f"{variant}: worse than the baseline on {', '.join(shown)}" if worse else ""
+
+
 def _whole(verdict: VerdictView) -> str:
     words = model_words(verdict)
     return f"{verdict.sentence}, {words}" if words else verdict.sentence
