@@ -28,7 +28,7 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["optimize", "--source", "debian:7.3", "--compiler", "gcc"], "needs clang"),
         (["optimize", "--source", "debian:7.3", "--layouts", "-1"], "--layouts"),
         (["optimize", "--source", "debian:7.3", "--ledger", "nonsense"], "ledger"),
-        (["optimize", "--source", "debian:7.3", "--with", "bolt"], "allowed are autofdo, instr"),
+        (["optimize", "--source", "debian:7.3", "--with", "bolt"], "allowed are autofdo, full-lto"),
         (["optimize", "--source", "debian:7.3", "--with", "autofdo,"], "no step ''"),
         (["compare", "default", "CONFIG_HZ=1000"], "--source"),
         (["compare", "--source", "debian:7.3", "default", "default"], "label=a"),

@@ -26,6 +26,6 @@ def test_a_kind_has_a_maker_and_words_for_kbuild(kind: StepKind) -> None:
     assert kind.symbols or kind.instrument
 
 
-def test_exact_profiles_are_told_apart_from_samples() -> None:
+def test_what_was_not_seen_is_cold_only_on_request() -> None:
     autofdo = step_kinds()["autofdo"]
     assert set(autofdo.flags(True)) - set(autofdo.flags(False)) == {"-fprofile-sample-accurate"}

@@ -11,6 +11,8 @@ from cyclopts import Parameter
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.factors.profile import BEHIND, NONE
+from kernsmith.study.factors.unseen import COLD
+from kernsmith.study.factors.unseen import FACTOR as UNSEEN
 from kernsmith.study.steps import step_kinds
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
@@ -27,6 +29,7 @@ def optimize(
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     train: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     folds: int = 0,
+    only_trained: Annotated[bool, Parameter(negative=())] = False,
     machine: str = "tcg",
     cpu: str = "skylake",
     layouts: int | None = None,
@@ -73,6 +76,9 @@ def optimize(
     folds
         Also build so many kernels more, each trained without some of the workloads, and judge them
         by these: what the profile is worth to a workload that it has not seen.
+    only_trained
+        The kernel will do nothing but what it was trained on: what no training workload has run is
+        compiled for size and put far away. By default it is compiled as without a profile.
     machine
         Where kernels boot.
     cpu
@@ -119,7 +125,7 @@ def optimize(
         name=f"optimize-{Path(config).stem}",
         source=source,
         config=config,
-        factors=(("profile", stacks_of(steps)),),
+        factors=(("profile", stacks_of(steps)), *_UNSEEN_COLD[only_trained]),
         workloads=workload,
         train=train,
         folds=folds,
@@ -139,6 +145,12 @@ def optimize(
         as_json=json,
         keep_traces=keep_traces,
     )
+
+
+_UNSEEN_COLD: dict[bool, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    False: (),
+    True: ((UNSEEN.name, (COLD,)),),
+}
 
 
 def stacks_of(steps: str) -> tuple[str, ...]:

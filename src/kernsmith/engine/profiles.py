@@ -54,7 +54,7 @@ class Profiles:
             return None
         kind = find_step_kind(step.kind)
         files = self._ready(base, step)
-        return StepProfile(kind, files) if files else None
+        return StepProfile(kind, files, step.unseen_is_cold) if files else None
 
     def make(self, variant: Variant, base: Kernel, seen: Seen) -> StepProfile:
         """Train on a kernel, or take the user's files, and store what the build reads.
@@ -69,14 +69,14 @@ class Profiles:
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):
             if step.files:
-                return _given(variant, kind, tuple(map(Path, step.files)), base)
+                return _given(variant, step, base)
             files = self._ready(base, step)
             if not files and kind.relinks:
                 files = _store([self._ordered(base, step, folder / "trained.order")], base, kind)
                 self._note(base, step, files)
             elif not files:
                 files = self._from_counts(variant, step, base, seen)
-            return StepProfile(kind, files)
+            return StepProfile(kind, files, step.unseen_is_cold)
 
     def begin(self, variant: Variant, base: Kernel, seen: Seen) -> None:
         """Take the counts that `make` is going to want, as far as the workers get."""
@@ -196,15 +196,17 @@ def _trained(variant: Variant) -> Step:
     return step
 
 
-def _given(variant: Variant, kind: StepKind, files: tuple[Path, ...], base: Kernel) -> StepProfile:
+def _given(variant: Variant, step: Step, base: Kernel) -> StepProfile:
     """What the user brings for a step."""
+    kind, files = find_step_kind(step.kind), tuple(map(Path, step.files))
     folder = base.folder / "profiles"
     if kind.relinks:
         order = usable_order(files[0], base, folder / "given.order")
         return StepProfile(kind, _store([order], base, kind))
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     made = find_profile_maker(kind.name).usable(files, base, toolchain, folder / "given")
-    return StepProfile(kind, _store(made, base, kind), all(map(is_exact, files)))
+    cold = step.unseen_is_cold and all(map(is_exact, files))
+    return StepProfile(kind, _store(made, base, kind), cold)
 
 
 def _replays(prepared: Prepared, workload: Workload) -> bool:

@@ -27,12 +27,12 @@ class StepProfile:
     """What one step hands to the build.
 
     files: those of its kind's suffixes, in that order.
-    exact: they were made from exact counts, not from samples.
+    unseen_is_cold: functions that it has no counts of are cold: never of samples.
     """
 
     kind: StepKind
     files: tuple[Path, ...]
-    exact: bool = True
+    unseen_is_cold: bool = False
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
@@ -42,7 +42,7 @@ class StepProfile:
     @property
     def flags(self) -> tuple[str, ...]:
         """What the compiler is told beside the profile."""
-        return self.kind.flags(self.exact)
+        return self.kind.flags(self.unseen_is_cold)
 
     @property
     def symbol_order(self) -> Path | None:

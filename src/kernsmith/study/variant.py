@@ -20,11 +20,13 @@ class Step:
     kind: the name of its module in `study.steps` (`autofdo`).
     train: names of the workloads whose exact branch counts are used, in catalogue order.
     files: a profile that the user brings; empty when kernsmith trains.
+    unseen_is_cold: a function without counts in an exact profile never runs, the compiler is told.
     """
 
     kind: str
     train: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    unseen_is_cold: bool = False
 
 
 # Behind the name of variants that are trained in folds, where they are judged together.

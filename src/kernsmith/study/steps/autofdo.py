@@ -10,17 +10,17 @@ from kernsmith.study.steps.kind import StepKind
 HOT_CUTOFF = 900_000
 
 
-def _flags(exact: bool) -> tuple[str, ...]:
+def _flags(unseen_is_cold: bool) -> tuple[str, ...]:
     """What clang is told beside the profile.
 
-    In an exact profile a function without counts was not executed, which clang must not conclude
-    from samples: such functions are cold, and what was executed lies close together.
+    By default clang compiles a function that the profile does not name as without a profile: who
+    runs what nobody trained on, has the kernel that there was before. `unseen_is_cold`: it is cold.
 
     Of what was executed, the functions with the blocks that make up 90 % of the execution go to
     `.text.hot`; clang's own 99 % takes in nearly all of an exact profile, and then a workload finds
     its own functions spread over the code of all the others.
     """
-    accurate = ("-fprofile-sample-accurate",) if exact else ()
+    accurate = ("-fprofile-sample-accurate",) if unseen_is_cold else ()
     return (
         *accurate,
         *("-mllvm", "-enable-ext-tsp-block-placement=true"),

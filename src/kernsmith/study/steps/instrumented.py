@@ -67,7 +67,7 @@ KIND = StepKind(
         ("KERNSMITH_PROFILE", files[0]),
         ("KERNSMITH_PROFILED_OBJECTS", files[1]),
     ),
-    flags=lambda exact: (),
+    flags=lambda unseen_is_cold: (),
     instrument=_instrument,
     instead_of=("autofdo",),
 )

@@ -34,8 +34,8 @@ class StepKind:
     suffixes: of the files that its profile consists of, in order: with what their names end, behind
         a part that they have in common.
     make_variables: from the paths of these files to what kbuild is told, as (name, value).
-    flags: what the compiler is told beside the profile; the argument says whether the profile was
-        made from exact counts, not from samples.
+    flags: what the compiler is told beside the profile; the argument says whether functions that
+        it has no counts of are to be cold.
     symbol_order: which of the files is an order of functions for the linker, if one is.
     relinks: whether it is nothing but that order: no object is compiled again, and it is the last
         step. The order is found with traces of the training workloads.
@@ -53,7 +53,7 @@ class StepKind:
     trained: bool = True
     suffixes: tuple[str, ...] = ()
     make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]] = lambda files: ()
-    flags: Callable[[bool], tuple[str, ...]] = lambda exact: ()
+    flags: Callable[[bool], tuple[str, ...]] = lambda unseen_is_cold: ()
     symbol_order: int | None = None
     relinks: bool = False
     oldest_gcc: int = 0
