@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
@@ -245,6 +245,7 @@ TABLES = st.fixed_dictionaries(
 
 @settings(max_examples=500, deadline=None)
 @given(TABLES)
+@example({"factors": {"march": [0], "y\nz": [0]}})
 def test_strange_values_are_a_study_or_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, tables: dict[str, Any]
 ) -> None:

@@ -116,7 +116,8 @@ def _texts(study: Study) -> Iterator[tuple[str, str]]:
     yield from (("workloads.train", name) for name in study.train)
     yield from (("workloads.profile", study.profile), ("design.metric", study.design.metric))
     for factor, levels in study.factors:
-        yield from ((f"factors.{factor}", text) for text in (factor, *levels))
+        yield "factors", factor
+        yield from ((f"factors.{factor}", level) for level in levels)
     for name, settings in study.variants:
         yield from (
             ("variants", text) for text in (name, *(t for level in settings for t in level))
