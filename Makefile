@@ -22,7 +22,7 @@ setup-test:
 
 demo: setup
 	@$(BIN)/kernsmith optimize --source debian:7.3 --config lab --workload lab \
-	    --machine tcg --cpu emeraldrapids
+	    --machine tcg --cpu emeraldrapids --with autofdo
 
 lint: setup
 	@echo '== ruff'

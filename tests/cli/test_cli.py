@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+AUTOFDO, THINLTO = (
+    ["optimize", "--source", "debian:7.3", "--with", step] for step in ("autofdo", "thinlto")
+)
 TWO = ["--source", "debian:7.3", "default", "CONFIG_HZ=1000"]
 
 
@@ -25,11 +28,12 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["optimize", "--source", "debian:7.3", "--cpu", "skylark"], "skylake"),
         (["optimize", "--source", "debian:7.3", "--machine", "cloud"], "tcg"),
         (["optimize", "--source", "debian:7.3", "--compiler", "clang-99"], "clang-99"),
-        (["optimize", "--source", "debian:7.3", "--compiler", "gcc"], "needs clang"),
+        ([*AUTOFDO, "--compiler", "gcc"], "needs clang"),
         (["optimize", "--source", "debian:7.3", "--layouts", "-1"], "--layouts"),
         (["optimize", "--source", "debian:7.3", "--ledger", "nonsense"], "ledger"),
-        (["optimize", "--source", "debian:7.3", "--with", "bolt"], "allowed are autofdo, full-lto"),
+        (["optimize", "--source", "debian:7.3", "--with", "bolt"], "allowed are best, autofdo, f"),
         (["optimize", "--source", "debian:7.3", "--with", "autofdo,"], "no step ''"),
+        ([*THINLTO, "--profile", "x"], "no variant has a step that reads one"),
         (["compare", "default", "CONFIG_HZ=1000"], "--source"),
         (["compare", "--source", "debian:7.3", "default", "default"], "label=a"),
         (["compare", "--source", "debian:7.3", "v1", "v2"], "--source FOLDER"),

@@ -26,6 +26,7 @@ MIX = ("pipe", "file", "fork")
 OPTIMIZE = [
     "optimize", "--source", "debian:7.3", "--config", "micro", "--layouts", "6",
     *(word for name in MIX for word in ("--workload", name)), "--train", "pipe", "--train", "file",
+    "--with", "autofdo",
 ]  # fmt: skip
 
 

@@ -23,6 +23,8 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow, now
 from kernsmith.machine.tcg import open_machine
+from kernsmith.report.study.document import study_document
+from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.study import Design, Layout, Study, Trial, plan_trials, plan_variants
 from kernsmith.study.folds import in_folds
 
@@ -227,3 +229,38 @@ def test_what_never_trains_is_held_out_of_the_whole_training() -> None:
     }
     assert ratios["pipe"] == ratios["fork"] == pytest.approx(0.9)
     assert ratios["mmap"] == pytest.approx(0.8)
+
+
+def test_special_kernels_are_judged_by_what_each_of_them_was_made_for() -> None:
+    variants = (
+        ("default", ()),
+        ("ipc", (("profile", "autofdo"), ("train", "pipe"))),
+        ("process", (("profile", "autofdo"), ("train", "fork"))),
+        ("merged", (("profile", "autofdo"), ("train", "all"))),
+    )
+    study = Study("x", "micro", (), variants=variants, design=Design(layouts=6))
+    own = {"ipc": "pipe", "process": "fork"}
+
+    def figure(trial: Trial) -> float:
+        name = trial.variant.name
+        share = {"default": 1.0, "merged": 0.9}.get(name, 1.1)
+        return 1000 * layout_noise(trial) * (0.8 if own.get(name) == trial.workload else share)
+
+    result = judged(study, figure, train=("pipe", "fork"))
+    ratios = {
+        (name, made_for): verdict.effect.ratio
+        for name in ("ipc", "process", "merged")
+        for made_for in ("pipe", "fork")
+        if (verdict := result.verdict(name, f"overall-of-{made_for}", "model_cycles"))
+    }
+    assert ratios == pytest.approx(
+        {
+            ("ipc", "pipe"): 0.8, ("ipc", "fork"): 1.1, ("process", "pipe"): 1.1,
+            ("process", "fork"): 0.8, ("merged", "pipe"): 0.9, ("merged", "fork"): 0.9,
+        }
+    )  # fmt: skip
+    table = speciality_tables(study_document(result))[0]
+    assert [column.title for column in table.columns] == ["variant", "pipe", "fork", "whole mix"]
+    assert [row[0] for row in table.rows] == ["ipc", "process", "merged"]
+    assert str(table.rows[0][1]).startswith("0.8000* (")
+    assert str(table.rows[0][2]).startswith("1.1000* (")

@@ -202,6 +202,9 @@ def test_every_study_is_written_and_read_back(
 ) -> None:
     folder = tmp_path_factory.mktemp("written")
     study = replace(study, factors=() if by_name else crossed, variants=named if by_name else ())
+    words = str((study.factors, study.variants))
+    if "autofdo" not in words:
+        study = replace(study, profile="")  # it needs a step that reads it
     again = outcome(folder, write_study(study).encode())
     assert again == study
     assert again.digest == study.digest

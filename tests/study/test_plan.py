@@ -237,7 +237,7 @@ def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
     ("factor", "level", "told"),
     [
         ("profil", "none", "unknown factor 'profil'"),
-        ("profile", "magic", "none, autofdo"),
+        ("profile", "magic", "none, best, autofdo"),
         ("march", "zen 3", "no level 'zen 3'"),
         ("alignment", "48", "64, 128"),
         ("CONFIG_HZ", "fast", "a number"),

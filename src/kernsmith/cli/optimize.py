@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
-from kernsmith.study.factors.profile import BEHIND, NONE
+from kernsmith.study.factors.profile import BEHIND, BEST, NONE
 from kernsmith.study.factors.unseen import COLD
 from kernsmith.study.factors.unseen import FACTOR as UNSEEN
 from kernsmith.study.steps import step_kinds
@@ -38,7 +38,7 @@ def optimize(
     until: float = 0.0,
     seed: int = 1,
     compiler: str = "",
-    steps: Annotated[str, Parameter(name="--with")] = "autofdo",
+    steps: Annotated[str, Parameter(name="--with")] = BEST,
     profile: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
@@ -46,14 +46,18 @@ def optimize(
 ) -> int:
     """Build a kernel for a workload and prove that it is faster.
 
-    Builds the kernel, runs the workloads on it, rebuilds it with their exact branch profile
-    (AutoFDO), links both kernels in random layouts, and measures all of them. With more steps, each
-    is trained on the kernel of those before it and measured beside them. Asking again takes
-    everything from the caches; a run that was killed goes on where it stopped.
+    Builds the kernel, runs the workloads on it, rebuilds it with their exact branch profile, links
+    both kernels in random layouts, and measures all of them. By default the new kernel has the
+    best stack of profile-guided steps that the compiler and the source can carry: with clang 22
+    and Linux 7.3 AutoFDO, ThinLTO, Propeller and the best order of functions. With steps that are
+    named, each is measured beside those before it. Asking again takes everything from the caches;
+    a run that was killed goes on where it stopped.
 
     Examples:
 
         kernsmith optimize --source debian:7.3 --config lab --workload lab
+
+        kernsmith optimize --source debian:7.3 --config lab --with autofdo
 
         kernsmith optimize --source git:~/linux@v7.3 --config my.config --workload pipe --train file
 
@@ -100,11 +104,11 @@ def optimize(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     steps
-        Profile-guided steps with commas between them, the first one first: autofdo; instrumented
-        (by counters in the kernel; in place of autofdo, also with gcc 12 or newer); thinlto,
-        thinlto-dist or full-lto (optimised across files when linking); propeller (needs clang 19
-        or newer); splitting (as propeller, but blocks keep the compiler's order); layout (the best
-        order of functions that `kernsmith layout optimize` finds; the last step).
+        best, or profile-guided steps with commas between them, the first one first: autofdo;
+        instrumented (by counters in the kernel; in place of autofdo, also with gcc 12 or newer);
+        thinlto, thinlto-dist or full-lto (optimised across files when linking); propeller (needs
+        clang 19 or newer); splitting (as propeller, but blocks keep the compiler's order); layout
+        (the best order of functions that `kernsmith layout optimize` finds; the last step).
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.
@@ -156,17 +160,19 @@ _UNSEEN_COLD: dict[bool, tuple[tuple[str, tuple[str, ...]], ...]] = {
 def stacks_of(steps: str) -> tuple[str, ...]:
     """The levels of `profile` that show what each of some steps adds to those before it.
 
-    steps: names with commas between them.
+    steps: names with commas between them, or `best`: one stack, whose parts are not measured.
 
     Raises:
         UserError: an unknown step, or none.
     """
+    if steps == BEST:
+        return NONE, BEST
     names = [name.strip() for name in steps.split(",")]
     unknown = [name for name in names if name not in step_kinds()]
     if unknown:
         raise UserError(
-            f"--with has no step {unknown[0]!r}: allowed are {', '.join(step_kinds())}, and "
-            "several with commas between them"
+            f"--with has no step {unknown[0]!r}: allowed are {BEST}, {', '.join(step_kinds())}, "
+            "and several with commas between them"
         )
     stacks = (BEHIND.join(names[:count]) for count in range(1, len(names) + 1))
     return (NONE, *stacks)

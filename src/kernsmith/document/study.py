@@ -11,6 +11,7 @@ from kernsmith.document.attribution import AttributionView
 from kernsmith.document.hottest import HottestView
 
 OVERALL = "overall"
+_OF = "overall-of-"
 INSTRUCTIONS = "kernel_instructions"
 MODEL_CYCLES = "model_cycles"
 
@@ -129,7 +130,8 @@ class VariantView:
 class VerdictView:
     """A variant against the baseline, on one metric of one workload or of a mix of them.
 
-    workload: its name, or `overall`, `overall-trained`, `overall-held-out`.
+    workload: its name, or `overall`, `overall-trained`, `overall-held-out`, or `overall-of-` with
+        the level of the factor `train` whose workloads it speaks of.
     ratio: variant / baseline, geometric mean over random layouts. ci, p: None with one layout.
     n: layouts. layout_share: of the variance of the logarithms, 0 to 1.
     half_added: 0.5 was added to all values because of zeros.
@@ -170,6 +172,11 @@ class VerdictView:
     def mix(self) -> bool:
         """Whether it speaks of several workloads together."""
         return self.workload.startswith(OVERALL)
+
+    @property
+    def speciality(self) -> str:
+        """The level of the factor `train` whose workloads it speaks of; empty for all others."""
+        return self.workload.removeprefix(_OF) if self.workload.startswith(_OF) else ""
 
 
 @dataclass(frozen=True)
@@ -382,10 +389,22 @@ class StudyDocument:
     def verdicts_of(
         self, variant: str, metric: str, *, mixes: bool | None = None
     ) -> tuple[VerdictView, ...]:
-        """Of one variant and metric: all, or only those of mixes, or only those of workloads."""
+        """Of one variant and metric: all, or only those of mixes, or only those of workloads.
+
+        What other variants were made for is left to `specialities`.
+        """
         return tuple(
             verdict
             for verdict in self.verdicts
             if (verdict.variant, verdict.metric) == (variant, metric)
             and (mixes is None or verdict.mix == mixes)
+            and not verdict.speciality
         )
+
+    def specialities(self, variant: str, metric: str) -> dict[str, VerdictView]:
+        """Of one variant and metric: by the level of the factor `train`, on its workloads."""
+        return {
+            verdict.speciality: verdict
+            for verdict in self.verdicts
+            if (verdict.variant, verdict.metric) == (variant, metric) and verdict.speciality
+        }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernsmith import paths
+from kernsmith.engine.best import asks_for_best, with_best_stack
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
@@ -92,25 +93,31 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     """
     if not study.compiler:
         study = replace(study, compiler=default_compiler())
+    sources: dict[str, Source] = {}
+    if asks_for_best(study):
+        sources[study.source] = _source(study.source, events)
+        study = with_best_stack(study, sources[study.source], events)
     catalogue = load_catalogue()
     workloads = catalogue.select(study.workloads)
-    train = catalogue.select(study.train) if study.train else workloads
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
     _check_layouts_by(study, machine)
     trainer = machine if machine.profiles else find_machine("tcg", study.cpu)
-    names = [workload.name for workload in train]
-    variants = plan_variants(study, names)
-    for repeated, first in repeated_variants(study, names):
+
+    def select(words: Sequence[str]) -> list[str]:
+        return [workload.name for workload in catalogue.select(words)]
+
+    names = select(study.train or study.workloads)
+    variants = plan_variants(study, names, select)
+    for repeated, first in repeated_variants(study, names, select):
         events.note(f"{repeated.name} is the same kernel as {first.name}: it is left out")
     for variant in variants:
         read_fragment(variant.config)
         find_toolchain(variant.compiler, variant.linker, variant.arch)
         _check_order_file(variant)
     _check_metric(study.design.metric, machine)
-    sources: dict[str, Source] = {}
     for word in dict.fromkeys(variant.source for variant in variants):
-        events.stage(f"source {word}")
-        sources[word] = resolve_source(word, paths.sources(), progress=events.note)
+        if word not in sources:
+            sources[word] = _source(word, events)
     refused = _refused(variants, sources, study, look_only=look_only)
     left_open = map(not_checked, sources.values()) if look_only else ()
     for each in refused:
@@ -119,12 +126,19 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     variants = tuple(variant for variant in variants if variant not in left_out)
     measured = [workload.name for workload in workloads]
     variants = in_folds(variants, study.folds, names, measured)
+    own = {name for variant in variants for step in variant.steps for name in step.train}
+    train = catalogue.select([*names, *own])
     trials = plan_trials(study, variants, measured)
     return Prepared(
         study, study_digest(study, sources), sources, tuple(workloads), tuple(train), machine,
         trainer, variants, trials, refused,
         tuple(sentence for sentence in left_open if sentence),
     )  # fmt: skip
+
+
+def _source(word: str, events: Events) -> Source:
+    events.stage(f"source {word}")
+    return resolve_source(word, paths.sources(), progress=events.note)
 
 
 def _refused(

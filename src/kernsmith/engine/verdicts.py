@@ -24,6 +24,8 @@ from kernsmith.stats.study import judge as judge_observations
 from kernsmith.stats.study import log_ratios
 from kernsmith.stats.verdict import Verdict
 from kernsmith.study import Design, Trial, Variant
+from kernsmith.study.factors.train import ALL
+from kernsmith.study.factors.train import FACTOR as TRAIN_FACTOR
 from kernsmith.study.variant import HELD_OUT
 
 # Two labels have layouts of their own: more blocks of the same combination, and no factor.
@@ -169,6 +171,18 @@ def _trained(variant: Variant) -> frozenset[str]:
     return frozenset(name for step in variant.steps for name in step.train)
 
 
+def _specialities(prepared: Prepared) -> dict[str, tuple[str, ...]]:
+    """The measured workloads of each level of the factor `train` that kernels were made for."""
+    measured = [workload.name for workload in prepared.workloads]
+    own = {
+        dict(variant.levels).get(TRAIN_FACTOR.name, ALL): _trained(variant)
+        for variant in prepared.variants
+        if _trained(variant) and not variant.without
+    }
+    found = {level: tuple(n for n in measured if n in names) for level, names in own.items()}
+    return {level: names for level, names in found.items() if names and level != ALL}
+
+
 def question(prepared: Prepared, measured: Sequence[Measured]) -> Question:
     """What a study asks: of all that its machine measured.
 
@@ -189,6 +203,7 @@ def question(prepared: Prepared, measured: Sequence[Measured]) -> Question:
             for v in prepared.variants
             if _trained(v)
         },
+        specialities=_specialities(prepared),
         factors=tuple(
             (name, levels) for name, levels in study.factors if len(levels) > 1 and name != LABEL
         ),

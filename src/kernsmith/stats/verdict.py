@@ -32,7 +32,8 @@ Family = Literal["primary", "exploratory"]
 class Verdict:
     """The effect of a variant on one metric of one workload, or of the mix of all.
 
-    workload: its name, or `overall`, `overall-trained`, `overall-held-out`.
+    workload: its name, or `overall`, `overall-trained`, `overall-held-out`, or
+        `overall-of-` with the name of what some variants were made for.
     default: of the default layouts: what one would have got from one binary each.
     trained: whether the profile was trained on this workload; None for mixes.
     baseline, treated: logarithms of each layout, of mixes their mean over workloads.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from kernsmith.errors import UserError
 from kernsmith.study.factors import LevelError, find_factor
-from kernsmith.study.factors.profile import BEHIND, NONE
+from kernsmith.study.factors.profile import BEHIND, BEST, NONE
 from kernsmith.study.flags import check_flags
 from kernsmith.study.steps import find_step_kind
 from kernsmith.study.study import Study
@@ -49,15 +49,22 @@ def check_study(study: Study) -> None:
             find_factor(factor).check(level)
         except UserError as error:
             raise LevelError(f"{where}: {error}") from None
-    _check_design(study, [level for _, factor, level in checks if factor == "profile"])
+    levels = [level for _, factor, level in checks if factor == "profile"]
+    steps = [step for level in levels if level not in (NONE, BEST) for step in level.split(BEHIND)]
+    trained = BEST in levels or any(find_step_kind(step).trained for step in steps)
+    if study.profile and not trained:
+        raise UserError(
+            "workloads.profile names a profile, and no variant has a step that reads one"
+        )
+    _check_design(study, steps)
     try:
         check_flags(study.flags)
     except UserError as error:
         raise LevelError(f"source.flags: {error}") from None
 
 
-def _check_design(study: Study, profiles: Sequence[str]) -> None:
-    """That layouts are drawn and measured in ways that go together. profiles: levels of the factor.
+def _check_design(study: Study, steps: Sequence[str]) -> None:
+    """That layouts are drawn and measured in ways that go together. steps: of all variants.
 
     Raises:
         UserError: they do not.
@@ -68,7 +75,6 @@ def _check_design(study: Study, profiles: Sequence[str]) -> None:
             'design.layouts_by: layouts with pairing = "place" have paddings and must be linked: '
             'allowed is "boot", or pairing = "seed"'
         )
-    steps = (step for level in profiles if level != NONE for step in level.split(BEHIND))
     if design.pairing == "place" and any(find_step_kind(step).relinks for step in steps):
         raise UserError(
             'design.pairing: "place" puts functions where other kernels have them, which leaves '

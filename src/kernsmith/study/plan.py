@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -18,6 +18,8 @@ from kernsmith.study.study import Design, Named, Study
 from kernsmith.study.variant import Variant
 
 MOST_TRIALS = 1_000_000
+Select = Callable[[Sequence[str]], Sequence[str]]
+"""What words of a study for workloads and sets mean: names of workloads, in catalogue order."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,13 @@ class Trial:
     layout_number: int
 
 
-def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
+def plan_variants(
+    study: Study, train: Sequence[str], select: Select = tuple
+) -> tuple[Variant, ...]:
     """The named variants, or all combinations of factor levels; the first is the baseline.
 
-    train: names of the workloads that profiles are trained on.
+    train: names of the workloads that profiles are trained on. select: the factor `train` names
+        others in words of its own; by default these are names already.
 
     Combinations of levels that are the same kernel as one before them are left out (see
     `repeated_variants`): `mtune = "march"` changes nothing where `march` is `default`.
@@ -54,7 +59,7 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
         LevelError: unknown factor or level, or another word that no study may have.
         UserError: two named variants, or all combinations, are the same kernel.
     """
-    variants = _all_variants(study, train)
+    variants = _all_variants(study, train, select)
     distinct = tuple(dict.fromkeys(variants))
     if len(distinct) < len(variants) and (study.variants or len(distinct) == 1):
         first, second = _first_equals(variants)
@@ -65,11 +70,13 @@ def plan_variants(study: Study, train: Sequence[str]) -> tuple[Variant, ...]:
     return distinct
 
 
-def repeated_variants(study: Study, train: Sequence[str]) -> tuple[tuple[Variant, Variant], ...]:
+def repeated_variants(
+    study: Study, train: Sequence[str], select: Select = tuple
+) -> tuple[tuple[Variant, Variant], ...]:
     """Combinations that `plan_variants` leaves out, each with the equal one that stays."""
     first: dict[Variant, Variant] = {}
     repeated = []
-    for variant in _all_variants(study, train):
+    for variant in _all_variants(study, train, select):
         if first.setdefault(variant, variant) is not variant:
             repeated.append((variant, first[variant]))
     return tuple(repeated)
@@ -79,7 +86,7 @@ def _first_equals(variants: Sequence[Variant]) -> tuple[Variant, Variant]:
     return next(pair for pair in combinations(variants, 2) if pair[0] == pair[1])
 
 
-def _all_variants(study: Study, train: Sequence[str]) -> list[Variant]:
+def _all_variants(study: Study, train: Sequence[str], select: Select) -> list[Variant]:
     check_study(study)
     base = Variant(
         source=study.source,
@@ -96,7 +103,7 @@ def _all_variants(study: Study, train: Sequence[str]) -> list[Variant]:
         variant = replace(base, levels=shown, given_name=short_text(given_name, names))
         for factor, level in _in_order_of_effect(levels):
             variant = factor.apply(variant, level)
-        variants.append(_with_profile(variant, study.profile, train))
+        variants.append(_with_profile(variant, study.profile, train, select))
     return _as_trained_on(variants)
 
 
@@ -140,14 +147,15 @@ def _in_order_of_effect(levels: Sequence[tuple[str, str]]) -> list[tuple[Factor,
     return sorted(pairs, key=lambda pair: pair[0].rank)
 
 
-def _with_profile(variant: Variant, file: str, train: Sequence[str]) -> Variant:
+def _with_profile(variant: Variant, file: str, train: Sequence[str], select: Select) -> Variant:
     """The variant with its training named. A file of the user's is the profile of the first step
     that has one."""
     steps = list(variant.steps)
     for place, step in enumerate(steps):
         if not find_step_kind(step.kind).trained:
             continue
-        steps[place] = replace(step, files=(file,)) if file else replace(step, train=tuple(train))
+        names = () if file else tuple(select(step.train) if step.train else train)
+        steps[place] = replace(step, files=(file,) if file else (), train=names)
         file = ""
     return replace(variant, steps=tuple(steps))
 

@@ -12,6 +12,7 @@ from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.silicon import caution_sections
+from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -37,7 +38,8 @@ def study_markdown(document: StudyDocument) -> str:
     sections: list[Section] = [Text(_conditions(document))]
     if lines:
         sections += [Bullets([*lines, *(line for _, line in sequential(document))])]
-        sections += [_overall_table(document), _workload_table(document)]
+        sections += [_overall_table(document), *speciality_tables(document)]
+        sections += [_workload_table(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
     sections += design_sections(document)
     if document.failures:
@@ -107,7 +109,7 @@ def _workload_table(document: StudyDocument) -> Table:
     metric, names = document.study.metric, document.others
     cells: dict[str, dict[str, str]] = {}
     for verdict in document.verdicts:
-        if verdict.metric == metric:
+        if verdict.metric == metric and not verdict.speciality:
             mark = "*" if verdict.significant else ""
             row = cells.setdefault(verdict.workload, {})
             row[verdict.variant] = f"{verdict.ratio:.4f}{mark}"

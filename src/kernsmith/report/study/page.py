@@ -33,6 +33,7 @@ from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution_sections
+from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -127,6 +128,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
         if len(overall) <= _FEW and own:
             own.sort(key=lambda each: (not each.mix, each.workload))
             sections.append(_forest(document, own))
+    sections += speciality_tables(document)
     if document.failures:
         count = len(document.failures)
         sections.append(Verdict(f"{count} failed, see below under “What failed”.", "warning"))

@@ -14,6 +14,7 @@ from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution
+from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
     MODEL_WORDS,
     confidence,
@@ -42,6 +43,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
             say(console, f"{variant}: {line}")
     for _, line in sequential(document):
         say(console, line)
+    if tables := speciality_tables(document):
+        say(console, as_text(tables))
     if tables := check_tables(document):
         say(console, as_text([*tables[:1], *check_notes(document)]))
     if modelled(document):
@@ -96,7 +99,9 @@ def _mix_table(document: StudyDocument, variant: str) -> Table:
     for title in _columns(document):
         table.add_column(title, justify="right", no_wrap="interval" in title)
     for verdict in document.verdicts:
-        if verdict.variant == variant and verdict.mix and verdict.metric in document.headlines:
+        if verdict.variant != variant or verdict.metric not in document.headlines:
+            continue
+        if verdict.mix and not verdict.speciality:
             add_texts(table, [verdict.workload, verdict.metric, *_cells(verdict)])
     return table
 

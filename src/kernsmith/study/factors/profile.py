@@ -4,6 +4,7 @@
 A level names steps with `+` between them, the first one first: each is trained on the kernel that
 is built with those before it. A step that is named again replaces its own earlier profile by one
 of the better kernel; one without a profile (ThinLTO) holds from its place on, for all that follow.
+`best` stands for the stack that `engine.best` finds.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from kernsmith.study.steps import line_table_symbols, step_kinds
 from kernsmith.study.variant import Step, Variant
 
 NONE = "none"
+BEST = "best"
 BEHIND = "+"
 
 
 def _check(level: str) -> None:
-    if level == NONE:
+    if level in (NONE, BEST):
         return
     words = level.split(BEHIND)
     if any(word not in step_kinds() for word in words):
         raise LevelError(
             f"factor 'profile' has no level {level!r}: allowed are "
-            f"{', '.join((NONE, *step_kinds()))}, and several steps with {BEHIND!r} between them"
+            f"{', '.join((NONE, BEST, *step_kinds()))}, and several steps with {BEHIND!r} "
+            "between them"
         )
     if early := [word for word in words[:-1] if step_kinds()[word].relinks]:
         raise LevelError(f"{level!r} has a step behind {early[0]}, which must be the last one")
@@ -66,7 +69,8 @@ def _apply(variant: Variant, level: str) -> Variant:
 
 FACTOR = Factor(
     name="profile",
-    description=f"{NONE}, or steps with {BEHIND!r} between them; "
+    description=f"{NONE}; {BEST}: the best stack that the toolchain and the source can carry; or "
+    f"steps with {BEHIND!r} between them; "
     + "; ".join(f"{kind.name}: {kind.description}" for kind in step_kinds().values()),
     apply=_apply,
     allow=_check,
