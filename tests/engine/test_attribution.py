@@ -9,9 +9,9 @@ from kernsmith import paths
 from kernsmith._native import trace_costs, trace_functions
 from kernsmith.engine.attribution import SHOWN, attribution
 from kernsmith.engine.function_costs import ALL, KEPT, Costs, costs_path, read_costs, write_costs
+from kernsmith.engine.kernel_code import read_code
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.symbols import is_function, read_system_map
 from kernsmith.machine import Job
 from kernsmith.machine.tcg import open_machine
 from made_trace import EXECUTED, FUNCTIONS, make_kernel
@@ -36,9 +36,26 @@ def test_a_trace_is_counted_once_by_function(tmp_path: Path) -> None:
         costs[ALL]["l1i_misses"]
     )
     assert costs[ALL]["kernel_instructions"] == EXECUTED
+    assert found.collisions is not None
+    assert sum(each.misses for each in found.collisions.sets) == costs[ALL]["l1i_misses"]
     target.write_text("{}")
-    write_costs(folder, file.path, SKYLAKE, target)
     assert read_costs(target) is None
+    write_costs(folder, file.path, SKYLAKE, target)
+    assert read_costs(target) == found
+
+
+def test_what_an_earlier_version_has_counted_is_counted_again(tmp_path: Path) -> None:
+    folder = tmp_path / "kernel"
+    file = make_kernel(folder)
+    target = costs_path(file.path, SKYLAKE)
+    target.write_text('{"symbols": {}, "source": null}')
+    found = read_costs(target)
+    assert found is not None
+    assert found.collisions is None
+    write_costs(folder, file.path, SKYLAKE, target)
+    found = read_costs(target)
+    assert found is not None
+    assert found.collisions is not None
 
 
 def test_a_file_of_another_model_has_another_name(tmp_path: Path) -> None:
@@ -100,15 +117,21 @@ def test_functions_cost_together_what_the_boot_has_counted(
         booted = session.run(Job(workload, tmp_path / "job", trace="pipe"))
     assert booted.ok
     assert booted.trace is not None
-    symbols = [each for each in read_system_map(micro_kernel.system_map) if is_function(each)]
-    starts = sorted({each.address for each in symbols})
-    functions, whole = trace_functions(booted.trace, machine.cpu, starts)
+    told = trace_functions(booted.trace, machine.cpu, read_code(micro_kernel.folder), 0.0)
+    functions, whole, collided = told["parts"], told["whole"], told["collisions"]
     ((_, in_kernel),) = trace_costs(booted.trace, [machine.cpu])
     assert whole == in_kernel
     for metric in ("l1i_misses", "itlb_misses", "branch_mispredictions", "taken_branches"):
         assert sum(figures[metric] for _, figures in functions) == whole[metric]
+    assert sum(misses for _, _, misses, _ in collided["sets"]) == whole["l1i_misses"]
+    assert sum(fetches for _, fetches, _, _ in collided["sets"]) == whole["l1i_accesses"]
+    assert 0 < sum(conflicts for *_, conflicts in collided["sets"]) < whole["l1i_misses"]
     executed = sum(figures["kernel_instructions"] for _, figures in functions)
     assert executed == pytest.approx(whole["kernel_instructions"], rel=1e-3)
+    stacks = told["stacks"]
+    own = sum(figures["model_cycles"] for _, figures in functions)
+    assert sum(cycles for _, _, cycles, _, _ in stacks["nodes"]) == pytest.approx(own)
+    assert sum(misses for *_, misses in stacks["nodes"]) == whole["l1i_misses"]
     target = tmp_path / "costs"
     write_costs(micro_kernel.folder, booted.trace, machine.cpu, target)
     found = read_costs(target)
@@ -119,5 +142,16 @@ def test_functions_cost_together_what_the_boot_has_counted(
         misses = [each["l1i_misses"] for name, each in table.items() if name]
         assert sum(misses) == whole["l1i_misses"]
         assert table["anon_pipe_write"]["model_cycles"] > 0
+    assert found.stacks is not None
+    assert found.stacks.returns > 100_000
+    assert found.stacks.lost < 1e-3 * found.stacks.returns
+    paths: list[tuple[str, ...]] = []
+    for node in found.stacks.nodes:
+        above = () if node.parent is None else paths[node.parent]
+        paths.append((*above, node.function))
+    (writing,) = (each for each in paths if each[-1] == "anon_pipe_write")
+    callers = ["do_syscall_64", "ksys_write", "vfs_write"]
+    assert writing[0].startswith("entry_SYSCALL_64")
+    assert [name for name in writing if name in callers] == callers
     # Inlined functions are no symbols.
     assert len(found.source.keys() - found.symbols.keys()) > 100

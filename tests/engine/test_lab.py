@@ -2,6 +2,7 @@
 """The layout lab on a real kernel: what is predicted is what the relinked kernel does."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from elsewhere import Elsewhere
+from kernsmith.engine.collisions import lab_collisions
 from kernsmith.engine.events import Silent
 from kernsmith.engine.lab import LINKERS, Lab, open_lab
 from kernsmith.errors import UserError
@@ -252,3 +254,33 @@ def test_bad_words_are_told(lab: Lab, tmp_path: Path) -> None:
         (["sample", vmlinux, "--workload", "nothing"], "there is no workload 'nothing'"),
     ):
         assert told in kernsmith(*words, folder=tmp_path, expect=2).stderr
+
+
+def test_what_collides_is_what_is_counted(lab: Lab, orders: list[list[str]]) -> None:
+    found = lab_collisions(lab, orders[0])
+    default, other = lab.evaluator.costs([[], orders[0]])
+    for side, costs in enumerate((default, other)):
+        counts = [lab.traced[name]["kernel_instructions"] for name in TRACED]
+        misses = [costs[name]["l1i_misses"] for name in TRACED]
+        each = [1e6 * m / count for m, count in zip(misses, counts, strict=True)]
+        assert found.misses[side] == pytest.approx(sum(each) / len(each))
+        assert 0 < found.conflicts[side] < found.misses[side]
+        assert found.first[side] < 0.1 * found.misses[side]
+    assert found.pairs[0].misses != (0, 0)
+    alone = lab_collisions(lab, [])
+    assert alone.misses == (found.misses[0], found.misses[0])
+
+
+def test_collisions_are_printed_for_an_order(
+    lab: Lab, orders: list[list[str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "random.order"
+    path.write_text("\n".join(orders[0]))
+    workloads = [word for name in TRACED for word in ("--workload", name)]
+    command = [sys.executable, "-m", "kernsmith", "layout", "collisions", str(lab.kernel.folder)]
+    told = subprocess.run(
+        [*command, "--order", str(path), *workloads], capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(r"default: [\d,]+ L1i misses a million instructions, \d+% conflicts", told)
+    assert "misses, random.order" in told
+    assert "Who evicts whom" in told

@@ -92,13 +92,23 @@ def test_lines_and_functions_are_what_the_symbolizer_says(vmlinux: Path, seed: i
 
 
 def test_each_instruction_is_of_a_function_of_the_source(vmlinux: Path) -> None:
-    names, spans = source_functions(vmlinux)
+    names, frames, spans = source_functions(vmlinux)
+    assert all(outer is None or outer < place for place, (outer, _) in enumerate(frames))
+
+    def inlined(frame: int | None) -> list[str]:
+        """Names, the innermost first."""
+        if frame is None:
+            return []
+        outer, name = frames[frame]
+        return [names[name], *inlined(outer)]
+
     assert spans == sorted(spans)
     assert all(end <= begin for (_, end, _), (begin, _, _) in pairwise(spans))
-    for at, frames in _frames(vmlinux).items():
-        told = [names[number] for begin, end, number in spans if begin <= at < end]
-        known = frames[0]["FunctionName"] not in ("bare", "lined")
-        assert told == [frames[0]["FunctionName"]] or (not known and not told)
+    for at, symbolized in _frames(vmlinux).items():
+        told = [inlined(frame) for begin, end, frame in spans if begin <= at < end]
+        known = symbolized[0]["FunctionName"] not in ("bare", "lined")
+        expected = [each["FunctionName"] for each in symbolized]
+        assert told == [expected] or (not known and not told)
 
 
 def test_copies_are_added_and_entries_counted(vmlinux: Path) -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The instruction cache and the second-level cache behind it.
 
-use super::{Counters, CpuModel, SetAssociative};
+use super::{Counters, CpuModel, LineEvents, SetAssociative};
 
 /// A line number that no address has.
 const NOWHERE: u64 = u64::MAX;
@@ -13,6 +13,8 @@ pub struct InstructionCaches {
     l2: SetAssociative<()>,
     line_shift: u32,
     current: u64,
+    /// Of L1i.
+    pub events: LineEvents,
 }
 
 impl InstructionCaches {
@@ -29,6 +31,7 @@ impl InstructionCaches {
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             line_shift: model.line_bytes.trailing_zeros(),
             current: NOWHERE,
+            events: LineEvents::default(),
         }
     }
 
@@ -64,7 +67,8 @@ impl InstructionCaches {
 
     #[inline(never)]
     fn miss(&mut self, line: u64, counters: &mut Counters) {
-        self.l1i.insert(line, ());
+        self.events.missed(line);
+        self.events.evicted(self.l1i.insert(line, ()));
         counters.l1i_misses += 1;
         counters.l2i_misses += u64::from(!self.l2.access(line));
     }

@@ -11,7 +11,7 @@ use super::shape::Stretch;
 use super::tage::TaggedDirections;
 use super::{
     Branch, CacheGeometry, Counters, CpuModel, DecoupledGeometry, InstructionTlbs, Latest,
-    Replacement, SetAssociative,
+    LineEvents, Replacement, SetAssociative,
 };
 
 /// A line that no address is in.
@@ -29,6 +29,8 @@ pub struct Decoupled {
     buffers: Vec<(Latest, u64)>,
     /// Lines, with the time at which each arrives.
     l1i: Lines,
+    /// Of L1i.
+    pub events: LineEvents,
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
     op_cache: Option<Latest>,
@@ -65,7 +67,8 @@ impl Lines {
         }
     }
 
-    fn insert(&mut self, line: u64, ready: u64) {
+    /// Returns the line that it took the place of.
+    fn insert(&mut self, line: u64, ready: u64) -> Option<u64> {
         match self {
             Self::Latest(lines) => lines.insert(line, ready),
             Self::Any(lines) => lines.insert(line, ready),
@@ -133,6 +136,7 @@ impl Decoupled {
                 .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles)))
                 .collect(),
             l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
+            events: LineEvents::default(),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
             op_cache: op_cache.map(|cache| Latest::new(cache.sets * cache.ways, cache.ways)),
@@ -292,6 +296,7 @@ impl Decoupled {
             Some(ready) => ready,
             None => {
                 counters.l1i_misses += 1;
+                self.events.missed(line);
                 self.bring(line, asked, counters)
             }
         };
@@ -311,7 +316,7 @@ impl Decoupled {
             } else {
                 self.costs.memory
             };
-        self.l1i.insert(line, ready);
+        self.events.evicted(self.l1i.insert(line, ready));
         ready
     }
 

@@ -51,11 +51,13 @@ impl<V: Copy + Default> Latest<V> {
         Some(value)
     }
 
-    /// Puts in a key that is not there, in the place of the one used least recently.
+    /// Puts in a key that is not there, in the place of the one used least recently, which it
+    /// returns.
     #[inline(always)]
-    pub fn insert(&mut self, key: u64, value: V) {
+    pub fn insert(&mut self, key: u64, value: V) -> Option<u64> {
         let first = self.first(key);
-        to_front(&mut self.entries[first..first + self.ways], key, value);
+        let replaced = to_front(&mut self.entries[first..first + self.ways], key, value);
+        (replaced != EMPTY).then_some(replaced)
     }
 
     #[inline(always)]
@@ -102,11 +104,12 @@ fn set_aside(set: &mut [(u64, ())], key: u64) -> bool {
     false
 }
 
-/// Puts an entry to the front; the last one of these is gone.
+/// Puts an entry to the front; the last one of these is gone, whose key is returned.
 #[inline(always)]
-fn to_front<V: Copy>(set: &mut [(u64, V)], key: u64, value: V) {
+fn to_front<V: Copy>(set: &mut [(u64, V)], key: u64, value: V) -> u64 {
     let mut moved = (key, value);
     for place in set {
         moved = std::mem::replace(place, moved);
     }
+    moved.0
 }

@@ -16,6 +16,7 @@ mod fields;
 mod filter;
 mod ittage;
 mod latest;
+mod line_events;
 mod model;
 mod path_history;
 mod predictor;
@@ -35,6 +36,7 @@ pub use decoupled_geometry::{
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};
 pub use latest::Latest;
+pub use line_events::{LineEvent, LineEvents};
 pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbArrays,
     TlbEntries, TlbGeometry,
@@ -79,6 +81,14 @@ impl FrontEnd {
         match &mut self.decoupled {
             Some(decoupled) => decoupled.0.map(pages),
             None => self.tlbs.map(pages),
+        }
+    }
+
+    /// What happens to the lines of the instruction cache.
+    pub fn line_events(&mut self) -> &mut LineEvents {
+        match &mut self.decoupled {
+            Some(decoupled) => &mut decoupled.0.events,
+            None => &mut self.caches.events,
         }
     }
 

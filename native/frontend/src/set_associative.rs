@@ -122,15 +122,16 @@ impl<V: Copy + Default, K: Key> SetAssociative<V, K> {
         Some(way)
     }
 
-    /// Puts in a key that is not there, in the place of the one to be replaced.
+    /// Puts in a key that is not there, in the place of the one to be replaced, which it returns.
     #[inline(never)]
-    pub fn insert(&mut self, key: K, value: V) {
+    pub fn insert(&mut self, key: K, value: V) -> Option<K> {
         let set = key.low() & self.set_mask;
         let way = self.recency.replace(set);
         self.guesses[key.low() & self.guess_mask] = way as u8;
         let place = set * self.ways + way;
-        self.keys[place] = key;
         self.values[place] = value;
+        let replaced = std::mem::replace(&mut self.keys[place], key);
+        (replaced != K::EMPTY).then_some(replaced)
     }
 }
 

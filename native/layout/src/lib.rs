@@ -3,8 +3,11 @@
 //! ([`Replay`]), and which order is a good one ([`Algorithm`], [`pack`],
 //! [`search`]).
 
+mod call_stack;
 mod chains;
 mod chunks;
+mod collisions;
+mod contexts;
 mod epochs;
 mod footprint;
 mod gathered;
@@ -19,10 +22,13 @@ mod random;
 mod replay;
 mod search;
 mod simulated;
+mod stacks;
 mod text;
 mod timed;
+mod watch;
 mod windows;
 
+pub use collisions::{Collided, Collisions, LineUse, Pair, SetUse, USER};
 pub use footprint::Footprints;
 pub use graph::{Call, Graph, Node};
 pub use orders::Algorithm;
@@ -31,6 +37,8 @@ pub use parallel::in_parallel;
 pub use part::write_part;
 pub use replay::Replay;
 pub use search::{Search, search};
+pub use stacks::{Folded, Frames, NONE as NO_FRAME, StackNode, Stacks};
 pub use text::{Section, Shift, Step, Text};
 pub use timed::{AsTraced, Placement, timed, timed_by_part};
+pub use watch::Watch;
 pub use windows::Sample;

@@ -9,9 +9,10 @@ use kernsmith_trace::{Block, Event, Trace};
 
 use super::Text;
 use super::chunks::{Chunk, Chunks};
+use super::collisions::{Collided, Collisions, USER};
 use super::pieces::Pieces;
 use super::simulated::{Number, Room, Simulated};
-use super::timed::{Placement, timed};
+use super::timed::{Placement, timed, timed_by_part};
 use super::windows::Windows;
 
 /// In no section of the text: user code, and kernel code that never moves.
@@ -148,6 +149,37 @@ impl Replay {
         } else {
             self.cost_in::<u64>(text, layouts, model, every)
         }
+    }
+
+    /// What collides in the instruction cache when the sections of `text` are at these addresses.
+    ///
+    /// owners: of each section the number of its function. Kernel code in none of them has the one
+    /// behind all of these.
+    #[must_use]
+    pub fn collisions(
+        &self,
+        text: &Text,
+        starts: &[u64],
+        model: &CpuModel,
+        owners: &[u32],
+    ) -> Collided {
+        let blocks = &self.trace.blocks;
+        let elsewhere = owners.iter().max().map_or(0, |last| last + 1);
+        let owner = |(block, section): (&Block, &u32)| match block.kernel {
+            false => USER,
+            true => owners.get(*section as usize).copied().unwrap_or(elsewhere),
+        };
+        let owned: Vec<u32> = blocks.iter().zip(&self.sections).map(owner).collect();
+        let placed = Placed {
+            replay: self,
+            text,
+            starts,
+        };
+        let pages = self.pages_in(text, starts);
+        let mut watch = Collisions::new(blocks, &placed, model, &owned);
+        let slots = vec![0; blocks.len()];
+        let _ = timed_by_part(&self.trace, &placed, pages, model, &slots, &mut watch);
+        watch.finish()
     }
 
     fn timed_in(

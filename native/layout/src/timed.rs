@@ -7,6 +7,7 @@ use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
 use kernsmith_trace::{Block, Escape, Event, Kind, Trace};
 
+use super::watch::Watch;
 use super::windows::Sample;
 
 /// Where blocks and addresses of a trace are in a layout.
@@ -32,8 +33,8 @@ impl Placement for AsTraced<'_> {
     }
 }
 
-/// What user mode and kernel mode cost, of what the front end decides: see
-/// [`kernsmith_frontend::Counters`].
+/// What user mode and kernel mode cost: see [`kernsmith_frontend::Counters`]. Instructions are all of
+/// each block that was entered; repetitions are not counted.
 ///
 /// A window of a sample begins with an interruption.
 #[must_use]
@@ -46,32 +47,24 @@ pub fn timed(
 ) -> [Counters; 2] {
     let mode = |block: &Block| usize::from(block.kernel);
     let modes: Vec<usize> = trace.blocks.iter().map(mode).collect();
-    let counted = in_slots(trace, placement, pages, model, sample, &modes);
+    let counted = in_slots(trace, placement, pages, model, sample, &modes, &mut ());
     [0, 1].map(|mode| counted.get(mode).copied().unwrap_or_default())
 }
 
-/// The same with counters for each of several parts of the code, as it was traced.
+/// The same with counters for each of several parts of the code.
 ///
-/// slots: of each block the number of its part. Instructions are counted, too: all of each block
-/// that was entered.
+/// slots: of each block the number of its part. watch: is told what happens.
 #[must_use]
-pub fn timed_by_part(trace: &Trace, model: &CpuModel, slots: &[usize]) -> Vec<Counters> {
-    let placed = AsTraced(&trace.blocks);
-    let pages = trace.facts.pages.clone();
-    let mut counted = in_slots(trace, &placed, pages, model, &Sample::whole(trace), slots);
-    let mut entered = vec![0_u64; trace.blocks.len()];
-    for event in trace.events() {
-        match event {
-            Event::Begin => entered.fill(0),
-            Event::Block(number) => entered[number as usize] += 1,
-            Event::Cut | Event::Led(_) => {}
-        }
-    }
-    for ((number, entered), slot) in entered.iter().enumerate().zip(slots) {
-        let instructions = trace.instructions.sizes(number).len() as u64;
-        counted[*slot].instructions += instructions * entered;
-    }
-    counted
+pub fn timed_by_part(
+    trace: &Trace,
+    placement: &impl Placement,
+    pages: PageMap,
+    model: &CpuModel,
+    slots: &[usize],
+    watch: &mut impl Watch,
+) -> Vec<Counters> {
+    let all = Sample::whole(trace);
+    in_slots(trace, placement, pages, model, &all, slots, watch)
 }
 
 /// Costs by slot; slots: of each block the number of its own.
@@ -82,6 +75,7 @@ fn in_slots(
     model: &CpuModel,
     sample: &Sample,
     slots: &[usize],
+    watch: &mut impl Watch,
 ) -> Vec<Counters> {
     let count = slots.iter().max().map_or(0, |most| most + 1);
     let mut run = Run {
@@ -91,9 +85,11 @@ fn in_slots(
         front_end: FrontEnd::new(model),
         counters: vec![Counters::default(); count],
         before: None,
+        watch,
     };
     run.front_end.map(pages);
     run.describe();
+    run.watch.start(&mut run.front_end);
     let warm = sample.warm;
     for range in &sample.ranges {
         if warm > 0 {
@@ -134,6 +130,7 @@ struct Placed {
     target: u64,
     bytes: u16,
     last_offset: u16,
+    instructions: u16,
     kind: Kind,
     /// Whose counters are its own.
     slot: u32,
@@ -146,6 +143,7 @@ fn placed(trace: &Trace, placement: &impl Placement, slots: &[usize]) -> Vec<Pla
         target: block.target,
         bytes: block.bytes,
         last_offset: block.last_offset,
+        instructions: trace.instructions.sizes(number as usize).len() as u16,
         kind: block.kind,
         slot: *slot as u32,
     };
@@ -153,7 +151,7 @@ fn placed(trace: &Trace, placement: &impl Placement, slots: &[usize]) -> Vec<Pla
     numbered.zip(slots).map(place).collect()
 }
 
-struct Run<'a, P> {
+struct Run<'a, P, W> {
     trace: &'a Trace,
     placement: &'a P,
     /// By number.
@@ -163,9 +161,10 @@ struct Run<'a, P> {
     counters: Vec<Counters>,
     /// The block whose last instruction led here; none after an interruption.
     before: Option<Placed>,
+    watch: &'a mut W,
 }
 
-impl<P: Placement> Run<'_, P> {
+impl<P: Placement, W: Watch> Run<'_, P, W> {
     /// Tells the front end of all blocks.
     fn describe(&mut self) {
         for (number, block) in self.blocks.iter().enumerate() {
@@ -193,27 +192,40 @@ impl<P: Placement> Run<'_, P> {
             Event::Cut => {
                 self.before = None;
                 self.front_end.interrupt();
+                self.watch.interrupted(None);
             }
             Event::Led(address) => {
                 if let Some(before) = self.before.take() {
                     self.resolve(before, address, self.placement.address(address));
                 }
                 self.front_end.interrupt();
+                self.watch.interrupted(Some(address));
             }
-            Event::Begin => self.counters.fill(Counters::default()),
+            Event::Begin => {
+                self.counters.fill(Counters::default());
+                self.watch.begin();
+            }
         }
     }
 
     #[inline(always)]
     fn enter(&mut self, number: u32) {
-        let block = self.blocks[number as usize];
+        let mut block = self.blocks[number as usize];
+        block.slot = self.watch.slot(number, block.slot);
         if let Some(before) = self.before.replace(block) {
             self.resolve(before, block.traced, block.start);
         }
         let last = block.start + u64::from(block.bytes) - 1;
-        let counters = &mut self.counters[block.slot as usize];
+        let slot = block.slot as usize;
+        if slot >= self.counters.len() {
+            self.counters.resize(slot + 1, Counters::default());
+        }
+        let counters = &mut self.counters[slot];
+        counters.instructions += u64::from(block.instructions);
         self.front_end
             .enter(number as usize, block.start, last, counters);
+        self.watch
+            .fetched(number, block.start, last, &mut self.front_end);
     }
 
     /// The last instruction of a block has led to this address: as it was traced, and here.

@@ -43,16 +43,12 @@ fn parts_are_together_the_whole() {
             if block.kernel { section } else { 0 }
         };
         let slots: Vec<usize> = (0..trace.blocks.len()).map(slot).collect();
-        let parts = timed_by_part(&trace, &model, &slots);
         let placed = AsTraced(&trace.blocks);
-        let pages = trace.facts.pages.clone();
-        let whole = timed(&trace, &placed, pages, &model, &Sample::whole(&trace));
-        let without = |counters: Counters| Counters {
-            instructions: 0,
-            ..counters
-        };
-        assert_eq!(without(parts[0]), whole[0]);
-        assert_eq!(without(sum(&parts[1..])), whole[1]);
+        let pages = || trace.facts.pages.clone();
+        let parts = timed_by_part(&trace, &placed, pages(), &model, &slots, &mut ());
+        let whole = timed(&trace, &placed, pages(), &model, &Sample::whole(&trace));
+        assert_eq!(parts[0], whole[0]);
+        assert_eq!(sum(&parts[1..]), whole[1]);
         assert_eq!(sum(&parts).instructions, instructions(&trace));
         assert!(
             parts[1..]

@@ -12,6 +12,7 @@ mod instances;
 mod names;
 mod symbols;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
@@ -93,7 +94,10 @@ pub struct Coverage {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Functions {
     pub names: Vec<String>,
-    /// First address, address behind the last, place in `names`; by address.
+    /// A function, inlined in another frame or in none: the place of that one, which comes before
+    /// it, or `NONE`; place in `names`. Each once.
+    pub frames: Vec<(u32, u32)>,
+    /// First address, address behind the last, place in `frames`; by address.
     pub spans: Vec<(u64, u64, u32)>,
 }
 
@@ -133,10 +137,21 @@ pub fn functions_from<'data, R: ReadRef<'data>>(data: R) -> Result<Functions, St
     let mut found = Functions::default();
     with_debug(&file, |dwarf| {
         let mut names = Names::read(dwarf)?;
+        let mut known = HashMap::new();
         for unit in 0..names.units.len() {
             let instances = Instances::read(dwarf, &mut names, unit)?;
+            let mut of_instances: Vec<u32> = Vec::with_capacity(instances.all.len());
+            for instance in &instances.all {
+                let parent = of_instances.get(instance.parent as usize);
+                let frame = (parent.copied().unwrap_or(NONE), instance.function);
+                let place = *known.entry(frame).or_insert_with(|| {
+                    found.frames.push(frame);
+                    found.frames.len() as u32 - 1
+                });
+                of_instances.push(place);
+            }
             let span = |(begin, end, instance): &(u64, u64, u32)| {
-                (*begin, *end, instances.all[*instance as usize].function)
+                (*begin, *end, of_instances[*instance as usize])
             };
             found.spans.extend(instances.spans.iter().map(span));
         }

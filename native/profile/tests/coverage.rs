@@ -136,8 +136,12 @@ fn damaged_debug_information_is_read_or_refused() {
             };
         }
         if let Ok(told) = functions_from(&*damaged) {
-            let named = |span: &(u64, u64, u32)| (span.2 as usize) < told.names.len();
-            assert!(told.spans.iter().all(named));
+            let framed = |span: &(u64, u64, u32)| (span.2 as usize) < told.frames.len();
+            assert!(told.spans.iter().all(framed));
+            let named = |(place, (outer, name)): (u32, &(u32, u32))| {
+                (*outer == NONE || *outer < place) && (*name as usize) < told.names.len()
+            };
+            assert!((0..).zip(&told.frames).all(named));
         }
         match cover_from(&*damaged, &[(*begin, end - 1, 3)]) {
             Ok(found) => {

@@ -8,21 +8,26 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A stretch of code: first address, address behind the last, place of its function's name.
+/// A function: place of the frame that it is inlined in, place of its name.
+type Frame = (Option<u32>, u32);
+
+/// A stretch of code: first address, address behind the last, place of its frame.
 type Span = (u64, u64, u32);
 
 /// Which code of a `vmlinux` is of which function of the source, inlined ones too.
 ///
-/// Returns names of functions, and stretches of code by address. Raises `ValueError` with one
-/// sentence.
+/// Returns names of functions; frames, each behind the one that it is inlined in; and stretches of
+/// code by address. Raises `ValueError` with one sentence.
 #[pyfunction]
 pub fn source_functions(
     python: Python<'_>,
     vmlinux: PathBuf,
-) -> PyResult<(Vec<String>, Vec<Span>)> {
+) -> PyResult<(Vec<String>, Vec<Frame>, Vec<Span>)> {
     let found = python.detach(|| coverage::functions(&vmlinux));
     let found = found.map_err(PyValueError::new_err)?;
-    Ok((found.names, found.spans))
+    let frames = found.frames.into_iter();
+    let frames = frames.map(|(parent, name)| ((parent != NONE).then_some(parent), name));
+    Ok((found.names, frames.collect(), found.spans))
 }
 
 /// Counts of a `vmlinux` by the source that it was made of.

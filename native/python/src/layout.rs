@@ -15,6 +15,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::collisions::{Owners, collided};
+
 /// A part of the linker script: an alignment in bytes, or the numbers of a group's sections.
 #[derive(FromPyObject)]
 enum StepArgument {
@@ -282,6 +284,32 @@ impl LayoutLab {
             counters.iter().map(one).collect::<PyResult<Vec<_>>>()
         };
         costs.into_iter().map(told).collect()
+    }
+
+    /// What collides in the instruction cache in an order: for each trace a dictionary as that of
+    /// `trace_functions`.
+    ///
+    /// names: of each section the function that it is told by. cpu: the path of a CPU model.
+    fn collisions<'py>(
+        &self,
+        python: Python<'py>,
+        order: Vec<u32>,
+        cpu: PathBuf,
+        names: Vec<String>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let model = load_model(&cpu)?;
+        let owners = Owners::new(&names);
+        let replays = lock(&self.replays).clone();
+        let found: Vec<_> = python.detach(|| {
+            let starts = self.text.place(&order);
+            let one = |replay: &Arc<Replay>| {
+                replay.collisions(&self.text, &starts, &model, owners.numbers())
+            };
+            replays.iter().map(one).collect()
+        });
+        let told = found.iter();
+        told.map(|found| collided(python, found, &model, &owners))
+            .collect()
     }
 }
 

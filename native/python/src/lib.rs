@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `kernsmith._native`: the Rust crates, for Python.
 
+mod collisions;
 mod coverage;
 mod cpu;
 mod cpuid;
+mod functions;
 mod instrumented;
 mod layout;
 mod profile;
@@ -20,11 +22,12 @@ mod _native {
         coverage::{source_coverage, source_functions},
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
+        functions::trace_functions,
         instrumented::{counted, counters_span, gcov_files, llvm_raw_profile},
         layout::LayoutLab,
         profile::{perf_data_counts, perf_data_record},
         propeller::propeller_profile,
-        trace::{trace_costs, trace_functions, trace_pages, trace_part},
+        trace::{trace_costs, trace_pages, trace_part},
         version,
     };
 }

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use kernsmith_frontend::{Counters, CpuModel};
-use kernsmith_layout::{AsTraced, Sample, timed, timed_by_part, write_part};
-use kernsmith_trace::{Block, Trace};
+use kernsmith_layout::{AsTraced, Sample, timed, write_part};
+use kernsmith_trace::Trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -54,53 +54,6 @@ pub fn trace_costs<'py>(
     modes.collect()
 }
 
-/// The place of a function, and its figures.
-type OfFunction<'py> = (Option<usize>, Bound<'py, PyDict>);
-
-/// What each function of a kernel costs in a trace, as it was traced, with a CPU model.
-///
-/// cpu: its file. starts: addresses of the functions, sorted. Returns the figures in kernel mode of
-/// each function that was executed, by its place in `starts` (None before the first), and those of
-/// all together, which also have what is not known by function: iterations of `rep`. Raises
-/// `ValueError` with one sentence.
-#[pyfunction]
-pub fn trace_functions<'py>(
-    python: Python<'py>,
-    path: PathBuf,
-    cpu: PathBuf,
-    starts: Vec<u64>,
-) -> PyResult<(Vec<OfFunction<'py>>, Bound<'py, PyDict>)> {
-    let model = load_model(&cpu)?;
-    let found = python.detach(|| -> Result<(Vec<Counters>, Counters), String> {
-        let trace = Trace::load(&path).map_err(|error| error.to_string())?;
-        // User mode, what is before the first function, the functions.
-        let slot = |block: &Block| match block.kernel {
-            true => 1 + starts.partition_point(|start| *start <= block.start),
-            false => 0,
-        };
-        let slots: Vec<usize> = trace.blocks.iter().map(slot).collect();
-        let counted = timed_by_part(&trace, &model, &slots);
-        let sum = counted
-            .iter()
-            .skip(1)
-            .fold(Counters::default(), |a, b| a + *b);
-        Ok((counted, with_counts(sum, &trace.facts.counters[1])))
-    });
-    let (counted, all) = found.map_err(PyValueError::new_err)?;
-    let executed = counted.iter().enumerate().skip(1);
-    let executed = executed.filter(|(_, counters)| **counters != Counters::default());
-    let functions = executed.map(|(slot, counters)| {
-        Ok((
-            slot.checked_sub(2),
-            dictionary(python, counters, Some(&model))?,
-        ))
-    });
-    Ok((
-        functions.collect::<PyResult<_>>()?,
-        dictionary(python, &all, Some(&model))?,
-    ))
-}
-
 /// Writes one of `every` windows of a trace as a trace of its own, without counters.
 ///
 /// Raises `ValueError` with one sentence.
@@ -115,7 +68,7 @@ pub fn trace_part(python: Python<'_>, path: PathBuf, every: u64, part: PathBuf) 
 }
 
 /// With what no model decides, as it was traced.
-fn with_counts(timed: Counters, traced: &Counters) -> Counters {
+pub(crate) fn with_counts(timed: Counters, traced: &Counters) -> Counters {
     Counters {
         instructions: traced.instructions,
         rep_instructions: traced.rep_instructions,

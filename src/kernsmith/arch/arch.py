@@ -98,6 +98,7 @@ class Arch:
     kbuild: kbuild's ARCH. srctree: kbuild's SRCARCH, the folder below `arch/`.
     booted: the image that QEMU boots: a target of make, and the file below kbuild's output.
     image: the image that a boot loader takes: a target of make. image_file: its file.
+    switch: the function that changes from one thread's stack to another's.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Arch:
     booted: str
     image: str
     image_file: str
+    switch: str
     qemu: Qemu
     boot: BootWords
     target: Target

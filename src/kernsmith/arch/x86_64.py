@@ -13,6 +13,7 @@ ARCH = Arch(
     booted="vmlinux",
     image="bzImage",
     image_file="arch/x86/boot/bzImage",
+    switch="__switch_to_asm",
     qemu=Qemu(
         program="qemu-system-x86_64",
         machine="",

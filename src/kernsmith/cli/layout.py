@@ -229,6 +229,60 @@ def optimize(
 
 
 @layout.command
+def collisions(
+    kernel: str,
+    /,
+    *,
+    order: Path | None = None,
+    workload: Names = ("lab",),
+    cpu: str = "skylake",
+    strict: bool = False,
+    json: bool = False,
+) -> int:
+    """What displaces what from the instruction cache, in the default layout or in an order.
+
+    Pairs of functions of which one's fetches evict the other's lines, with the misses that come of
+    it, and the cache's sets with the lines that want to be in each.
+
+    Example:
+
+        kernsmith layout collisions vmlinux --workload pipe --order best.order
+
+    Parameters
+    ----------
+    kernel
+        A kernel that kernsmith built.
+    order
+        A file with one function a line, to be held against the default layout.
+    workload
+        Workloads or sets of them; may be given several times.
+    cpu
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
+    strict
+        Refuse an order with unknown or repeated functions instead of ignoring these.
+    json
+        Print the result as JSON.
+    """
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.document.text import as_plain
+    from kernsmith.engine.collisions import lab_collisions
+    from kernsmith.report.plain import as_text
+    from kernsmith.report.study.collisions import collision_tables, collision_words
+
+    names = ["default", *([order.name] if order else [])]
+    with ProgressDisplay() as display:
+        orders = list(_read_orders(kernel, [order] if order else [], strict, display).values())
+        lab = _open(kernel, workload, cpu, 1, display)
+        display.stage("replay")
+        found = lab_collisions(lab, orders[0] if orders else [])
+    if json:
+        sys.stdout.write(json_text.dumps(as_plain(found), indent=1) + "\n")
+    else:
+        sys.stdout.write(as_text([collision_words(found, names), *collision_tables(found, names)]))
+    return 0
+
+
+@layout.command
 def apply(
     kernel: str,
     /,

@@ -13,9 +13,11 @@ from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.document import BisectDocument, StudyDocument
 from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
+from kernsmith.engine.attribution import folded_stacks
 from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
 from kernsmith.report.bisect.page import bisect_page
+from kernsmith.report.study.attribution import stacks_file
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.hottest import coverage_beside
 from kernsmith.report.study.markdown import study_markdown
@@ -58,13 +60,18 @@ def run_and_write(
 
 
 def write_report(result: StudyResult, folder: Path) -> StudyDocument:
-    """Write a result's report (HTML, Markdown), study.json and study.toml; returns its document."""
+    """Write a result's report (HTML, Markdown), study.json, study.toml and files of stacks; returns
+    its document."""
     page = folder / "report.html"
     document = replace(study_document(result), report=str(page.absolute()))
     write_text(page, study_page(document, coverage=coverage_beside(page)))
     write_text(folder / "report.md", study_markdown(document))
     write_text(folder / "study.json", document_text.as_json(document))
     write_text(folder / "study.toml", document.study.text)
+    for variant, stacks in folded_stacks(result).items():
+        path = folder / stacks_file(variant)
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, stacks)
     return document
 
 

@@ -5,8 +5,15 @@ Pure: no processes, no files but the ones that `read_document` is given. Describ
 docs/study-json.md, docs/compare.md and docs/layout.md. Figures are unrounded.
 """
 
-from kernsmith.document.attribution import AttributionView, FunctionCostView
+from kernsmith.document.attribution import (
+    AttributionView,
+    CacheSetView,
+    CollidingPairView,
+    CollisionsView,
+    FunctionCostView,
+)
 from kernsmith.document.bisect import BisectDocument, CommitView, StepView
+from kernsmith.document.flame import FlameNodeView, FlameView
 from kernsmith.document.hottest import HotFunctionView, HottestView
 from kernsmith.document.layouts import (
     LabView,
@@ -38,10 +45,15 @@ from kernsmith.document.study import (
 __all__ = [
     "AttributionView",
     "BisectDocument",
+    "CacheSetView",
     "CheckView",
     "CheckedView",
+    "CollidingPairView",
+    "CollisionsView",
     "CommitView",
     "FactorsView",
+    "FlameNodeView",
+    "FlameView",
     "FunctionCostView",
     "HeldView",
     "HotFunctionView",

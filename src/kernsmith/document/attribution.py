@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-Pair = tuple[float, float]
-"""A figure of the baseline, and of the variant."""
+from kernsmith.document.flame import FlameView, Pair
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,56 @@ class FunctionCostView:
 
 
 @dataclass(frozen=True)
+class CollidingPairView:
+    """Misses of one function's lines, which fetches of another one had evicted.
+
+    Names are symbols without a compiler's suffix: what a layout moves. evictor: empty for user
+    mode. conflicts: of the misses, those that a fully associative cache of the same size would not
+    have had. Figures are those of `FunctionCostView`.
+    """
+
+    evictor: str
+    evicted: str
+    misses: Pair
+    conflicts: Pair
+
+
+@dataclass(frozen=True)
+class CacheSetView:
+    """A set of the L1 instruction cache, by its number.
+
+    lines: the fewest that have 90 % of its fetches, in the workload with the most; with more of
+    them than the set has ways, it is overcommitted. functions: of the variant's, those that miss
+    most in it.
+    """
+
+    number: int
+    lines: tuple[int, int]
+    fetches: Pair
+    misses: Pair
+    conflicts: Pair
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CollisionsView:
+    """What collides in the L1 instruction cache, of both kernels in their default layouts.
+
+    misses: all of them. first: of lines that never were there. conflicts: those that a fully
+    associative cache of the same size would not have had (Hill and Smith 1989).
+    pairs: those with the most misses in either kernel. sets: all, by their number.
+    """
+
+    ways: int
+    line_bytes: int
+    misses: Pair
+    first: Pair
+    conflicts: Pair
+    pairs: tuple[CollidingPairView, ...]
+    sets: tuple[CacheSetView, ...]
+
+
+@dataclass(frozen=True)
 class AttributionView:
     """by_source: functions of the source, wherever they were inlined; else symbols.
 
@@ -35,6 +84,8 @@ class AttributionView:
 
     rest: change of all functions that are not listed. repeated: of iterations of `rep`
     instructions, which are not known by function. ran: how many functions did in either.
+    collisions, flame: None where an earlier version has counted. flame: None also unless
+    `by_source`, since functions that only one kernel inlines would be none of the other's.
     """
 
     variant: str
@@ -45,3 +96,5 @@ class AttributionView:
     repeated: float
     ran: int
     functions: tuple[FunctionCostView, ...]
+    collisions: CollisionsView | None = None
+    flame: FlameView | None = None

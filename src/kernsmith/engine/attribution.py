@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kernsmith.document import AttributionView, FunctionCostView
+from kernsmith.engine.collisions import collisions_view
+from kernsmith.engine.flame import flame_view, folded
 from kernsmith.engine.function_costs import (
     ALL,
     KEPT,
@@ -27,18 +30,33 @@ SHOWN = 40
 
 def attributions(result: StudyResult) -> tuple[AttributionView, ...]:
     """Of each variant that can be compared with the baseline by function."""
+    names = tuple(workload.name for workload in result.prepared.workloads)
+    return tuple(_compared(name, names, *sides) for name, sides in _known(result).items())
+
+
+def folded_stacks(result: StudyResult) -> dict[str, str]:
+    """By variant, what stacks of functions cost in it and in the baseline: see `folded`."""
+    found = {}
+    for name, (base, other) in _known(result).items():
+        stacks = [[each.stacks for each in side if each.stacks] for side in (base, other)]
+        weights = weights_of([each.symbols for each in base])
+        if all(len(side) == len(weights) for side in stacks):
+            found[name] = folded(stacks[0], stacks[1], weights)
+    return found
+
+
+def _known(result: StudyResult) -> dict[str, tuple[list[FunctionCosts], list[FunctionCosts]]]:
+    """Costs of the baseline and of each variant by workload, where they are known of all."""
     prepared = result.prepared
     costs: dict[str, list[FunctionCosts]] = {}
     for variant in prepared.variants:
         kernel = result.kernels.get(variant.name)
         found = [read_costs(path) for path in _paths(prepared, kernel)] if kernel else []
-        costs[variant.name] = [each for each in found if each]
-    base = prepared.variants[0].name
-    whole = [name for name, found in costs.items() if len(found) == len(prepared.workloads)]
-    if base not in whole:
-        return ()
-    names = tuple(workload.name for workload in prepared.workloads)
-    return tuple(_compared(name, names, costs[base], costs[name]) for name in whole[1:])
+        whole = [each for each in found if each]
+        if len(whole) == len(prepared.workloads):
+            costs[variant.name] = whole
+    base = costs.pop(prepared.variants[0].name, None)
+    return {name: (base, found) for name, found in costs.items()} if base else {}
 
 
 def _compared(
@@ -49,10 +67,18 @@ def _compared(
 ) -> AttributionView:
     """By function of the source where both kernels tell that, else by symbol."""
     sources = [[each.source for each in side if each.source] for side in (base, other)]
-    if all(len(side) == len(workloads) for side in sources):
-        return attribution(variant, workloads, *sources, by_source=True)
     symbols = [[each.symbols for each in side] for side in (base, other)]
-    return attribution(variant, workloads, *symbols, by_source=False)
+    by_source = all(len(side) == len(workloads) for side in sources)
+    tables = sources if by_source else symbols
+    found = attribution(variant, workloads, *tables, by_source=by_source)
+    weights = weights_of(symbols[0])
+    collided = [[each.collisions for each in side if each.collisions] for side in (base, other)]
+    if all(len(side) == len(workloads) for side in collided):
+        found = replace(found, collisions=collisions_view(collided[0], collided[1], weights))
+    stacks = [[each.stacks for each in side if each.stacks] for side in (base, other)]
+    if by_source and all(len(side) == len(workloads) for side in stacks):
+        found = replace(found, flame=flame_view(stacks[0], stacks[1], weights))
+    return found
 
 
 def _paths(prepared: Prepared, kernel: Kernel) -> list[Path]:
@@ -72,7 +98,7 @@ def attribution(
     by_source: bool,
 ) -> AttributionView:
     """The difference by function; base, other: costs of the workloads, in their order."""
-    weights = [1e6 / each[ALL][KERNEL_INSTRUCTIONS] / len(base) for each in base]
+    weights = weights_of(base)
     before, after = _weighted(base, weights), _weighted(other, weights)
     cycles = before[ALL][MODEL_CYCLES]
 
@@ -92,6 +118,12 @@ def attribution(
         ran=len(ran),
         functions=tuple(_function(name, change(name), before[name], after[name]) for name in shown),
     )
+
+
+def weights_of(base: Sequence[Costs]) -> list[float]:
+    """By workload: figures become those of each million kernel instructions of the baseline, mean
+    over workloads."""
+    return [1e6 / each[ALL][KERNEL_INSTRUCTIONS] / len(base) for each in base]
 
 
 def _weighted(

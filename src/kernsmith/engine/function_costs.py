@@ -5,21 +5,21 @@ from.
 The front end goes through the trace once more, with counters for each function: what a block costs
 is that of the function that it begins in. All functions together cost what the boot has counted,
 but for iterations of `rep` instructions, of which a trace does not say where they were. Figures are
-kept beside the trace, which a study frees.
+kept beside the trace, which a study frees. The same pass tells what collides in the instruction
+cache, and what each stack of functions costs (native/layout/src/collisions.rs, stacks.rs).
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from kernsmith._native import source_functions, trace_functions
+from kernsmith._native import trace_functions
+from kernsmith.engine.kernel_code import UNKNOWN, read_code
 from kernsmith.files import write_text
-from kernsmith.kernel.symbols import is_function, read_system_map
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.study import digest_of
 
@@ -32,15 +32,76 @@ KEPT = (
 
 Costs = Mapping[str, Mapping[str, float]]
 """Metrics by the function's name."""
+USER = ""
+"""The name of user mode among functions that evict."""
+_LEAST = 5e-5
+
+
+@dataclass(frozen=True)
+class SetCounts:
+    """A set of the cache. lines: the fewest that have 90 % of its fetches."""
+
+    lines: int
+    fetches: int
+    misses: int
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """What collides in the L1 instruction cache, in kernel mode.
+
+    first: misses of lines that never were there. pairs: by evictor and evicted function (symbols),
+    misses and, of these, conflicts: what a fully associative cache would have had.
+    lines: address, function, fetches, misses, conflicts. Of pairs and lines, those with the most
+    misses.
+    """
+
+    ways: int
+    line_bytes: int
+    first: int
+    sets: tuple[SetCounts, ...]
+    pairs: Mapping[tuple[str, str], tuple[int, int]]
+    lines: tuple[tuple[int, str, int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class StackNode:
+    """A function in a stack. parent: the place of the one that it was called or inlined in, which
+    comes before it. cycles, instructions, misses (of L1i): its own, without what it calls."""
+
+    parent: int | None
+    function: str
+    cycles: float
+    instructions: int
+    misses: int
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """What each stack of functions of the source costs, in kernel mode.
+
+    Functions that cost less than a share of all (`_LEAST`) are in what they were called by.
+    stacks: how many there were. returns: executed ones; lost: those that led to no call that was
+    known to be open.
+    """
+
+    nodes: tuple[StackNode, ...]
+    stacks: int
+    returns: int
+    lost: int
 
 
 @dataclass(frozen=True)
 class FunctionCosts:
     """Costs by symbol; and by function of the source, of kernels with debug information: what was
-    inlined is of its own function, wherever it is."""
+    inlined is of its own function, wherever it is. collisions, stacks: None where an earlier
+    version of this program has counted."""
 
     symbols: Costs
     source: Costs | None
+    collisions: Collisions | None
+    stacks: Stacks | None
 
 
 def costs_path(trace: Path, cpu: Path) -> Path:
@@ -50,71 +111,78 @@ def costs_path(trace: Path, cpu: Path) -> Path:
 
 def write_costs(folder: Path, trace: Path, cpu: Path, target: Path) -> None:
     """Count a trace of the kernel in a folder by function, if that was not done before."""
-    if target.exists():
+    known = read_costs(target)
+    if known and known.collisions and known.stacks:
         return
-    places = _places(folder)
-    found, total = trace_functions(trace, cpu, places.starts)
-    whole = {metric: total[metric] for metric in KEPT}
-    tables: dict[str, dict[str, dict[str, float]] | None] = {}
-    for kind, names in (("symbols", places.symbols), ("source", places.source)):
-        table = {ALL: whole}
-        for place, figures in found if names else ():
-            name = "?" if place is None else names[place]
-            known = table.setdefault(name, dict.fromkeys(KEPT, 0.0))
-            for metric in KEPT:
-                known[metric] += figures[metric]
-        tables[kind] = table if names else None
+    code = read_code(folder)
+    found = trace_functions(trace, cpu, code, _LEAST)
+    source = _table(found, code.source) if code.by_source else None
+    tables = {
+        "symbols": _table(found, lambda part: code.symbols[part]),
+        "source": source,
+        "collisions": found["collisions"],
+        "stacks": _stacks_written(found["stacks"], code.functions),
+    }
     write_text(target, json.dumps(tables))
+
+
+def _table(found: Mapping[str, Any], name: Callable[[int], str]) -> dict[str, dict[str, float]]:
+    """Sums of the parts that have one name."""
+    table = {ALL: {metric: found["whole"][metric] for metric in KEPT}}
+    for part, figures in found["parts"]:
+        sums = table.setdefault(UNKNOWN if part is None else name(part), dict.fromkeys(KEPT, 0.0))
+        for metric in KEPT:
+            sums[metric] += figures[metric]
+    return table
+
+
+def _stacks_written(found: Mapping[str, Any], functions: Sequence[str]) -> dict[str, Any]:
+    """With names only of the functions that are in it."""
+    numbers: dict[int, int] = {}
+    nodes = [
+        (parent, numbers.setdefault(function, len(numbers)), round(cycles, 1), instructions, misses)
+        for parent, function, cycles, instructions, misses in found["nodes"]
+    ]
+    return {**found, "nodes": nodes, "functions": [functions[number] for number in numbers]}
 
 
 def read_costs(path: Path) -> FunctionCosts | None:
     """What `write_costs` has written; None when it has not."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return FunctionCosts(found["symbols"], found["source"])
+        kept = found.get("collisions")
+        collisions = read_collisions(kept) if kept else None
+        stacks = _stacks(found.get("stacks"))
+        return FunctionCosts(found["symbols"], found["source"], collisions, stacks)
     except (OSError, ValueError, KeyError):
         return None
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where the names of a kernel's code change: the name that holds from each address on.
-
-    source: of functions of the source; empty without debug information.
-    """
-
-    starts: list[int]
-    symbols: list[str]
-    source: list[str]
-
-
-@lru_cache(maxsize=2)
-def _places(folder: Path) -> _Places:
-    symbols = sorted(
-        (each.address, each.name)
-        for each in read_system_map(folder / "System.map")
-        if is_function(each)
+def read_collisions(found: Mapping[str, Any]) -> Collisions:
+    """What the native part tells, as a value. Functions of one name are one."""
+    pairs: dict[tuple[str, str], tuple[int, int]] = {}
+    for evictor, evicted, misses, conflicts in found["pairs"]:
+        known = pairs.get((evictor, evicted), (0, 0))
+        pairs[evictor, evicted] = (known[0] + misses, known[1] + conflicts)
+    return Collisions(
+        ways=found["ways"],
+        line_bytes=found["line_bytes"],
+        first=found["first"],
+        sets=tuple(SetCounts(*each) for each in found["sets"]),
+        pairs=pairs,
+        lines=tuple((line[0], line[1], line[2], line[3], line[4]) for line in found["lines"]),
     )
-    try:
-        names, spans = source_functions(folder / "vmlinux")
-    except ValueError:
-        names, spans = [], []
-    known = [address for address, _ in symbols]
-    begins = [begin for begin, _, _ in spans]
-    starts = sorted({*known, *begins, *(end for _, end, _ in spans)})
 
-    def symbol(address: int) -> str:
-        at = bisect_right(known, address) - 1
-        # .llvm.123, .cold, .constprop.0: of the same function of the source.
-        return symbols[at][1].partition(".")[0] or "?" if at >= 0 else "?"
 
-    def of_source(address: int) -> str:
-        at = bisect_right(begins, address) - 1
-        inside = at >= 0 and address < spans[at][1]
-        return names[spans[at][2]] if inside else symbol(address)
-
-    return _Places(
-        starts,
-        [symbol(address) for address in starts],
-        [of_source(address) for address in starts] if spans else [],
+def _stacks(found: Mapping[str, Any] | None) -> Stacks | None:
+    if found is None:
+        return None
+    return Stacks(
+        nodes=tuple(
+            StackNode(parent, found["functions"][function], cycles, instructions, misses)
+            for parent, function, cycles, instructions, misses in found["nodes"]
+        ),
+        stacks=found["stacks"],
+        returns=found["returns"][0],
+        lost=found["returns"][1],
     )

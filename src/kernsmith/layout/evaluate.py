@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from kernsmith._native import cpu_model_check
 from kernsmith.errors import UserError
@@ -69,6 +70,13 @@ class Evaluator:
         self._lab = traced.lab
         self._replay = replay
         self._scales: list[dict[str, float]] = []
+
+    def collisions(self, order: Iterable[str]) -> list[dict[str, Any]]:
+        """What collides in the instruction cache in an order: by workload, as the native part tells
+        it (`native/python/src/collisions.rs`). The whole traces are replayed."""
+        names = [section.symbols[0] if section.symbols else "?" for section in self.text.sections]
+        numbers = self.text.numbers(list(order))
+        return self._lab.collisions(numbers, self.cpu, names)
 
     def costs(
         self,

@@ -111,6 +111,17 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """An SVG element of its own, as wide as the page, with its caption.
+
+    svg: from a module here that escapes every text in it.
+    """
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True)
 class Code:
     """Preformatted text: a command, a log, a study file."""
 
@@ -126,7 +137,7 @@ class Details:
     sections: Sequence[Section]
 
 
-Section = Heading | Text | Bullets | Verdict | Table | Chart | Code | Details
+Section = Heading | Text | Bullets | Verdict | Table | Chart | Drawing | Code | Details
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from kernsmith.report.page import (
     Chart,
     Code,
     Details,
+    Drawing,
     Heading,
     Section,
     Table,
@@ -54,7 +55,7 @@ def _text_block(section: Section) -> str:
             return textwrap.indent(text, "    ")
         case Details(summary, sections):
             return f"{summary}\n\n{as_text(sections)}".rstrip()
-        case Chart():
+        case Chart() | Drawing():
             return ""
 
 
@@ -98,7 +99,7 @@ def _markdown_block(section: Section) -> str:
         case Details(summary, sections):
             head = f"<details><summary>{_escaped(summary)}</summary>"
             return f"{head}\n\n{as_markdown(sections)}\n</details>"
-        case Chart():
+        case Chart() | Drawing():
             return ""
 
 

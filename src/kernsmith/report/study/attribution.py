@@ -3,18 +3,34 @@
 
 from __future__ import annotations
 
+import re
 from math import nan
 
 from kernsmith.document import AttributionView, StudyDocument
 from kernsmith.report.charts import Interval, forest_plot
-from kernsmith.report.page import Chart, Column, Details, Heading, Section, Table, Text
+from kernsmith.report.flame import flame_svg
+from kernsmith.report.page import (
+    Chart,
+    Code,
+    Column,
+    Details,
+    Drawing,
+    Heading,
+    Section,
+    Table,
+    Text,
+)
+from kernsmith.report.study.collisions import collision_sections
 
 _SOURCE = (
     "Functions are those of the source, wherever they were inlined; a block of instructions is of "
     "the function that it begins in."
 )
 _SYMBOLS = "A function that is inlined elsewhere is a part of that one: the kernels do not tell."
+_FILE = "The file is beside study.json: one stack a line, with the cycles of baseline and variant"
 _DRAWN = 12
+# Share of returns above which a reader should know of it.
+_UNSURE = 0.001
 _LEAST = 0.005
 # With more variants than this, all pictures would hide what follows.
 _FEW = 2
@@ -35,7 +51,9 @@ def attribution_sections(document: StudyDocument) -> list[Section]:
     for number, one in enumerate(document.attributions):
         if number < _FEW:
             sections.append(_picture(one, document.baseline))
+            sections += _flames(one, document.baseline)
         sections.append(Details(f"{one.variant}: {len(one.functions)} functions", [_table(one)]))
+        sections += collision_sections(one, document.baseline)
     return sections
 
 
@@ -53,6 +71,36 @@ def _picture(one: AttributionView, baseline: str) -> Chart:
         f"{repeated}"
     )
     return Chart(chart, caption)
+
+
+def _flames(one: AttributionView, baseline: str) -> list[Section]:
+    """Functions that only one kernel executes have no width in the other's graph: both are drawn,
+    the baseline's folded."""
+    if one.flame is None or not one.flame.nodes:
+        return []
+    unsure = ""
+    if one.flame.lost >= _UNSURE:
+        unsure = f"; {one.flame.lost:.1%} of the returns led to no call that was known to be open"
+    caption = (
+        "Stacks of functions, callers above what they call; as wide as their model_cycles in {}; "
+        f"red: more in {one.variant} than in {baseline}, blue: less, the stronger the larger the "
+        f"difference. The pointer over a function tells its figures, in per cent of {baseline}'s "
+        f"cycles; a click makes it as wide as the graph, one on “all” the graph whole again{unsure}"
+    )
+    own, other = (flame_svg(one.flame, side) for side in (1, 0))
+    file = Code(f"flamegraph.pl {stacks_file(one.variant)} > flames.svg", caption=_FILE)
+    return [
+        Drawing(own, caption.format(one.variant)),
+        Details(
+            f"{one.variant}: the same stacks as wide as in {baseline}, and as a file",
+            [Drawing(other, caption.format(baseline)), file],
+        ),
+    ]
+
+
+def stacks_file(variant: str) -> str:
+    """The file of a variant's stacks, in the folder of a study's results."""
+    return f"stacks/{re.sub(r'[^A-Za-z0-9.+=_-]+', '_', variant)}.difffolded"
 
 
 def _table(one: AttributionView) -> Table:

@@ -77,6 +77,30 @@ async function drawCharts() {
 
 if (window.vegaEmbed) await drawCharts();
 
+// A flame graph: places are in per cent of its width; a click makes a function as wide as the graph.
+function showFrom(graph, left, width) {
+  const room = graph.getBoundingClientRect().width;
+  for (const cell of graph.querySelectorAll("svg")) {
+    const [from, own] = [Number(cell.dataset.x), Number(cell.dataset.width)];
+    const [first, last] = [Math.max(from, left), Math.min(from + own, left + width)];
+    const share = ((last - first) / width) * 100;
+    cell.classList.toggle("outside", share <= 0);
+    cell.classList.toggle("narrow", (share / 100) * room < 24);
+    cell.setAttribute("x", `${((first - left) / width) * 100}%`);
+    cell.setAttribute("width", `${Math.max(share, 0)}%`);
+  }
+}
+
+for (const graph of document.querySelectorAll("svg.flame")) {
+  let shown = [0, 100];
+  new ResizeObserver(() => showFrom(graph, ...shown)).observe(graph);
+  graph.addEventListener("click", (event) => {
+    const cell = event.target.closest("svg.flame svg");
+    shown = cell ? [Number(cell.dataset.x), Number(cell.dataset.width)] : [0, 100];
+    showFrom(graph, ...shown);
+  });
+}
+
 document.getElementById("download")?.addEventListener("click", () => {
   const text = document.getElementById("figures").textContent;
   const link = document.createElement("a");

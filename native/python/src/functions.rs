@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What functions, stacks of functions and collisions cost in a trace.
+
+use std::path::PathBuf;
+
+use kernsmith_frontend::{Counters, CpuModel};
+use kernsmith_layout::{
+    AsTraced, Collided, Collisions, Folded, Frames, NO_FRAME, Stacks, USER, timed_by_part,
+};
+use kernsmith_trace::{Block, Trace};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::collisions::{Owners, collided};
+use crate::layout::{dictionary, load_model};
+use crate::trace::with_counts;
+
+/// A kernel's code in parts: of one symbol, and of one function of the source with all that it is
+/// inlined in.
+#[derive(FromPyObject)]
+pub struct Code {
+    /// Addresses at which another part begins, sorted.
+    starts: Vec<u64>,
+    /// The part that begins there.
+    parts: Vec<u32>,
+    /// By part: its symbol.
+    symbols: Vec<String>,
+    /// By part: its frame.
+    frames: Vec<u32>,
+    /// By frame: the one that it is inlined in, and its function.
+    tree: Vec<(Option<u32>, u32)>,
+    /// Addresses of the code that changes from one thread's stack to another's.
+    switches: Vec<u64>,
+}
+
+/// Slots in front of those of parts: user mode, and code before all parts.
+const OTHERS: usize = 2;
+
+impl Code {
+    fn slot(&self, address: u64, kernel: bool) -> usize {
+        if !kernel {
+            return 0;
+        }
+        let behind = self.starts.partition_point(|start| *start <= address);
+        let part = behind
+            .checked_sub(1)
+            .and_then(|place| self.parts.get(place));
+        part.map_or(OTHERS - 1, |part| *part as usize + OTHERS)
+    }
+
+    fn frames(&self) -> Frames {
+        let tree = self.tree.iter();
+        let others = [NO_FRAME; OTHERS].into_iter();
+        Frames {
+            all: tree
+                .map(|(outer, function)| (outer.unwrap_or(NO_FRAME), *function))
+                .collect(),
+            of_part: others.chain(self.frames.iter().copied()).collect(),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// When a number is none of what it should be one of.
+    fn check(&self) -> PyResult<()> {
+        let parts = self.symbols.len();
+        let is_part = |part: &u32| (*part as usize) < parts;
+        let before =
+            |(place, frame): (u32, &(Option<u32>, u32))| frame.0.is_none_or(|it| it < place);
+        let fine = self.parts.iter().all(is_part)
+            && self.parts.len() == self.starts.len()
+            && self.frames.len() == parts
+            && (0..).zip(&self.tree).all(before);
+        match fine {
+            true => Ok(()),
+            false => Err(PyValueError::new_err(
+                "parts and frames of the code do not fit",
+            )),
+        }
+    }
+}
+
+/// Everything, of one trace.
+struct Found {
+    folded: Folded,
+    whole: Counters,
+    collided: Collided,
+}
+
+/// What each part of a kernel's code costs in a trace, as it was traced, with a CPU model.
+///
+/// cpu: its file. share: of all cycles; functions in a stack that cost less with all that they call
+/// are not told apart.
+///
+/// Returns `parts`: the figures in kernel mode of each part that was executed (part, or None before
+/// the first); `whole`: those of all together, which also have what is not known by part:
+/// iterations of `rep`; `collisions` (see `collided`) and `stacks` (see `told`). Raises `ValueError`
+/// with one sentence.
+#[pyfunction]
+pub fn trace_functions<'py>(
+    python: Python<'py>,
+    path: PathBuf,
+    cpu: PathBuf,
+    code: Code,
+    share: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let model = load_model(&cpu)?;
+    code.check()?;
+    let owners = Owners::new(&code.symbols);
+    let found = python.detach(|| -> Result<Found, String> {
+        let trace = Trace::load(&path).map_err(|error| error.to_string())?;
+        Ok(find(&trace, &model, &code, &owners))
+    });
+    let found = found.map_err(PyValueError::new_err)?;
+    let executed = found.folded.parts.iter().enumerate().skip(1);
+    let executed = executed.filter(|(_, counters)| **counters != Counters::default());
+    let parts = executed.map(|(slot, counters)| {
+        Ok((
+            slot.checked_sub(OTHERS),
+            dictionary(python, counters, Some(&model))?,
+        ))
+    });
+    let answer = PyDict::new(python);
+    answer.set_item("parts", parts.collect::<PyResult<Vec<_>>>()?)?;
+    answer.set_item("whole", dictionary(python, &found.whole, Some(&model))?)?;
+    answer.set_item(
+        "collisions",
+        collided(python, &found.collided, &model, &owners)?,
+    )?;
+    let folded = found.folded.pruned(&model, share);
+    answer.set_item("stacks", told(python, &folded, &model)?)?;
+    Ok(answer)
+}
+
+fn find(trace: &Trace, model: &CpuModel, code: &Code, owners: &Owners<'_>) -> Found {
+    let slot = |block: &Block| code.slot(block.start, block.kernel);
+    let slots: Vec<usize> = trace.blocks.iter().map(slot).collect();
+    let last = |block: &Block| {
+        let last = block.start + u64::from(block.last_offset);
+        code.slot(last, block.kernel)
+    };
+    let callers: Vec<usize> = trace.blocks.iter().map(last).collect();
+    let owner = |slot: &usize| match slot.checked_sub(OTHERS) {
+        None if *slot == 0 => USER,
+        part => owners.of(part),
+    };
+    let owned: Vec<u32> = slots.iter().map(owner).collect();
+    let placed = AsTraced(&trace.blocks);
+    let pages = trace.facts.pages.clone();
+    let collisions = Collisions::new(&trace.blocks, &placed, model, &owned);
+    let mut watch = (collisions, Stacks::new(trace, &code.switches));
+    let counted = timed_by_part(trace, &placed, pages, model, &slots, &mut watch);
+    let folded = watch.1.fold(&counted, &callers, &code.frames());
+    let parts = folded.parts.iter().skip(1);
+    let sum = parts.fold(Counters::default(), |a, b| a + *b);
+    Found {
+        folded,
+        whole: with_counts(sum, &trace.facts.counters[1]),
+        collided: watch.0.finish(),
+    }
+}
+
+/// Stacks, for Python: `nodes` of the place of the caller's node or None, function, and of the
+/// function's own model cycles, instructions, L1i misses; how many `stacks` there were; and
+/// `returns`, and how many of these led to no call that was known to be open.
+fn told<'py>(
+    python: Python<'py>,
+    folded: &Folded,
+    model: &CpuModel,
+) -> PyResult<Bound<'py, PyDict>> {
+    let nodes = folded.nodes.iter().map(|node| {
+        (
+            (node.parent != NO_FRAME).then_some(node.parent),
+            node.function,
+            node.own.cycles(model),
+            node.own.instructions,
+            node.own.l1i_misses,
+        )
+    });
+    let told = PyDict::new(python);
+    told.set_item("nodes", nodes.collect::<Vec<_>>())?;
+    told.set_item("stacks", folded.stacks)?;
+    told.set_item("returns", folded.returns)?;
+    Ok(told)
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel's code in parts: each of one symbol, and of one function of the source with all that it
+is inlined in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from kernsmith._native import source_functions
+from kernsmith.arch import architectures
+from kernsmith.kernel.symbols import Symbol, is_function, read_system_map
+
+UNKNOWN = "?"
+"""The name of code in front of all symbols."""
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """Parts, and where they are.
+
+    starts: addresses at which another part begins, sorted; parts: the number of that part.
+    symbols: by part, without a compiler's suffix. frames: by part, its place in `tree`.
+    tree: functions, each with the place of the one that it is inlined in, and its number.
+    functions: names by that number. by_source: whether the kernel has debug information; without,
+    functions are symbols. switches: addresses where threads are switched.
+    """
+
+    starts: Sequence[int]
+    parts: Sequence[int]
+    symbols: Sequence[str]
+    frames: Sequence[int]
+    tree: Sequence[tuple[int | None, int]]
+    functions: Sequence[str]
+    by_source: bool
+    switches: Sequence[int]
+
+    def source(self, part: int) -> str:
+        """The function of the source that a part is of."""
+        return self.functions[self.tree[self.frames[part]][1]]
+
+
+@lru_cache(maxsize=2)
+def read_code(folder: Path) -> KernelCode:
+    """The code of the kernel in a folder."""
+    symbols = [each for each in read_system_map(folder / "System.map") if is_function(each)]
+    try:
+        names, frames, spans = source_functions(folder / "vmlinux")
+    except ValueError:
+        names, frames, spans = [], [], []
+    return _Parts(symbols, names, frames).code(spans)
+
+
+class _Parts:
+    """Numbers parts, functions and frames, each once."""
+
+    def __init__(
+        self,
+        symbols: Sequence[Symbol],
+        names: Sequence[str],
+        frames: Sequence[tuple[int | None, int]],
+    ) -> None:
+        self._symbols = sorted((each.address, each.name) for each in symbols)
+        self._functions: dict[str, int] = {}
+        self._tree = [(outer, self._function(names[name])) for outer, name in frames]
+        self._alone: dict[str, int] = {}
+
+    def code(self, spans: Sequence[tuple[int, int, int]]) -> KernelCode:
+        known = [address for address, _ in self._symbols]
+        begins = [begin for begin, _, _ in spans]
+        starts = sorted({*known, *begins, *(end for _, end, _ in spans)})
+        numbers: dict[tuple[str, int], int] = {}
+        parts = []
+        for address in starts:
+            symbol = self._symbol(known, address)
+            at = bisect_right(begins, address) - 1
+            inside = at >= 0 and address < spans[at][1]
+            frame = spans[at][2] if inside else self._alone_frame(symbol)
+            parts.append(numbers.setdefault((symbol, frame), len(numbers)))
+        switching = {arch.switch for arch in architectures().values()}
+        return KernelCode(
+            starts=starts,
+            parts=parts,
+            symbols=[symbol for symbol, _ in numbers],
+            frames=[frame for _, frame in numbers],
+            tree=self._tree,
+            functions=list(self._functions),
+            by_source=bool(spans),
+            switches=[address for address, name in self._symbols if name in switching],
+        )
+
+    def _symbol(self, known: Sequence[int], address: int) -> str:
+        at = bisect_right(known, address) - 1
+        # .llvm.123, .cold, .constprop.0: of the same function of the source.
+        return self._symbols[at][1].partition(".")[0] or UNKNOWN if at >= 0 else UNKNOWN
+
+    def _function(self, name: str) -> int:
+        return self._functions.setdefault(name, len(self._functions))
+
+    def _alone_frame(self, symbol: str) -> int:
+        """Of code without debug information: the symbol is the function."""
+        if symbol not in self._alone:
+            self._alone[symbol] = len(self._tree)
+            self._tree.append((None, self._function(symbol)))
+        return self._alone[symbol]
