@@ -44,6 +44,11 @@ def digests() -> Path:
     return cache_root() / "digests"
 
 
+def patches() -> Path:
+    """What kernsmith changes of sources, a patch for each; written for people."""
+    return cache_root() / "patches"
+
+
 def pinned() -> Path:
     """What runs depend on (CPU models, the guest, the tracer), each file in a folder that its
     content names."""

@@ -2,6 +2,7 @@
 """What cannot be built is left out before anything is built; without the rest there is no study."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from kernsmith.errors import UserError
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import default_compiler
 from kernsmith.study import Design, Study
+from older_sources import older_source
 
 
 class Notes(Silent):
@@ -84,3 +86,37 @@ def test_one_layout_needs_a_linker_that_orders_only_when_functions_are_named(
     asked = study(("linker", ("default", "bfd")), ("layout", ("default", ordered)))
     prepared = prepare(asked, Silent())
     assert [each.variant.name for each in prepared.refused] == ["linker=bfd layout=order:an.order"]
+
+
+def older_study(*stacks: str) -> Study:
+    return replace(study(("profile", stacks)), source="debian:6.12")
+
+
+def test_a_step_that_the_source_is_too_old_for_is_left_out_and_the_rest_goes_on() -> None:
+    name = older_source("debian:6.12").name
+    notes = Notes()
+    stacks = ("none", "autofdo", "autofdo+propeller", "autofdo+propeller+layout")
+    prepared = prepare(older_study(*stacks), notes)
+    assert [variant.name for variant in prepared.variants] == [
+        "profile=none", "profile=autofdo", "profile=autofdo+layout",
+    ]  # fmt: skip
+    assert not prepared.refused
+    left_out, flags, patch = prepared.remarks
+    assert left_out == (
+        f"the step propeller needs CONFIG_PROPELLER_CLANG, which {name} does not have: it is left "
+        "out"
+    )
+    assert flags.startswith(f"{name} has no CONFIG_AUTOFDO_CLANG: kernsmith gives its flags")
+    diff = Path(patch.rpartition(": ")[2]).read_text()
+    assert diff.startswith("--- a/include/asm-generic/vmlinux.lds.h\n")
+    assert set(prepared.remarks) <= set(notes.texts)
+    again = prepare(older_study("none", "autofdo", "autofdo+layout"), Silent())
+    assert again.digest == prepared.digest
+
+
+def test_without_any_step_that_the_source_can_have_there_is_no_study() -> None:
+    older_source("debian:6.12")
+    with pytest.raises(UserError, match=r"nothing remains to be compared: the step thinlto-dist"):
+        prepare(older_study("none", "thinlto-dist"), Silent())
+    with pytest.raises(UserError, match=r"the baseline 'profile=propeller' cannot be built: the"):
+        prepare(older_study("propeller", "none"), Silent())

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from test_verdicts import OPTIMIZE, Figure, judged, layout_noise
 
-from kernsmith.cli.outcome import show
+from kernsmith.cli.outcome import exit_code, show
 from kernsmith.document import StudyDocument
 from kernsmith.machine.tcg import open_machine
 from kernsmith.report.study.document import study_document
@@ -53,6 +53,26 @@ def test_failures_have_a_heading_and_a_line_each() -> None:
     document = document_of(OPTIMIZE, lambda t: 1e6, ("does not build:\n    error: one\n  two",))
     text = study_markdown(document)
     assert "## What failed\n\n- does not build: error: one two\n" in text
+
+
+def test_what_a_source_is_too_old_for_is_said_and_no_failure() -> None:
+    plain = document_of(OPTIMIZE, lambda t: 1e6)
+    patch = "--- a/an.h\n+++ b/an.h\n"
+    variants = tuple(replace(v, provenance=PROVENANCE | {"patch": patch}) for v in plain.variants)
+    document = replace(plain, remarks=("it has no such step",), variants=variants)
+    text = study_markdown(document)
+    assert "## What the source is too old for\n\n- it has no such step\n" in text
+    page = study_page(document)
+    assert page.count("<summary>Patch of ") == 1
+    assert "+++ b/an.h" in page
+    assert exit_code(document) == 0
+    assert "too old for" not in study_markdown(plain)
+    assert "too old for" not in study_page(plain)
+
+
+PROVENANCE = dict.fromkeys(
+    ("compiler", "linker", "vmlinux_sha256", "build_id", "config_sha256", "built_at"), "x"
+) | {"objects": 1, "seconds": 1.0, "command": ["make"]}
 
 
 def test_one_variant_has_no_verdicts_but_layouts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,9 @@ from kernsmith.report.study.page import study_page
 
 NAME = "a[/b] <i>|"
 DOCUMENT = replace(
-    study_document([verdict(0.9, (0.8, 0.95))], NAME), failures=(f"{NAME} does not build",)
+    study_document([verdict(0.9, (0.8, 0.95))], NAME),
+    failures=(f"{NAME} does not build",),
+    remarks=(f"{NAME} is left out",),
 )
 
 
@@ -25,6 +27,7 @@ def test_a_result_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert f"{NAME} against A" in printed
     assert f"failed: {NAME} does not build" in printed
+    assert f"note: {NAME} is left out" in printed
 
 
 def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,11 +37,11 @@ def test_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     plan = {
         "builds": [{"variant": NAME, "objects": None, "seconds": 1.0, "cached": False}],
         "refused": [{"variant": NAME, "reason": NAME}], "training": [NAME], "trials": [trial],
-        "not_checked": [NAME], "links": 0, "seconds": seconds, "history": False,
+        "not_checked": [NAME], "remarks": [NAME], "links": 0, "seconds": seconds, "history": False,
         "boots": {"trials": 0, "traces": 1, "checks": 2}, "replays": 1,
     }  # fmt: skip
     print_plan(plan, result_console())
-    assert capsys.readouterr().out.count(NAME) == 6
+    assert capsys.readouterr().out.count(NAME) == 7
 
 
 def test_progress_on_a_terminal() -> None:

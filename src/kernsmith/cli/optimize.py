@@ -67,10 +67,14 @@ def optimize(
 
         kernsmith optimize --source debian:7.3 --config micro --folds 3
 
+        kernsmith optimize --source debian:6.12 --config micro --workload pipe
+
     Parameters
     ----------
     source
-        A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION.
+        A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION. One that is too
+        old for AutoFDO (before Linux 6.13) gets it by flags and a patch that is shown; steps that
+        it cannot have are left out and named.
     config
         A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
     workload

@@ -68,6 +68,7 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
             {"variant": each.variant.name, "reason": each.reason} for each in prepared.refused
         ],
         "not_checked": list(prepared.not_checked),
+        "remarks": list(prepared.remarks),
         "builds": builds,
         "training": training,
         "links": links,

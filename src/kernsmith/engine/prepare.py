@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kernsmith import paths
 from kernsmith.engine.best import asks_for_best, with_best_stack
+from kernsmith.engine.carried import changes, without_absent_steps
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
@@ -23,7 +24,7 @@ from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_
 from kernsmith.study.folds import in_folds
 from kernsmith.study.layout import PROFILE
 from kernsmith.study.places import short_names, without_folders
-from kernsmith.study.plan import repeated_variants
+from kernsmith.study.plan import Select, repeated_variants
 from kernsmith.study.source_word import parse_source
 
 
@@ -49,6 +50,8 @@ class Prepared:
     sources: by the word for them in a variant.
     workloads: what is measured, in catalogue order. train: what profiles come from.
     not_checked: what could only be told by running something of a source, when it was not to be.
+    remarks: what is left out or done otherwise than the study says, for its source is too old for
+        it; in sentences.
     trainer: the machine that training runs on (it must be able to write branch counts).
     digest: identity of the study, see `study_digest`.
     """
@@ -64,6 +67,7 @@ class Prepared:
     trials: tuple[Trial, ...]
     refused: tuple[Refused, ...] = ()
     not_checked: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def source(self) -> Source:
@@ -107,23 +111,23 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         return [workload.name for workload in catalogue.select(words)]
 
     names = select(study.train or study.workloads)
-    variants = plan_variants(study, names, select)
-    for repeated, first in repeated_variants(study, names, select):
-        events.note(f"{repeated.name} is the same kernel as {first.name}: it is left out")
-    for variant in variants:
-        read_fragment(variant.config)
-        find_toolchain(variant.compiler, variant.linker, variant.arch)
-        _check_order_file(variant)
+    variants = _planned(study, names, select, events)
     _check_metric(study.design.metric, machine)
     for word in dict.fromkeys(variant.source for variant in variants):
         if word not in sources:
             sources[word] = _source(word, events)
+    study, remarks = without_absent_steps(study, sources)
+    if remarks:
+        variants = plan_variants(study, names, select)
     refused = _refused(variants, sources, study, look_only=look_only)
     left_open = map(not_checked, sources.values()) if look_only else ()
     for each in refused:
         events.note(each.sentence)
     left_out = [each.variant for each in refused]
     variants = tuple(variant for variant in variants if variant not in left_out)
+    remarks += changes(variants, sources)
+    for remark in remarks:
+        events.note(remark)
     measured = [workload.name for workload in workloads]
     variants = in_folds(variants, study.folds, names, measured)
     own = {name for variant in variants for step in variant.steps for name in step.train}
@@ -132,13 +136,27 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     return Prepared(
         study, study_digest(study, sources), sources, tuple(workloads), tuple(train), machine,
         trainer, variants, trials, refused,
-        tuple(sentence for sentence in left_open if sentence),
+        tuple(sentence for sentence in left_open if sentence), remarks,
     )  # fmt: skip
 
 
 def _source(word: str, events: Events) -> Source:
     events.stage(f"source {word}")
     return resolve_source(word, paths.sources(), progress=events.note)
+
+
+def _planned(
+    study: Study, train: Sequence[str], select: Select, events: Events
+) -> tuple[Variant, ...]:
+    """The variants of a study, whose words all mean something here."""
+    variants = plan_variants(study, train, select)
+    for repeated, first in repeated_variants(study, train, select):
+        events.note(f"{repeated.name} is the same kernel as {first.name}: it is left out")
+    for variant in variants:
+        read_fragment(variant.config)
+        find_toolchain(variant.compiler, variant.linker, variant.arch)
+        _check_order_file(variant)
+    return variants
 
 
 def _refused(

@@ -32,6 +32,7 @@ from kernsmith.kernel.compile_cache import (
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINK_SHELL, LINKED, record_link
 from kernsmith.kernel.recipe import Recipe
+from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.standing import clear_for, standing_kernel
@@ -156,6 +157,8 @@ def _configure(recipe: Recipe, folder: Path) -> None:
     output = folder / "out"
     output.mkdir(exist_ok=True)
     write_compiler(folder, recipe.source.path)
+    if recipe.patch:
+        place_patched(recipe.patch, output, recipe.arch)
     config = output / ".config"
     if not recipe.complete:
         _make(recipe, folder, "tinyconfig.log", "tinyconfig")
@@ -327,6 +330,8 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "command": make_command(recipe, folder / "out", *recipe.arch.images),
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),
+        "patch": recipe.patch.diff if recipe.patch else "",
+        "backported": list(recipe.backported),
         "profiles": [
             {"step": profile.kind.name, "sha256": [file_digest(file) for file in profile.files]}
             for profile in recipe.profiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +18,8 @@ _UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
 # What arch/Kconfig offers beside LTO_NONE.
 LTO_SYMBOLS = ("LTO_CLANG_THIN", "LTO_CLANG_FULL", "LTO_CLANG_THIN_DIST")
 _WRITTEN = "# Automatically generated file; DO NOT EDIT."
+# A comment of a fragment: what it asks for in trees that are older than one of its symbols.
+_OLDER = re.compile(r"^# without CONFIG_(\w+): CONFIG_(\w+)=(.*)$", re.MULTILINE)
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
 
@@ -27,12 +29,23 @@ class Fragment:
 
     symbols: name without `CONFIG_` → value (`y`, `n`, `m`, a number, a quoted string).
     objects: how many objects such a kernel compiles, for progress; 0 when unknown.
+    older: for some symbols, another one with its value that takes their place in trees that do not
+        have them.
     """
 
     name: str
     symbols: Mapping[str, str]
     objects: int
     complete: bool
+    older: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def symbols_in(self, tree: Path) -> dict[str, str]:
+        """What it asks of a tree."""
+        symbols = dict(self.symbols)
+        for absent in absent_symbols(self.older, tree) if self.older else ():
+            symbols.pop(absent, None)
+            symbols |= [self.older[absent]]
+        return symbols
 
 
 def read_fragment(name: str) -> Fragment:
@@ -58,11 +71,12 @@ def read_fragment(name: str) -> Fragment:
     symbols = parse_config(text)
     if not symbols:
         raise UserError(f"{path} sets no config symbol")
-    for symbol, value in symbols.items():
+    older = {absent: (symbol, value) for absent, symbol, value in _OLDER.findall(text)}
+    for symbol, value in (*symbols.items(), *older.values()):
         if not is_value(value):
             raise UserError(f"{path} sets CONFIG_{symbol} to {value[:80]!r}: {VALUES}")
     count = _OBJECTS.search(text)
-    return Fragment(name, symbols, int(count[1]) if count else 0, complete=_WRITTEN in text)
+    return Fragment(name, symbols, int(count[1]) if count else 0, _WRITTEN in text, older)
 
 
 def parse_config(text: str) -> dict[str, str]:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from kernsmith import process
 from kernsmith.arch import find_arch
+from kernsmith.kernel.backports import backported_symbols, backports, not_carried
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
+from kernsmith.kernel.script_patch import script_patch
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import BFD, CLANG, LLD, Toolchain, find_toolchain
@@ -49,7 +51,7 @@ def refusal(
     Raises:
         UserError: a config, compiler or linker that is not there at all.
     """
-    options = dict(read_fragment(variant.config).symbols) | dict(variant.options)
+    options = read_fragment(variant.config).symbols_in(source.path) | dict(variant.options)
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     candidate = _Candidate(variant, toolchain, source, options, layouts)
     checks = [check for check in _CONSTRAINTS if not (look_only and check is _new_enough)]
@@ -98,8 +100,37 @@ def _oldest(tree: Path, tool: str, arch: str) -> tuple[int, ...]:
 
 def _symbols_exist(candidate: _Candidate) -> str | None:
     asked = [symbol for symbol, value in candidate.variant.options if value != "n"]
-    absent = absent_symbols(asked, candidate.source.path)
+    absent = [
+        symbol
+        for symbol in absent_symbols(asked, candidate.source.path)
+        if symbol not in backports()
+    ]
     return no_symbols(absent) if absent else None
+
+
+def _steps_exist(candidate: _Candidate) -> str | None:
+    source = candidate.source
+    kinds = (find_step_kind(step.kind) for step in candidate.variant.steps)
+    reasons = (not_carried(kind, source.path, source.name) for kind in kinds)
+    return next((reason for reason in reasons if reason), None)
+
+
+def _sections(candidate: _Candidate) -> str | None:
+    """Flags that stand in for a symbol give functions sections that the linker must place."""
+    source, options = candidate.source, candidate.options
+    missing = backported_symbols(options, source.path) if candidate.variant.steps else ()
+    if not missing or _gathers(candidate):
+        return None
+    return (
+        f"{source.name} has no CONFIG_{missing[0]}, and its {SCRIPT} is not one that kernsmith "
+        "can make gather functions"
+    )
+
+
+def _gathers(candidate: _Candidate) -> bool:
+    """Whether functions may have sections of their own, by themselves or with a patch."""
+    tree, options = candidate.source.path, candidate.options
+    return gathers_functions(tree, options) or script_patch(tree, options) is not None
 
 
 def _lto(candidate: _Candidate) -> str | None:
@@ -168,9 +199,9 @@ def _layouts(candidate: _Candidate) -> str | None:
             f"{linker.program}{also} cannot order functions by their names, so there "
             "are no random layouts: take lld, or layouts = 0"
         )
-    tree = candidate.source.path
-    if gathers_functions(tree, candidate.options):
+    if _gathers(candidate):
         return None
+    tree = candidate.source.path
     needed = needed_options(tree)
     hint = f"set one of {', '.join(f'CONFIG_{n}' for n in needed)}, or " if needed else "take "
     return (
@@ -181,7 +212,9 @@ def _layouts(candidate: _Candidate) -> str | None:
 
 _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
     _new_enough,
+    _steps_exist,
     _symbols_exist,
+    _sections,
     _steps,
     _lto,
     _flags,

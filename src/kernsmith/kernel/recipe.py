@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.kernel.artifact import file_digest
+from kernsmith.kernel.backports import (
+    backported_symbols,
+    backports,
+    make_variables,
+    object_flags,
+)
 from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.lto import lto_flags
+from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
@@ -54,6 +61,8 @@ class StepProfile:
 class Recipe:
     """All inputs of one build, resolved.
 
+    requested: config symbols that kbuild is asked for. backported: those that the source is too old
+        to have, and that flags stand in for (see `kernel.backports`).
     profiles: one for each step of the variant, in their order.
     """
 
@@ -64,6 +73,7 @@ class Recipe:
     complete: bool
     objects: int
     profiles: tuple[StepProfile, ...] = ()
+    backported: tuple[str, ...] = ()
 
     @property
     def arch(self) -> Arch:
@@ -73,7 +83,41 @@ class Recipe:
     @property
     def function_sections(self) -> bool:
         """Whether every function gets a section of its own: what layouts need."""
-        return gathers_functions(self.source.path, self.requested)
+        return bool(self.patch) or gathers_functions(self.source.path, self.requested)
+
+    @property
+    def patch(self) -> ScriptPatch | None:
+        """What is changed of the source's linker script for that."""
+        return script_patch(self.source.path, self.requested)
+
+    @property
+    def object_flags(self) -> tuple[str, ...]:
+        """What each object of the kernel is compiled with in the place of config symbols that the
+        source is too old for."""
+        return self._object_flags(str)
+
+    def _object_flags(self, shown: Callable[[Path], str]) -> tuple[str, ...]:
+        """shown: how the path of a profile is written."""
+        flags: tuple[str, ...] = ()
+        for symbol in self.backported:
+            backport = backports()[symbol]
+            read = (each.files for each in self.read_profiles if each.kind.backport is backport)
+            files = tuple(map(shown, next(read, ())))
+            flags += object_flags(symbol, self.requested, files)
+        return flags + self._beside(backported=True)
+
+    def _beside(self, *, backported: bool) -> tuple[str, ...]:
+        """What the compiler is told beside profiles: of kinds that something stands in for, or of
+        the others."""
+        return tuple(
+            flag
+            for profile in self.read_profiles
+            if self._is_backported(profile.kind) == backported
+            for flag in profile.flags
+        )
+
+    def _is_backported(self, kind: StepKind) -> bool:
+        return kind.backport is not None and kind.backport.symbol in self.backported
 
     @property
     def instrumentation(self) -> Instrumentation | None:
@@ -83,21 +127,22 @@ class Recipe:
 
     @property
     def code_flags(self) -> tuple[str, ...]:
-        """What the compiler is told about code, beside the kernel's own flags."""
+        """What the compiler is told about all code, beside the kernel's own flags."""
         sections = ("-ffunction-sections",) if self.function_sections else ()
-        return (*sections, *self.variant.flags, *self.profile_flags)
+        return (*sections, *self.variant.flags, *self._beside(backported=False))
 
     @property
     def link_flags(self) -> tuple[str, ...]:
         """What the linker of an LTO kernel is told; see `kernel.lto`."""
         linker = self.toolchain.linker.release[:1]
-        return lto_flags(self.requested, self.code_flags, self.variables, *linker)
+        flags = (*self.code_flags, *self._beside(backported=True))
+        return lto_flags(self.requested, flags, self.variables, *linker, backported=self.backported)
 
     @property
     def variables(self) -> dict[str, str]:
         """What kbuild is told of the profiles."""
         pairs = (pair for profile in self.read_profiles for pair in profile.variables)
-        return dict(pairs)
+        return dict(pairs) | (make_variables(self.object_flags) if self.backported else {})
 
     @property
     def read_profiles(self) -> tuple[StepProfile, ...]:
@@ -125,6 +170,11 @@ class Recipe:
             variant["arch"] = self.variant.arch
         if self.instrumentation:
             variant["instrumentation"] = asdict(self.instrumentation)
+        if self.patch:
+            variant["patch"] = digest_of(self.patch.diff)
+        if self.backported:
+            # Where a profile lies is nothing to know a kernel by; its content is there already.
+            variant["backported"] = self._object_flags(lambda path: "")
         return digest_of(
             {
                 "recipe": RECIPE,
@@ -151,12 +201,15 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
         UserError: unknown config, compiler or linker.
     """
     fragment = read_fragment(variant.config)
+    asked = fragment.symbols_in(source.path) | dict(variant.options)
+    backported = backported_symbols(asked, source.path)
     return Recipe(
         variant=variant,
         source=source,
         toolchain=find_toolchain(variant.compiler, variant.linker, variant.arch),
-        requested=dict(fragment.symbols) | dict(variant.options),
+        requested={symbol: v for symbol, v in asked.items() if symbol not in backported},
         complete=fragment.complete,
         objects=fragment.objects,
         profiles=profiles,
+        backported=backported,
     )

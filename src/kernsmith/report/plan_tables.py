@@ -29,6 +29,8 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
         )
     for sentence in plan["not_checked"]:
         console.print(f"not checked: {sentence}", soft_wrap=True, markup=False)
+    for remark in plan["remarks"]:
+        console.print(f"note: {remark}", soft_wrap=True, markup=False)
     if plan["training"]:
         console.print(f"training runs: {', '.join(plan['training'])}", soft_wrap=True, markup=False)
     open_trials = [trial for trial in plan["trials"] if not trial["done"]]

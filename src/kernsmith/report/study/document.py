@@ -86,6 +86,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         every=max((_every(item) for item in result.measured), default=1),
         hottest=find_hottest(result),
         attributions=attributions(result),
+        remarks=prepared.remarks,
     )
     return with_luck(document)
 

@@ -42,6 +42,8 @@ def study_markdown(document: StudyDocument) -> str:
         sections += [_workload_table(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
     sections += design_sections(document)
+    if document.remarks:
+        sections += [Heading("What the source is too old for"), Bullets(document.remarks)]
     if document.failures:
         failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]

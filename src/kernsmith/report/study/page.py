@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any
@@ -76,6 +77,7 @@ def study_page(
     sections += attribution_sections(document)
     sections += hottest_sections(document, coverage)
     sections += _design_sections(document)
+    sections += _age_sections(document)
     if document.failures:
         sections += [Heading("What failed"), Bullets(list(document.failures))]
     sections += [Heading("All figures"), *_figure_sections(document), *more]
@@ -296,6 +298,21 @@ def _replayed(document: StudyDocument) -> list[str]:
     return [_REPLAYED + _SAMPLED.format(every=document.every)]
 
 
+def _age_sections(document: StudyDocument) -> list[Section]:
+    """What a source is too old for, and what was changed of it: each patch once."""
+    patches: dict[str, list[str]] = {}
+    for variant in document.variants:
+        if variant.provenance and (patch := variant.provenance.get("patch")):
+            patches.setdefault(patch, []).append(variant.name)
+    if not document.remarks and not patches:
+        return []
+    return [
+        Heading("What the source is too old for"),
+        Bullets(list(document.remarks)),
+        *(Details(f"Patch of {', '.join(of)}", [Code(patch)]) for patch, of in patches.items()),
+    ]
+
+
 def _provenance_sections(document: StudyDocument) -> list[Section]:
     sections: list[Section] = [Heading("Provenance")]
     for variant in document.variants:
@@ -314,7 +331,7 @@ def _provenance_sections(document: StudyDocument) -> list[Section]:
             ["built", f"{provenance['built_at']}, in {provenance['seconds']} s"],
         ]
         table = Table([Column("what"), Column("value")], rows, caption=variant.name)
-        command = Code(" ".join(provenance["command"]), caption="Command line of the build")
+        command = Code(shlex.join(provenance["command"]), caption="Command line of the build")
         sections.append(Details(variant.name, [table, command]))
     return sections
 

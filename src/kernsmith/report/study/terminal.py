@@ -52,6 +52,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
     if document.study.metric == MODEL_CYCLES:
         said = caution(document.machine.cpu, document.machine.held)
         say(console, f"caution: {said}")
+    for remark in document.remarks:
+        say(console, f"note: {remark}")
     for failure in document.failures:
         say(console, f"failed: {failure}")
     if document.seconds is not None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.study.steps.kind import StepKind
+from kernsmith.study.steps.kind import Backport, StepKind
 
 # In millionths of all executed blocks. Chosen among seven values from 0.8 to 0.995 by replaying
 # the `lab` workloads themselves on the `skylake` model; 0.8 and 0.9 were predicted to be the best.
@@ -28,6 +28,21 @@ def _flags(unseen_is_cold: bool) -> tuple[str, ...]:
     )
 
 
+def _object_flags(files: tuple[str, ...], has_debug_info: bool) -> tuple[str, ...]:
+    """What scripts/Makefile.autofdo (Linux 7.3) gives objects, in that order."""
+    discriminators = ("-enable-fs-discriminator=true", "-improved-fs-discriminator=true")
+    used: tuple[str, ...] = ()
+    if files:
+        sample = f"-fprofile-sample-use={files[0]}"
+        used = (sample, "-ffunction-sections", "-fsplit-machine-functions")
+    return (
+        "-fdebug-info-for-profiling",
+        *(word for option in discriminators for word in ("-mllvm", option)),
+        *(() if has_debug_info else ("-gmlt",)),
+        *used,
+    )
+
+
 KIND = StepKind(
     name="autofdo",
     title="AutoFDO",
@@ -41,4 +56,5 @@ KIND = StepKind(
         ("KERNSMITH_IDLE_OBJECTS", files[1]),
     ),
     flags=_flags,
+    backport=Backport("AUTOFDO_CLANG", _object_flags),
 )

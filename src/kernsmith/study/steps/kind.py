@@ -20,6 +20,20 @@ class Instrumentation:
 
 
 @dataclass(frozen=True)
+class Backport:
+    """How a step is done in trees that are older than the config symbol for it.
+
+    symbol: what they lack.
+    flags: what each object of the kernel and of its modules is compiled with, as the symbol's
+        Makefile has it in newer trees. Arguments: the files of the profile (none for the kernel
+        that is trained on), and whether kbuild has debug information written anyway.
+    """
+
+    symbol: str
+    flags: Callable[[tuple[str, ...], bool], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class StepKind:
     """One stage of profile-guided building.
 
@@ -42,6 +56,7 @@ class StepKind:
     instrument: how the kernel that is trained on gets counters; the argument is the family of the
         compiler (`clang`, `gcc`). None where it is the kernel of the steps before as it is.
     instead_of: other kinds of which the compiler would not read a profile beside this one's.
+    backport: what stands in for a config symbol that older trees lack; None: they lack the step.
     """
 
     name: str
@@ -59,3 +74,4 @@ class StepKind:
     oldest_gcc: int = 0
     instrument: Callable[[str], Instrumentation] | None = None
     instead_of: tuple[str, ...] = ()
+    backport: Backport | None = None
