@@ -19,9 +19,10 @@ from kernsmith.kernel.link import link_map
 from kernsmith.profile.counts import BranchCounts
 
 # A line of lld's map: address, load address, size, alignment, an input section of an object that
-# is in an archive or not.
+# is in an archive or not; kbuild's archives are thin, and name objects from where they lie.
 _INPUT = re.compile(
-    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +(?:[^ ()]*\()?([^ ()]+\.o)\)?:\(([^()]+)\)$"
+    r"^ *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ +"
+    r"(?:((?:[^ ()/]+/)*)[^ ()/]+\()?([^ ()]+\.o)\)?:\(([^()]+)\)$"
 )
 # One object of all others: which of them a section came from, its map does not tell.
 WHOLE = "vmlinux.o"
@@ -55,9 +56,9 @@ def input_sections(link_map: Path, wanted: str = "") -> Iterator[tuple[int, int,
     with link_map.open(encoding="utf-8") as lines:
         for line in lines:
             found = _INPUT.match(line.rstrip("\n"))
-            if found and (found[4] == wanted if wanted else found[4].startswith(".")):
+            if found and (found[5] == wanted if wanted else found[5].startswith(".")):
                 start, size = int(found[1], 16), int(found[2], 16)
-                yield start, start + size, found[3]
+                yield start, start + size, f"{found[3] or ''}{found[4]}"
 
 
 def write_idle(objects: Iterable[str], path: Path) -> Path:
