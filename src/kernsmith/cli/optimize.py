@@ -67,7 +67,7 @@ def optimize(
 
         kernsmith optimize --source debian:7.3 --config micro --folds 3
 
-        kernsmith optimize --source debian:6.12 --config micro --workload pipe
+        kernsmith optimize --source debian:6.12 --config micro --with autofdo
 
     Parameters
     ----------
