@@ -129,6 +129,9 @@ def test_functions_cost_together_what_the_boot_has_counted(
     executed = sum(figures["kernel_instructions"] for _, figures in functions)
     assert executed == pytest.approx(whole["kernel_instructions"], rel=1e-3)
     stacks = told["stacks"]
+    switches, unsure = stacks["switches"]
+    assert switches > 1000
+    assert unsure == 0
     own = sum(figures["model_cycles"] for _, figures in functions)
     assert sum(cycles for _, _, cycles, _, _ in stacks["nodes"]) == pytest.approx(own)
     assert sum(misses for *_, misses in stacks["nodes"]) == whole["l1i_misses"]

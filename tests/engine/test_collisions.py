@@ -42,9 +42,12 @@ def test_workloads_are_weighed_and_a_set_is_as_full_as_its_fullest() -> None:
 
 
 def test_the_pairs_with_the_most_misses_in_either_kernel() -> None:
-    many = {(f"f{number:03}", "read"): (number, 0) for number in range(PAIRS + 10)}
+    count = 3 * PAIRS
+    many = {(f"f{number:03}", "read"): (number, 0 < number < 9) for number in range(count)}
     found = collisions_view([replace(ONE, pairs=many)], [replace(ONE, pairs={})], [1.0])
-    assert len(found.pairs) == PAIRS
-    assert found.pairs[0].evictor == f"f{PAIRS + 9:03}"
+    assert found.pairs[0].evictor == f"f{count - 1:03}"
+    # Those with conflicts are told, too, however few misses they have, but some.
+    assert [each.evictor for each in found.pairs[-8:]] == [f"f{n:03}" for n in range(8, 0, -1)]
+    assert len(found.pairs) == PAIRS + 8
     turned = collisions_view([replace(ONE, pairs={})], [replace(ONE, pairs=many)], [1.0])
     assert [each.evictor for each in turned.pairs] == [each.evictor for each in found.pairs]

@@ -107,6 +107,9 @@ pub struct CallStack<'a> {
     at: usize,
     /// How many returns there were in the region, and how many of them led to no open call.
     pub returns: [u64; 2],
+    /// How many switches there were in the region, and after how many of them several contexts
+    /// fitted what was executed until the next one.
+    pub switched: [u64; 2],
 }
 
 impl<'a> CallStack<'a> {
@@ -129,6 +132,7 @@ impl<'a> CallStack<'a> {
             suspended: BTreeMap::new(),
             at: 0,
             returns: [0; 2],
+            switched: [0; 2],
         }
     }
 
@@ -136,6 +140,7 @@ impl<'a> CallStack<'a> {
     pub fn begin(&mut self) {
         self.at += 1;
         self.returns = [0; 2];
+        self.switched = [0; 2];
     }
 
     /// The flow was interrupted; led: to where the block before had led, if it came to its end.
@@ -216,6 +221,8 @@ impl<'a> CallStack<'a> {
                 break;
             }
         }
+        self.switched[0] += 1;
+        self.switched[1] += u64::from(ahead.candidates.len() > 1);
         let Some((context, _)) = ahead.candidates.first().copied() else {
             return ROOT;
         };

@@ -48,6 +48,9 @@ pub struct Folded {
     pub stacks: usize,
     /// How many returns there were, and how many of them led to no call that was known to be open.
     pub returns: [u64; 2],
+    /// How many switches of threads there were, and after how many of them more than one thread may
+    /// have gone on.
+    pub switches: [u64; 2],
 }
 
 /// Watches a run: counters are those of stacks. The part 0 is user mode, which has none.
@@ -117,6 +120,7 @@ impl<'a> Stacks<'a> {
             parts,
             stacks: self.slots.len() - 1,
             returns: self.stack.returns,
+            switches: self.stack.switched,
         }
     }
 }

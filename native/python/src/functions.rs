@@ -163,7 +163,8 @@ fn find(trace: &Trace, model: &CpuModel, code: &Code, owners: &Owners<'_>) -> Fo
 
 /// Stacks, for Python: `nodes` of the place of the caller's node or None, function, and of the
 /// function's own model cycles, instructions, L1i misses; how many `stacks` there were; and
-/// `returns`, and how many of these led to no call that was known to be open.
+/// `returns`, and how many of these led to no call that was known to be open; `switches` of threads,
+/// and after how many of these more than one thread may have gone on.
 fn told<'py>(
     python: Python<'py>,
     folded: &Folded,
@@ -182,5 +183,6 @@ fn told<'py>(
     told.set_item("nodes", nodes.collect::<Vec<_>>())?;
     told.set_item("stacks", folded.stacks)?;
     told.set_item("returns", folded.returns)?;
+    told.set_item("switches", folded.switches)?;
     Ok(told)
 }

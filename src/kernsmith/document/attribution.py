@@ -64,7 +64,8 @@ class CollisionsView:
 
     misses: all of them. first: of lines that never were there. conflicts: those that a fully
     associative cache of the same size would not have had (Hill and Smith 1989).
-    pairs: those with the most misses in either kernel. sets: all, by their number.
+    pairs: those with the most misses, and those with the most conflicts, in either kernel.
+    sets: all, by their number.
     """
 
     ways: int

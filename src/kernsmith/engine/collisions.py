@@ -11,7 +11,7 @@ from kernsmith.engine.function_costs import Collisions, read_collisions
 from kernsmith.engine.lab import Lab
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS
 
-PAIRS = 40
+PAIRS = 20
 _NAMED = 4
 _Sums = dict[tuple[str, str], list[float]]
 
@@ -93,7 +93,14 @@ def _pairs(side: Sequence[Collisions], weights: Sequence[float]) -> _Sums:
 def _most(base: _Sums, other: _Sums) -> tuple[CollidingPairView, ...]:
     none = [0.0, 0.0]
     both = {names: (base.get(names, none), other.get(names, none)) for names in base.keys() | other}
-    ordered = sorted(both, key=lambda names: (-max(side[0] for side in both[names]), names))
+
+    def most(figure: int) -> list[tuple[str, str]]:
+        largest = {names: max(side[figure] for side in pair) for names, pair in both.items()}
+        found = (names for names in both if largest[names])
+        return sorted(found, key=lambda names: (-largest[names], names))
+
+    by_misses, by_conflicts = most(0), most(1)
+    told = {*by_misses[:PAIRS], *by_conflicts[:PAIRS]}
     return tuple(
         CollidingPairView(
             evictor=evictor,
@@ -101,6 +108,7 @@ def _most(base: _Sums, other: _Sums) -> tuple[CollidingPairView, ...]:
             misses=(before[0], after[0]),
             conflicts=(before[1], after[1]),
         )
-        for evictor, evicted in ordered[:PAIRS]
+        for evictor, evicted in by_misses
+        if (evictor, evicted) in told
         for before, after in [both[evictor, evicted]]
     )
