@@ -19,7 +19,7 @@ _ROW = 17
 """Pixels from one row to the next."""
 _NARROWEST = 0.05
 """Per cent of the width below which nothing is drawn."""
-_FAINTEST = 0.08
+_FAINTEST = 0.15
 _CELL = Markup(
     '<svg x="{x:.3f}%" y="{y}" width="{width:.3f}%" height="{height}" data-x="{x:.3f}" '
     'data-width="{width:.3f}"><title>{title}</title>'
