@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +31,8 @@ from kernsmith.ledger.schema import BUILDS, METADATA, STUDIES
 
 # Any number that every kernsmith takes: who brings a database up to date holds this lock.
 _UPDATE_LOCK = 0x6B65726E
+# Seconds that a SQLite ledger is waited for.
+_PATIENCE = 60
 
 
 @dataclass(frozen=True)
@@ -139,11 +143,24 @@ def _tune_sqlite(connection: Any, record: Any) -> None:
     # The driver must not open transactions by itself: `_begin` below does.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("pragma busy_timeout = 60000")
-    cursor.execute("pragma journal_mode = wal")
+    cursor.execute(f"pragma busy_timeout = {1000 * _PATIENCE}")
+    _write_ahead(cursor)
     cursor.execute("pragma synchronous = normal")
     cursor.execute("pragma foreign_keys = on")
     cursor.close()
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> None:
+    """Wait for others that open a new ledger: this pragma does not heed the busy timeout."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            cursor.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def _begin(connection: Connection) -> None:
