@@ -111,7 +111,7 @@ def test_time_out_when_the_program_closed_its_output() -> None:
     began = time.monotonic()
     with pytest.raises(ProcessTimedOut):
         run(["sh", "-c", "exec >&- 2>&-; exec sleep 100"], log=None, timeout=0.5)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50
 
 
 def test_a_program_deaf_to_sigterm_is_killed() -> None:

@@ -193,7 +193,7 @@ def test_who_is_interrupted_gives_its_trials_back(folder: Path) -> None:
     stopped = worker(folder)
     wait_for(Scripted(folder), "fork")
     os.kill(stopped.pid, signal.SIGINT)
-    assert stopped.wait(timeout=5) == 130
+    assert stopped.wait(timeout=60) == 130
     with create_engine(ledger(folder)).connect() as connection:
         claimed, given = (
             set(connection.exec_driver_sql(query).scalars())
