@@ -13,6 +13,7 @@ from kernsmith.document.attribution import (
     FunctionCostView,
 )
 from kernsmith.document.bisect import BisectDocument, CommitView, StepView
+from kernsmith.document.checks import CheckedView, CheckView
 from kernsmith.document.flame import FlameNodeView, FlameView
 from kernsmith.document.hottest import HotFunctionView, HottestView
 from kernsmith.document.layouts import (
@@ -22,8 +23,6 @@ from kernsmith.document.layouts import (
     SampleDocument,
 )
 from kernsmith.document.study import (
-    CheckedView,
-    CheckView,
     FactorsView,
     HeldView,
     LevelView,
