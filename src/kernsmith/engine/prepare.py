@@ -129,7 +129,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     for remark in remarks:
         events.note(remark)
     measured = [workload.name for workload in workloads]
-    variants = in_folds(variants, study.folds, names, measured)
+    variants = in_folds(variants, study.folds, measured)
     own = {name for variant in variants for step in variant.steps for name in step.train}
     train = catalogue.select([*names, *own])
     trials = plan_trials(study, variants, measured)

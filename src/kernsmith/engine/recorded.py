@@ -109,7 +109,7 @@ def _study(table: StudyTable, *, named: bool) -> tuple[Study, tuple[Variant, ...
         study = study_from_tables(tables, origin="its text", name=table.name)
         train, workloads = _names(study.train or study.workloads), _names(study.workloads)
         own = plan_variants(study, train, _names)
-        return study, in_folds(own, study.folds, train, workloads)
+        return study, in_folds(own, study.folds, workloads)
     given = tables.get("design", {})
     design = Design(**{f.name: given[f.name] for f in fields(Design) if f.name in given})
     first = table.plan[0].trial

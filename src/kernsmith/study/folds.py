@@ -34,11 +34,11 @@ def fold_workloads(
 
 
 def in_folds(
-    variants: Sequence[Variant], folds: int, train: Sequence[str], workloads: Sequence[str]
+    variants: Sequence[Variant], folds: int, workloads: Sequence[str]
 ) -> tuple[Variant, ...]:
     """All variants, and behind each that kernsmith trains those of its folds; 0: as they are.
 
-    train, workloads: names of what is trained on and of what is measured.
+    workloads: names of what is measured. A fold leaves out of what its variant is trained on.
 
     Raises:
         UserError: see `fold_workloads`.
@@ -48,8 +48,8 @@ def in_folds(
     found: list[Variant] = []
     for variant in variants:
         found.append(variant)
-        given = any(step.files for step in variant.steps)
-        if any(step.train for step in variant.steps) and not given:
+        train = next((step.train for step in variant.steps if step.train), ())
+        if train and not any(step.files for step in variant.steps):
             found += [_without(variant, names) for names in fold_workloads(folds, train, workloads)]
     return tuple(found)
 
