@@ -61,6 +61,17 @@ def test_a_config_with_lto_has_all_but_that(source: Source, tmp_path: Path) -> N
     assert "for configs without LTO" in told[0]
 
 
+def test_what_the_study_itself_rules_out_is_a_reason(source: Source) -> None:
+    stack, told = chosen(asked(options=(("LTO_CLANG_THIN", "y"),)), source)
+    assert stack == "autofdo+propeller+layout"
+    assert "sets CONFIG_LTO_CLANG_THIN by its step thinlto" in told[0]
+    stack, told = chosen(
+        asked(design=Design(layouts=2, layouts_by="boot", pairing="place")), source
+    )
+    assert stack == "autofdo"
+    assert "design.pairing" in told[0]
+
+
 def test_named_variants_have_it_too(source: Source) -> None:
     variants = (("old", (("profile", "none"),)), ("new", (("profile", "best"),)))
     found = with_best_stack(asked(factors=(), variants=variants), source, Notes())

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernsmith.engine.events import Events
+from kernsmith.errors import UserError
 from kernsmith.kernel.constraints import refusal
 from kernsmith.kernel.source import Source
 from kernsmith.study import Study, plan_variants
@@ -69,7 +70,10 @@ def _chosen(name: str, level: str, stack: str) -> str:
 
 def _reason(study: Study, stack: str, source: Source) -> str | None:
     alone = replace(study, factors=((PROFILE.name, (NONE, stack)),), variants=(), train=())
-    variant = plan_variants(alone, study.workloads)[1]
+    try:
+        variant = plan_variants(alone, study.workloads)[1]
+    except UserError as error:  # of its own words: a pairing, a config symbol of another LTO
+        return str(error)
     draws = bool(study.design.layouts or study.design.until)
     # Whether the compiler is new enough for the source is asked of the whole study.
     return refusal(variant, source, layouts=draws, look_only=True)
