@@ -14,6 +14,7 @@ from kernsmith.document import (
     FunctionCostView,
 )
 from kernsmith.report.study.attribution import stacks_file
+from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 
 ONE = FunctionCostView("copy_page<b>", -1.25, (900.0, 500.0), (800.0, 700.0), (9.0, 3.0), (0, 0),
@@ -72,3 +73,12 @@ def test_a_variant_s_file_of_stacks_is_in_one_folder() -> None:
 
 def test_without_costs_by_function_there_is_no_section() -> None:
     assert "Which functions make the difference" not in study_page(STUDY)
+
+
+def test_markdown_has_it_in_few_words() -> None:
+    text = study_markdown(replace(STUDY, attributions=(replace(FOUND, collisions=COLLIDING),)))
+    assert "B from default layout to default layout, by function: -10.00 % model\\_cycles" in text
+    assert "| copy\\_page&lt;b&gt; | -1.25 |" in text
+    assert "| all others | -8.75 |" in text
+    assert "B: 900 L1i misses a million instructions, 10% conflicts" in text
+    assert "default layout, by function" not in study_markdown(STUDY)

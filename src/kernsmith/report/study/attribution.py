@@ -19,8 +19,9 @@ from kernsmith.report.page import (
     Section,
     Table,
     Text,
+    Value,
 )
-from kernsmith.report.study.collisions import collision_sections
+from kernsmith.report.study.collisions import collision_sections, collision_words
 
 _SOURCE = (
     "Functions are those of the source, wherever they were inlined; a block of instructions is of "
@@ -54,6 +55,26 @@ def attribution_sections(document: StudyDocument) -> list[Section]:
             sections += _flames(one, document.baseline)
         sections.append(Details(f"{one.variant}: {len(one.functions)} functions", [_table(one)]))
         sections += collision_sections(one, document.baseline)
+    return sections
+
+
+def attribution_notes(document: StudyDocument) -> list[Section]:
+    """The same in few words, where no pictures are: the largest changes, and what collides."""
+    sections: list[Section] = []
+    for one in document.attributions:
+        if not one.functions:
+            continue
+        rows: list[list[Value]] = [[each.name, each.change] for each in one.functions[:_DRAWN]]
+        rest = one.change - sum(each.change for each in one.functions[:_DRAWN])
+        rows.append(["all others", rest])
+        columns = [Column("function"), Column("change of model_cycles", "+.2f", "% of all")]
+        caption = (
+            f"{one.variant} from default layout to default layout, by function: "
+            f"{one.change:+.2f} % model_cycles"
+        )
+        sections.append(Table(columns, rows, caption))
+        if one.collisions is not None:
+            sections.append(collision_words(one.collisions, [document.baseline, one.variant]))
     return sections
 
 

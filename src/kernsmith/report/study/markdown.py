@@ -9,6 +9,7 @@ from kernsmith.document import StudyDocument
 from kernsmith.document.study import MODEL_CYCLES, OVERALL
 from kernsmith.report.page import Bullets, Column, Heading, Section, Table, Text, Value
 from kernsmith.report.plain import as_markdown
+from kernsmith.report.study.attribution import attribution_notes
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.silicon import caution_sections
@@ -41,7 +42,7 @@ def study_markdown(document: StudyDocument) -> str:
         sections += [_overall_table(document), *speciality_tables(document)]
         sections += [_workload_table(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
-    sections += design_sections(document)
+    sections += [*attribution_notes(document), *design_sections(document)]
     if document.remarks:
         sections += [Heading("What the source is too old for"), Bullets(document.remarks)]
     if document.failures:
