@@ -6,13 +6,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernsmith.study.factors.protocol import Factor
+from kernsmith.study.steps import find_step_kind
 from kernsmith.study.variant import Variant
 
 PLAIN, COLD = "plain", "cold"
 
 
 def _apply(variant: Variant, level: str) -> Variant:
-    steps = tuple(replace(step, unseen_is_cold=level == COLD) for step in variant.steps)
+    steps = tuple(
+        replace(step, unseen_is_cold=level == COLD)
+        if find_step_kind(step.kind).is_told_of_unseen
+        else step
+        for step in variant.steps
+    )
     return replace(variant, steps=steps)
 
 
