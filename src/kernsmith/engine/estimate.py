@@ -192,14 +192,14 @@ def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
 def _is_relinked(variant: Variant) -> bool:
     """Whether the kernel has the objects of another one."""
     step = variant.last_trained
-    return bool(step and find_step_kind(step.kind).relinks)
+    return bool(step and not find_step_kind(step.kind).compiles)
 
 
 def _training(prepared: Prepared, forge: Forge) -> list[str]:
     """Workloads that must still be run to train on, once for each kernel that is trained on."""
     trained = [planned.variant for planned in plan_kernels(prepared.variants)]
     runs = {
-        (identity(trainer), name): name
+        (identity(trainer), step.period, name): name
         for variant in trained
         if (trainer := variant.trainer) and (step := variant.last_trained)
         if not step.files and forge.kernel(variant) is None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What training runs leave behind: branch counts of any kernel, or the counters of one that has
-them."""
+"""What training runs leave behind: branch counts of any kernel, all of them or sampled, or the
+counters of one that has them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from kernsmith._native import counted, counters_span
+from kernsmith.engine.traces import trace_tag
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
@@ -23,7 +24,9 @@ from kernsmith.profile.counters import (
     write_counters,
 )
 from kernsmith.profile.counts import read_body
-from kernsmith.study.steps import StepKind
+from kernsmith.profile.perfdata import TakenTrace, read_perf_data, write_perf_data
+from kernsmith.study import Step
+from kernsmith.study.steps import find_step_kind
 
 Left = TypeVar("Left")
 
@@ -38,6 +41,7 @@ class Evidence(Generic[Left]):
     parsed: from what a kernel and a workload left there. May raise UserError.
     read, write: a file of kernsmith's own.
     merge: of several workloads, each with the same weight.
+    way: stands before the suffix where a kernel's runs can be taken in several.
     """
 
     suffix: str
@@ -47,11 +51,40 @@ class Evidence(Generic[Left]):
     read: Callable[[Path], Left]
     write: Callable[[Left, Path], None]
     merge: Callable[[Sequence[Left]], Left]
+    way: str = ""
 
 
-def evidence_for(kind: StepKind) -> Evidence[Any]:
-    """What the profile of a kind of step is made from."""
-    return BRANCHES if kind.instrument is None else COUNTERS
+def evidence_for(step: Step) -> Evidence[Any]:
+    """What the profile of a step is made from."""
+    if find_step_kind(step.kind).instrument is not None:
+        return COUNTERS
+    return samples(step.period) if step.period else BRANCHES
+
+
+def samples(period: int) -> Evidence[BranchCounts]:
+    """Branch counts out of samples, every `period` taken branches of the kernel.
+
+    They go by the way of real ones, through a file of `perf record -b`. Stretches over jumps that
+    the kernel patches while it runs are counted: they are no errors here.
+    """
+
+    def parsed(path: Path, kernel: Kernel, workload: Workload) -> BranchCounts:
+        taken = TakenTrace(workload.name, path, trace_tag(kernel, workload))
+        recorded = path.with_suffix(".perf.data")
+        try:
+            write_perf_data(recorded, kernel, [taken], period=period, command=("kernsmith",))
+            found = read_perf_data(recorded, kernel.vmlinux, static_keys=True)
+        finally:
+            recorded.unlink(missing_ok=True)
+        return replace(found.counts, build_id=kernel.build_id, workloads=(workload.name,))
+
+    return replace(
+        BRANCHES,
+        way=f".every-{period}",
+        asked=lambda job, kernel: replace(job, trace=trace_tag(kernel, job.workload)),
+        found=lambda outcome: outcome.trace,
+        parsed=parsed,
+    )
 
 
 def _parsed_counts(path: Path, kernel: Kernel, workload: Workload) -> BranchCounts:

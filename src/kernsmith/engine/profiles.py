@@ -87,7 +87,7 @@ class Profiles:
         folder.mkdir(exist_ok=True)
         # What fails is told when the kernel's turn has come.
         with locked(folder / "lock"), suppress(TrainingFailed):
-            evidence = evidence_for(find_step_kind(step.kind))
+            evidence = evidence_for(step)
             self._train(base, evidence, seen, step.train, variant.trainer)
 
     def counts(
@@ -126,7 +126,7 @@ class Profiles:
         self, variant: Variant, step: Step, base: Kernel, seen: Seen
     ) -> tuple[Path, ...]:
         kind = find_step_kind(step.kind)
-        evidence = evidence_for(kind)
+        evidence = evidence_for(step)
         counts = self._merged(base, evidence, seen, step.train, variant.trainer)
         self.events.stage(f"profile → {kind.title}")
         toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
@@ -183,9 +183,11 @@ class Profiles:
         write_text(path, json.dumps(noted))
 
     def _note_path(self, base: Kernel, step: Step) -> Path:
-        """The note of this training: of these workloads on this machine."""
+        """The note of this training: of these workloads on this machine, all or sampled."""
         work = [_amount(workload) for workload in self._workloads(step.train)]
-        key = digest_of([dict(self.prepared.trainer.fingerprint()), work])[:16]
+        sampled = [step.period] if step.period else []
+        conditions = dict(self.prepared.trainer.fingerprint())
+        key = digest_of([conditions, work, *sampled])[:16]
         return base.folder / "profiles" / f"{key}.json"
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -73,8 +74,17 @@ def train(
     def keep(visit: Visit[Workload], boots: Sequence[Boot]) -> None:
         while outcomes:
             workload, run = outcomes.pop(0)
-            seen(kernel, workload, run.outcome, run.started_at)
-            parts[workload.name] = _keep(kernel, evidence, workload, run.outcome, folder)
+            outcome = run.outcome
+            # Samples are taken of a trace, which others may want or not.
+            wanted = outcome if trace_of(workload) else replace(outcome, trace=None)
+            try:
+                left = _keep(kernel, evidence, workload, outcome, folder)
+            finally:
+                seen(kernel, workload, wanted, run.started_at)
+            parts[workload.name] = left
+            for path in (evidence.found(outcome), outcome.trace):
+                if path is not None:
+                    path.unlink(missing_ok=True)
             events.progress("train", next(done), len(missing))
 
     visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
@@ -83,7 +93,8 @@ def train(
 
 
 def _path(folder: Path, workload: Workload, evidence: Evidence[Left]) -> Path:
-    return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}{evidence.suffix}"
+    run = f"{workload.name}-{workload.rounds}-{workload.warmup}"
+    return folder / f"{run}{evidence.way}{evidence.suffix}"
 
 
 def _keep(
@@ -97,5 +108,4 @@ def _keep(
         )
     parsed = evidence.parsed(left, kernel, workload)
     evidence.write(parsed, _path(folder, workload, evidence))
-    left.unlink()
     return parsed

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -51,6 +51,16 @@ class Interval:
     kind: str = "same"
     overall: bool = False
     mark: float | None = None
+
+
+@dataclass(frozen=True, order=True)
+class CurvePoint:
+    """One point of a curve; NaN bounds draw the estimate alone."""
+
+    at: float
+    estimate: float
+    low: float
+    high: float
 
 
 _KINDS = {"better": "#2e9e6b", "worse": "#d24b4b", "different": "#2f81c7", "same": "#8b93a1"}
@@ -201,6 +211,68 @@ def run_order_plot(
     )
     layers = alt.layer(base.mark_line(opacity=0.35), base.mark_circle(size=34, opacity=0.9))
     return layers.properties(width=_WIDTH, height=220)
+
+
+def curve_plot(
+    curves: Mapping[str, Sequence[CurvePoint]],
+    others: Mapping[str, float],
+    order_title: str,
+    value_title: str,
+    *,
+    reference: float = 1.0,
+) -> AnyChart:
+    """Estimates with their intervals over a number, one colour a curve; a line at `reference`.
+
+    others: a level for some of the curves, by their names, drawn as a dashed line.
+    The axis of the numbers is logarithmic where they span more than one order of magnitude.
+    """
+    numbers = [point.at for points in curves.values() for point in points]
+    first, last = min(numbers), max(numbers)
+    rows = [
+        {
+            "group": name,
+            "at": point.at,
+            "estimate": point.estimate,
+            "low": point.low if isfinite(point.low) else None,
+            "high": point.high if isfinite(point.high) else None,
+        }
+        for name, points in curves.items()
+        for point in points
+    ]
+    kind: Literal["log", "linear"] = "log" if last > 10 * first else "linear"
+    x = alt.X(
+        "at:Q",
+        axis=alt.Axis(title=order_title, format="~s"),
+        scale=alt.Scale(type=kind, nice=False),
+    )
+    scale = alt.Scale(zero=False, nice=True)
+    base = alt.Chart(_inline(rows)).encode(x=x, color=_group_colour(list(curves)))
+    value = alt.Y("estimate:Q", axis=alt.Axis(title=value_title), scale=scale)
+    ends = base.mark_rule(strokeWidth=2, opacity=0.8).encode(
+        y=alt.Y("low:Q", axis=alt.Axis(title=value_title), scale=scale), y2="high:Q"
+    )
+    points = base.mark_circle(size=60, opacity=1).encode(
+        y=value,
+        tooltip=[
+            alt.Tooltip("group:N", title="curve"),
+            alt.Tooltip("at:Q", title=order_title),
+            alt.Tooltip("estimate:Q", title="estimate", format=".6g"),
+            alt.Tooltip("low:Q", title="lower bound", format=".6g"),
+            alt.Tooltip("high:Q", title="upper bound", format=".6g"),
+        ],
+    )
+    levels = (
+        alt.Chart(_inline([{"group": name, "level": level} for name, level in others.items()]))
+        .mark_rule(strokeDash=[6, 3], strokeWidth=1.5)
+        .encode(y=alt.Y("level:Q", scale=scale), color=_group_colour(list(curves)))
+    )
+    line = (
+        alt.Chart(_inline([{"reference": reference}]))
+        .mark_rule(color=_INK, opacity=0.5)
+        .encode(y=alt.Y("reference:Q", scale=scale))
+    )
+    layers = [line, levels, ends, base.mark_line(opacity=0.5).encode(y=value), points]
+    return alt.layer(*layers).properties(width=_WIDTH, height=260)
 
 
 def layout_plot(values: Mapping[str, Sequence[float]], value_title: str) -> AnyChart:

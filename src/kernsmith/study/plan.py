@@ -155,7 +155,8 @@ def _with_profile(variant: Variant, file: str, train: Sequence[str], select: Sel
         if not find_step_kind(step.kind).trained:
             continue
         names = () if file else tuple(select(step.train) if step.train else train)
-        steps[place] = replace(step, files=(file,) if file else (), train=names)
+        period = 0 if file else step.period
+        steps[place] = replace(step, files=(file,) if file else (), train=names, period=period)
         file = ""
     return replace(variant, steps=tuple(steps))
 

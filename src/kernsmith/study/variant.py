@@ -21,12 +21,15 @@ class Step:
     train: names of the workloads whose exact branch counts are used, in catalogue order.
     files: a profile that the user brings; empty when kernsmith trains.
     unseen_is_cold: a function without counts in an exact profile never runs, the compiler is told.
+    period: every so many taken branches of the kernel are a sample in training, as hardware takes
+        them; 0: all are counted.
     """
 
     kind: str
     train: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     unseen_is_cold: bool = False
+    period: int = 0
 
 
 # Behind the name of variants that are trained in folds, where they are judged together.
@@ -160,6 +163,9 @@ class Variant:
         for name, usual in (("arch", ARCH), ("trains", "")):
             if fields[name] == usual:
                 del fields[name]
+        for step in fields["steps"]:
+            if not step["period"]:
+                del step["period"]
         return fields
 
 

@@ -30,6 +30,7 @@ from kernsmith.report.page import (
 )
 from kernsmith.report.study.attribution import attribution_sections
 from kernsmith.report.study.checks import check_sections
+from kernsmith.report.study.curves import curve_charts
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
@@ -130,7 +131,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
         if len(overall) <= _FEW and own:
             own.sort(key=lambda each: (not each.mix, each.workload))
             sections.append(_forest(document, own))
-    sections += speciality_tables(document)
+    sections += [*speciality_tables(document), *curve_charts(document)]
     if document.failures:
         count = len(document.failures)
         sections.append(Verdict(f"{count} failed, see below under “What failed”.", "warning"))

@@ -31,7 +31,7 @@ def _check(level: str) -> None:
             f"{', '.join((NONE, BEST, *step_kinds()))}, and several steps with {BEHIND!r} "
             "between them"
         )
-    if early := [word for word in words[:-1] if step_kinds()[word].relinks]:
+    if early := [word for word in words[:-1] if not step_kinds()[word].compiles]:
         raise LevelError(f"{level!r} has a step behind {early[0]}, which must be the last one")
     for word in words:
         if beside := [other for other in step_kinds()[word].instead_of if other in words]:

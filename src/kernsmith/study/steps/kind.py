@@ -53,6 +53,8 @@ class StepKind:
     symbol_order: which of the files is an order of functions for the linker, if one is.
     relinks: whether it is nothing but that order: no object is compiled again, and it is the last
         step. The order is found with traces of the training workloads.
+    rewrites: whether it changes the linked kernel: no object is compiled again, and it is the last
+        step, too.
     instrument: how the kernel that is trained on gets counters; the argument is the family of the
         compiler (`clang`, `gcc`). None where it is the kernel of the steps before as it is.
     instead_of: other kinds of which the compiler would not read a profile beside this one's.
@@ -71,7 +73,23 @@ class StepKind:
     flags: Callable[[bool], tuple[str, ...]] = lambda unseen_is_cold: ()
     symbol_order: int | None = None
     relinks: bool = False
+    rewrites: bool = False
     oldest_gcc: int = 0
     instrument: Callable[[str], Instrumentation] | None = None
     instead_of: tuple[str, ...] = ()
     backport: Backport | None = None
+
+    @property
+    def is_told_of_unseen(self) -> bool:
+        """Whether functions without counts can be cold or not."""
+        return self.flags(True) != self.flags(False)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether objects are made for it, or only something else of those of the steps before."""
+        return not self.relinks and not self.rewrites
+
+    @property
+    def reads_branches(self) -> bool:
+        """Whether its profile is made of branch counts, which can also be sampled."""
+        return self.trained and not self.relinks and self.instrument is None

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A kernel is trained by samples of its branches: real boots, as few of the branches as asked."""
+
+from pathlib import Path
+
+import pytest
+
+from kernsmith.cli.progress import ProgressDisplay
+from kernsmith.engine.evidence import BRANCHES, samples
+from kernsmith.engine.traces import trace_tag
+from kernsmith.engine.training import train
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import Workload, load_catalogue
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.machine import Outcome
+from kernsmith.machine.tcg import open_machine
+from kernsmith.profile import BranchCounts, find_profile_maker
+from kernsmith.profile.overlap import overlap
+
+pytestmark = pytest.mark.kernel
+(PIPE,) = load_catalogue().select(["pipe"])
+
+
+def sampled(kernel: Kernel, period: int, traces: list[Path], *, wanted: bool) -> BranchCounts:
+    def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started_at: str) -> None:
+        assert outcome.ok
+        if outcome.trace is not None:
+            assert outcome.trace.exists()
+            traces.append(outcome.trace)
+
+    def trace_of(workload: Workload) -> str:
+        return trace_tag(kernel, workload) if wanted else ""
+
+    with ProgressDisplay() as display:
+        machine = open_machine("skylake")
+        found = train(kernel, samples(period), [PIPE], machine, display, seen, trace_of=trace_of)
+    return found["pipe"]
+
+
+@pytest.fixture(scope="module")
+def exact(micro_kernel: Kernel) -> BranchCounts:
+    def seen(*run: object) -> None:
+        pass
+
+    with ProgressDisplay() as display:
+        found = train(micro_kernel, BRANCHES, [PIPE], open_machine("skylake"), display, seen)
+    return found["pipe"]
+
+
+def test_thinner_samples_know_less(micro_kernel: Kernel, exact: BranchCounts) -> None:
+    traces: list[Path] = []
+    dense = sampled(micro_kernel, 211, traces, wanted=False)
+    thin = sampled(micro_kernel, 20_011, traces, wanted=True)
+    assert dense.sampled
+    assert thin.sampled
+    assert not exact.sampled
+    assert len(thin.ranges) < len(dense.ranges) < len(exact.ranges)
+    assert overlap(exact, thin).code < overlap(exact, dense).code
+    assert overlap(exact, dense).code > 0.9
+    # Nobody else wanted the first one's trace, and the second one's was handed on.
+    assert len(traces) == 1
+    assert not list((micro_kernel.folder / "profiles").rglob("*.perf.data"))
+
+
+def test_what_was_sampled_once_is_read_back(micro_kernel: Kernel) -> None:
+    traces: list[Path] = []
+    first = sampled(micro_kernel, 211, traces, wanted=False)
+    assert sampled(micro_kernel, 211, traces, wanted=False) == first
+    assert first.workloads == ("pipe",)
+    assert first.build_id == micro_kernel.build_id
+
+
+def test_all_objects_take_a_profile_of_samples(micro_kernel: Kernel, tmp_path: Path) -> None:
+    counts = sampled(micro_kernel, 211, [], wanted=False)
+    toolchain = find_toolchain()
+    profile, idle = find_profile_maker("autofdo").make(
+        counts, micro_kernel, toolchain, tmp_path / "made"
+    )
+    assert profile.stat().st_size > 1000
+    assert idle.read_text() == ""
+
+
+def test_a_period_in_which_a_workload_does_not_get_is_said(micro_kernel: Kernel) -> None:
+    with pytest.raises(UserError, match="sample"):
+        sampled(micro_kernel, 10**12, [], wanted=False)
