@@ -7,6 +7,7 @@ on a ledger: one of several workers, which can be killed.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -86,9 +87,11 @@ class ScriptedSession:
     def run(self, job: Job) -> Outcome:
         name, machine = job.workload.name, self.machine
         script = json.loads((machine.folder / "script.json").read_text())
-        before = sum(line.split()[1] == name for line in machine.started())
         line = f"{self.image.parent.name} {name} {job.replicate}\n".encode()
         log = os.open(machine.folder / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        # Two that begin at once are the first and the second, and not both the first.
+        fcntl.flock(log, fcntl.LOCK_EX)
+        before = sum(began.split()[1] == name for began in machine.started())
         os.write(log, line)
         os.close(log)
         ending = dict(enumerate(script.get(name, ()))).get(before, "ok")
