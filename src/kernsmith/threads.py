@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from typing import TypeVar
 
 from kernsmith.process import Stop, obey
+
+Result = TypeVar("Result")
+_LOOK_SECONDS = 1.0
 
 
 @contextmanager
@@ -29,6 +33,19 @@ def threads(most: int, nice: int = 0) -> Iterator[ThreadPoolExecutor]:
             stop.call()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def first_ended(jobs: Iterable[Future[Result]]) -> set[Future[Result]]:
+    """Wait until one of the jobs or more have ended; the calling thread hears of Ctrl-C meanwhile.
+
+    A signal that comes between the interpreter's last look and its wait for a lock wakes nobody
+    (CPython, `acquire_timed` in Modules/_threadmodule.c): no wait is longer than a second.
+    """
+    waiting = list(jobs)
+    while True:
+        ended = wait(waiting, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done
+        if ended:
+            return ended
 
 
 def _begin(stop: Stop, nice: int) -> None:

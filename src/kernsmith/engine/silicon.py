@@ -13,7 +13,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from kernsmith.silicon.simulation import simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
 from kernsmith.stats.agreement import Point
 from kernsmith.study import Study, digest_of, plan_variants
+from kernsmith.threads import threads
 
 _COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
 
@@ -205,7 +205,7 @@ def simulated(
         found[digest] = _simulated(machine, kernel, binary, digest, every)
         events.progress("simulated", len(found), len(binaries))
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with threads(os.cpu_count() or 1) as pool:
         list(pool.map(one, binaries))
     return found
 

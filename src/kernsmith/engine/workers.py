@@ -15,7 +15,7 @@ import io
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kernsmith.errors import KernsmithError
 from kernsmith.store import Store, local_store
-from kernsmith.threads import threads
+from kernsmith.threads import first_ended, threads
 
 Result = TypeVar("Result")
 
@@ -132,6 +132,7 @@ class LocalWorkers:
             job = pool.submit(work.do, say)
             job.add_done_callback(lambda job: over.set())
             meanwhile(_Beside(max(1, self.slots - 1), _NICE_BESIDE, over))
+            first_ended([job])
             return job.result()
 
     def each(
@@ -153,7 +154,7 @@ class LocalWorkers:
                     under_way[pool.submit(work.do, partial(say, place))] = place
                 if not under_way:
                     return
-                for job in wait(under_way, return_when=FIRST_COMPLETED).done:
+                for job in first_ended(under_way):
                     take(_done(under_way.pop(job), job))
 
 
