@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A study becomes variants and an ordered plan: the same plan every time, from the seed alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernsmith.errors import UserError
@@ -371,3 +373,23 @@ def test_a_layout_is_read_as_it_is_written(layout: Layout) -> None:
 def test_what_no_layout_writes_is_none() -> None:
     with pytest.raises(UserError, match="no layout is called 'jumbled'"):
         read_layout("jumbled")
+
+
+@pytest.mark.parametrize("stack", ["layout+autofdo", "autofdo+bolt+thinlto", "bolt+layout"])
+def test_what_compiles_nothing_is_the_last_step(stack: str) -> None:
+    with pytest.raises(
+        LevelError, match=r"has a step behind (layout|bolt), which must be the last"
+    ):
+        plan_variants(study(factors=(("profile", ("none", stack)),)), WORKLOADS)
+
+
+def test_layouts_of_a_rewritten_kernel_are_booted() -> None:
+    asked = study(factors=(("profile", ("none", "autofdo+bolt")),), design=Design(layouts=2))
+    with pytest.raises(UserError, match=r'design\.layouts_by: BOLT puts .*allowed is "boot"'):
+        plan_variants(replace(asked, design=replace(asked.design, layouts_by="replay")), WORKLOADS)
+    (_, bolt) = plan_variants(
+        replace(asked, design=replace(asked.design, layouts_by="boot")), WORKLOADS
+    )
+    assert [(step.kind, step.train) for step in bolt.steps] == [
+        ("autofdo", WORKLOADS), ("bolt", WORKLOADS),
+    ]  # fmt: skip

@@ -112,7 +112,8 @@ def optimize(
         instrumented (by counters in the kernel; in place of autofdo, also with gcc 12 or newer);
         thinlto, thinlto-dist or full-lto (optimised across files when linking); propeller (needs
         clang 19 or newer); splitting (as propeller, but blocks keep the compiler's order); layout
-        (the best order of functions that `kernsmith layout optimize` finds; the last step).
+        (the best order of functions that `kernsmith layout optimize` finds; the last step); bolt
+        (rewritten by llvm-bolt, with --layouts-by boot; in place of layout).
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.

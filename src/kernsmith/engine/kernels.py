@@ -10,7 +10,15 @@ from pathlib import Path
 from kernsmith.engine.build_plan import PlannedKernel, identity, plan_kernels
 from kernsmith.engine.events import Events
 from kernsmith.engine.lab import TraceFailed
-from kernsmith.engine.making import Build, Reorder, WorkloadRefused, build, reorder
+from kernsmith.engine.making import (
+    Build,
+    Reorder,
+    Rewrite,
+    WorkloadRefused,
+    build,
+    reorder,
+    rewrite,
+)
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
 from kernsmith.engine.training import Seen, TrainingFailed
@@ -22,7 +30,6 @@ from kernsmith.kernel.build import BuildFailed, find_kernel
 from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
-from kernsmith.kernel.reordered import find_reordered
 from kernsmith.study import Variant
 
 Failures = dict[tuple[str, str], str]
@@ -120,11 +127,14 @@ class Kernels:
     ) -> None:
         variant = planned.variant
         profiles = self._made_profiles(variant, seen)
-        if order := self._order(variant, profiles):
-            work: Work[str] = Work(reorder, (Reorder(*order),))
-        else:
-            recipe = self._recipe(variant, profiles)
-            work = Work(build, (Build(recipe, self._workloads(), planned.alone),))
+        match self._linked_anew(variant, profiles):
+            case Reorder() as asked:
+                work: Work[str] = Work(reorder, (asked,))
+            case Rewrite() as asked:
+                work = Work(rewrite, (asked,))
+            case None:
+                recipe = self._recipe(variant, profiles)
+                work = Work(build, (Build(recipe, self._workloads(), planned.alone),))
         if self._found(variant, profiles) is None:
             self.events.stage(f"kernel {variant.name}")
             key = self.workers.one(work, self._say, meanwhile)
@@ -138,20 +148,19 @@ class Kernels:
 
     def _found(self, variant: Variant, profiles: tuple[StepProfile, ...]) -> Kernel | None:
         """The kernel, if it was made before."""
-        if order := self._order(variant, profiles):
-            base = stored_kernel(order[0])
-            return base and find_reordered(base, order[1].read_text(encoding="utf-8").split())
+        if asked := self._linked_anew(variant, profiles):
+            return asked.found()
         return find_kernel(self._recipe(variant, profiles))
 
-    def _order(
+    def _linked_anew(
         self, variant: Variant, profiles: tuple[StepProfile, ...]
-    ) -> tuple[str, Path] | None:
-        """For what is only linked anew: the key of the kernel that has the objects, and the order;
-        None for what is compiled."""
-        trainer, order = variant.trainer, profiles[-1].symbol_order if profiles else None
-        if trainer is None or order is None or not profiles[-1].kind.relinks:
+    ) -> Reorder | Rewrite | None:
+        """How it is made of the kernel that has the objects; None for what is compiled."""
+        trainer = variant.trainer
+        if trainer is None or not profiles or profiles[-1].kind.compiles:
             return None
-        return self.built[identity(trainer)].key, order
+        key, (file,) = self.built[identity(trainer)].key, profiles[-1].files
+        return Reorder(key, file) if profiles[-1].kind.relinks else Rewrite(key, file)
 
     def _warn(self, variant: Variant, kernel: Kernel) -> None:
         """Say what the check of a kernel's registers has found (`kernsmith.kernel.simd`)."""

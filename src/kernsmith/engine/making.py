@@ -11,11 +11,12 @@ from kernsmith.engine.workers import Progress, Say
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
+from kernsmith.kernel.bolted import bolted, find_bolted
 from kernsmith.kernel.build import build_kernel, find_kernel
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.link import input_map, link_map, relink
 from kernsmith.kernel.recipe import Recipe
-from kernsmith.kernel.reordered import reordered
+from kernsmith.kernel.reordered import find_reordered, reordered
 from kernsmith.layout import PlacedOrder
 from kernsmith.store import local_store
 
@@ -82,6 +83,33 @@ class Reorder:
 
     kernel: str
     order: Path
+
+    def found(self) -> Kernel | None:
+        """What it gave before."""
+        base = stored_kernel(self.kernel)
+        return base and find_reordered(base, self.order.read_text(encoding="utf-8").split())
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A kernel to be rewritten by BOLT. kernel: its key. profile: BOLT's."""
+
+    kernel: str
+    profile: Path
+
+    def found(self) -> Kernel | None:
+        """What it gave before."""
+        base = stored_kernel(self.kernel)
+        return base and find_bolted(base, self.profile)
+
+
+def rewrite(say: Say, asked: Rewrite) -> str:
+    """Rewrite a linked kernel, as a kernel like any other, and return its key.
+
+    Raises:
+        LinkFailed: make or llvm-bolt ended with an error.
+    """
+    return bolted(_kernel(asked.kernel), asked.profile).key
 
 
 def reorder(say: Say, asked: Reorder) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from kernsmith import process
 from kernsmith.arch import find_arch
+from kernsmith.errors import ProgramMissing
+from kernsmith.kernel import bolt
 from kernsmith.kernel.backports import backported_symbols, backports, not_carried
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
 from kernsmith.kernel.script_patch import script_patch
@@ -176,6 +178,11 @@ def _steps(candidate: _Candidate) -> str | None:
             return (
                 f"profile={kind.name} needs lld: {linker.program} cannot put functions in an order"
             )
+        if kind.rewrites:
+            try:
+                candidate.toolchain.tool(bolt.PROGRAM)
+            except ProgramMissing as error:
+                return f"profile={kind.name} needs {bolt.PROGRAM}: {error}"
     return None
 
 

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.files import locked
+from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import without_cache
 from kernsmith.kernel.regions import Margin
@@ -148,6 +149,7 @@ def relink(
                 for padding, size in paddings.items()
             ]
             _link(kernel, work, *flags, paddings=[*before, *own, *behind])
+            _rewrite(kernel, work)
             _keep(work, image.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -295,6 +297,24 @@ def _link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] 
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work, env=noted)
     except ProcessFailed as error:
         raise LinkFailed(f"the layout does not link: {error}") from error
+
+
+def _rewrite(kernel: Kernel, work: Path) -> None:
+    """What BOLT did to the kernel, if it did, to another link of the same objects, too."""
+    if not (kernel.folder / bolt.PROFILE).exists():
+        return
+    program = kernel.provenance["bolted"]["program"]
+    image, linked = work / "vmlinux", work / "unrewritten.vmlinux"
+    linked.unlink(missing_ok=True)
+    image.rename(linked)
+    try:
+        process.run(
+            bolt.words(program, linked, image, kernel.folder),
+            log=work.with_name(f"{work.name.removeprefix('.')}.bolt.log"),
+            timeout=bolt.SECONDS,
+        )
+    except ProcessFailed as error:
+        raise LinkFailed(f"the layout is not rewritten: {error}") from error
 
 
 def _without_debug(

@@ -80,6 +80,11 @@ def _check_design(study: Study, steps: Sequence[str]) -> None:
             'design.pairing: "place" puts functions where other kernels have them, which leaves '
             'nothing of the order of the step layout: allowed is "seed"'
         )
+    if design.layouts_by == "replay" and any(find_step_kind(step).rewrites for step in steps):
+        raise UserError(
+            "design.layouts_by: BOLT puts the cold parts of each layout's functions where there is "
+            'room, and replays do not know where that is: allowed is "boot" for the step bolt'
+        )
     if design.layouts_by == "replay" and design.data:
         raise UserError(
             "design.data: no CPU model sees where data lie, and replays say nothing of it: allowed "

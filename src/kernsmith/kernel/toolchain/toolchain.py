@@ -113,7 +113,8 @@ class Toolchain:
             program = str(beside) if beside.is_absolute() and beside.exists() else f"{name}{suffix}"
             if shutil.which(program):
                 return program
-        raise ProgramMissing(f"{name}{suffix}", f"apt-get install llvm{suffix}")
+        package = "bolt" if "bolt" in name else "llvm"
+        raise ProgramMissing(f"{name}{suffix}", f"apt-get install {package}{suffix}")
 
 
 def find_toolchain(compiler: str = "", linker: str = "", arch: str = DEFAULT) -> Toolchain:
