@@ -176,7 +176,7 @@ def aa_study(folder: Path, layouts: int, workloads: tuple[str, ...] = MIX) -> Pa
 
 def test_an_a_a_study_finds_no_difference(micro_kernel: Kernel, tmp_path: Path) -> None:
     """Of so many layouts that chance alone cannot make a difference to speak of."""
-    study = aa_study(tmp_path, 96)
+    study = aa_study(tmp_path, 48)
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
     overall = verdicts(document, "model_cycles")["overall"]
     assert not overall["significant"]

@@ -27,6 +27,7 @@ from kernsmith.kernel.cpu.kconfig import Option
 from kernsmith.kernel.cpu.patch import make_patch
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.toolchain import Compiler, installed_compilers
+from older_sources import older_source
 
 pytestmark = pytest.mark.kernel
 
@@ -87,7 +88,10 @@ class Tree:
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tree:
-    original = resolve_source(f"debian:{request.param}", paths.sources()).path
+    """The oldest tree and the newest; the one between them where it is unpacked anyway."""
+    word = f"debian:{request.param}"
+    between = request.param not in (VERSIONS[0], VERSIONS[-1])
+    original = (older_source(word) if between else resolve_source(word, paths.sources())).path
     path = patched_tree(original, tmp_path_factory.mktemp("tree") / "linux")
     index = VERSIONS.index(request.param)
     return Tree(index, original, path, make_patch(original).options)
