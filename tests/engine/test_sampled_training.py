@@ -8,8 +8,7 @@ import pytest
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine.evidence import BRANCHES, samples
 from kernsmith.engine.traces import trace_tag
-from kernsmith.engine.training import train
-from kernsmith.errors import UserError
+from kernsmith.engine.training import TrainingFailed, train
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.toolchain import find_toolchain
@@ -20,6 +19,13 @@ from kernsmith.profile.overlap import overlap
 
 pytestmark = pytest.mark.kernel
 (PIPE,) = load_catalogue().select(["pipe"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def anew(micro_kernel: Kernel) -> None:
+    """What another test run has left of these samples would be read back."""
+    for path in (micro_kernel.folder / "profiles").rglob("pipe-*.every-*"):
+        path.unlink()
 
 
 def sampled(kernel: Kernel, period: int, traces: list[Path], *, wanted: bool) -> BranchCounts:
@@ -82,5 +88,6 @@ def test_all_objects_take_a_profile_of_samples(micro_kernel: Kernel, tmp_path: P
 
 
 def test_a_period_in_which_a_workload_does_not_get_is_said(micro_kernel: Kernel) -> None:
-    with pytest.raises(UserError, match="sample"):
+    said = r"training on pipe failed: with a sample every 1000000000000 branches: "
+    with pytest.raises(TrainingFailed, match=said):
         sampled(micro_kernel, 10**12, [], wanted=False)

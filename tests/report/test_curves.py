@@ -50,3 +50,22 @@ def test_few_numbers_and_words_make_no_curve() -> None:
     assert curve_charts(sampled("exact", "100", "1000")) == []
     assert curve_charts(sampled("a", "b", "c", "d")) == []
     assert curve_charts(study_document([verdict(1.0, (0.9, 1.1))])) == []
+
+
+def test_the_baseline_is_a_point_and_labels_are_no_numbers() -> None:
+    document = sampled("100", "1000")
+    views = [
+        replace(view, levels={"alignment": level})
+        for view, level in zip(document.variants, ("16", "32", "64"), strict=True)
+    ]
+    (chart,) = curve_charts(replace(document, variants=tuple(views)))
+    assert '"at": 16.0, "estimate": 1.0' in chart_spec(chart.chart)
+    labels = [replace(view, levels={"label": view.levels["alignment"]}) for view in views]
+    assert curve_charts(replace(document, variants=tuple(labels))) == []
+
+
+def test_folds_are_a_curve_of_their_own() -> None:
+    document = sampled("100", "1000", "10000")
+    held = [replace(one, variant=f"{one.variant}, held out") for one in document.verdicts]
+    (chart,) = curve_charts(replace(document, verdicts=(*document.verdicts, *held)))
+    assert "profile=autofdo, held out" in chart_spec(chart.chart)

@@ -310,13 +310,16 @@ def apply(
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.bolted import refuse_bolted
     from kernsmith.kernel.package import package_command
     from kernsmith.kernel.reordered import reordered
 
     with ProgressDisplay() as display:
         (symbols,) = _read_orders(kernel, (order,), strict, display).values()
+        base = named_kernel(kernel)
+        refuse_bolted(base)
         display.stage("link")
-        applied = reordered(named_kernel(kernel), symbols)
+        applied = reordered(base, symbols)
     if json:
         document = {
             "kernel": applied.key,

@@ -74,6 +74,9 @@ def samples(period: int) -> Evidence[BranchCounts]:
         try:
             write_perf_data(recorded, kernel, [taken], period=period, command=("kernsmith",))
             found = read_perf_data(recorded, kernel.vmlinux, static_keys=True)
+        except UserError as error:
+            said = str(error).replace(f"{recorded} ", "").replace(f"{recorded}: ", "")
+            raise UserError(f"with a sample every {period} branches: {said}") from None
         finally:
             recorded.unlink(missing_ok=True)
         return replace(found.counts, build_id=kernel.build_id, workloads=(workload.name,))

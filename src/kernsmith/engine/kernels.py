@@ -25,11 +25,13 @@ from kernsmith.engine.training import Seen, TrainingFailed
 from kernsmith.engine.workers import Progress, Work, Workers
 from kernsmith.errors import KernsmithError, ProcessFailed
 from kernsmith.guest.workloads import Workload
+from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.build import BuildFailed, find_kernel
 from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
+from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study import Variant
 
 Failures = dict[tuple[str, str], str]
@@ -160,7 +162,10 @@ class Kernels:
         if trainer is None or not profiles or profiles[-1].kind.compiles:
             return None
         key, (file,) = self.built[identity(trainer)].key, profiles[-1].files
-        return Reorder(key, file) if profiles[-1].kind.relinks else Rewrite(key, file)
+        if profiles[-1].kind.relinks:
+            return Reorder(key, file)
+        toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
+        return Rewrite(key, file, toolchain.tool(bolt.PROGRAM))
 
     def _warn(self, variant: Variant, kernel: Kernel) -> None:
         """Say what the check of a kernel's registers has found (`kernsmith.kernel.simd`)."""

@@ -16,6 +16,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.bolted import refuse_bolted
 from kernsmith.kernel.link import linkers_own_order, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, TraceFile, layout_name, read_link_map
@@ -102,6 +103,7 @@ def open_lab(
         TraceFailed: a workload did not end well.
         UserError: a kernel whose functions cannot be moved.
     """
+    refuse_bolted(kernel)
     workers = workers or LocalWorkers()
     events.stage("read the linker's map")
     text = text_of(kernel.folder)

@@ -92,15 +92,16 @@ class Reorder:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A kernel to be rewritten by BOLT. kernel: its key. profile: BOLT's."""
+    """A kernel to be rewritten by BOLT. kernel: its key. profile: BOLT's. program: llvm-bolt."""
 
     kernel: str
     profile: Path
+    program: str
 
     def found(self) -> Kernel | None:
         """What it gave before."""
         base = stored_kernel(self.kernel)
-        return base and find_bolted(base, self.profile)
+        return base and find_bolted(base, self.profile, self.program)
 
 
 def rewrite(say: Say, asked: Rewrite) -> str:
@@ -109,7 +110,7 @@ def rewrite(say: Say, asked: Rewrite) -> str:
     Raises:
         LinkFailed: make or llvm-bolt ended with an error.
     """
-    return bolted(_kernel(asked.kernel), asked.profile).key
+    return bolted(_kernel(asked.kernel), asked.profile, asked.program).key
 
 
 def reorder(say: Say, asked: Reorder) -> str:

@@ -21,6 +21,7 @@ from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.traces import trace_tag
 from kernsmith.engine.training import Seen, TrainingFailed, train
 from kernsmith.engine.workers import Workers
+from kernsmith.errors import UserError
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
@@ -131,9 +132,11 @@ class Profiles:
         self.events.stage(f"profile → {kind.title}")
         toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
         stem = base.folder / "profiles/trained"
-        files = _store(
-            find_profile_maker(kind.name).make(counts, base, toolchain, stem), base, kind
-        )
+        try:
+            made = find_profile_maker(kind.name).make(counts, base, toolchain, stem)
+        except UserError as error:
+            raise TrainingFailed(f"there is no profile for {kind.title}: {error}") from None
+        files = _store(made, base, kind)
         evidence.write(counts, counts_beside(files[0], kind, evidence.suffix))
         self._note(base, step, files)
         return files

@@ -12,7 +12,7 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.evidence import Evidence, Left
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.engine.workers import Workers
-from kernsmith.errors import KernsmithError
+from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Boot, Job, Machine, Outcome
@@ -45,7 +45,7 @@ def train(
         boot, whether it ended well or not.
 
     Raises:
-        TrainingFailed: a workload did not end well.
+        TrainingFailed: a workload did not end well, or left nothing that makes a profile.
         UserError: the kernel cannot leave behind what is asked for.
     """
     conditions = digest_of(dict(machine.fingerprint()))[:12]
@@ -78,13 +78,12 @@ def train(
             # Samples are taken of a trace, which others may want or not.
             wanted = outcome if trace_of(workload) else replace(outcome, trace=None)
             try:
-                left = _keep(kernel, evidence, workload, outcome, folder)
+                parts[workload.name] = _keep(kernel, evidence, workload, outcome, folder)
             finally:
                 seen(kernel, workload, wanted, run.started_at)
-            parts[workload.name] = left
-            for path in (evidence.found(outcome), outcome.trace):
-                if path is not None:
-                    path.unlink(missing_ok=True)
+                for path in (evidence.found(outcome), outcome.trace):
+                    if path is not None:
+                        path.unlink(missing_ok=True)
             events.progress("train", next(done), len(missing))
 
     visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
@@ -106,6 +105,9 @@ def _keep(
             f"training on {workload.name} failed ({outcome.status}): "
             f"{outcome.reason or 'no counts came out'}; console: {outcome.console}"
         )
-    parsed = evidence.parsed(left, kernel, workload)
+    try:
+        parsed = evidence.parsed(left, kernel, workload)
+    except UserError as error:
+        raise TrainingFailed(f"training on {workload.name} failed: {error}") from None
     evidence.write(parsed, _path(folder, workload, evidence))
     return parsed

@@ -42,8 +42,6 @@ __bolt_reserved_end:
 """The object, by LLVM's names: 2 MiB."""
 PROFILE = "bolt.fdata"
 """The profile of a kernel that was rewritten, beside its image."""
-
-
 SKIPPED = "bolt.skipped"
 """Functions that were left alone, beside the profile: one a line."""
 _PATCHED = re.compile(r"\] runtime_\w+ +PROGBITS +([0-9a-f]+) ([0-9a-f]+) ([0-9a-f]+) ")
@@ -67,8 +65,8 @@ def patched_functions(readelf: str, image: Path, symbols: Sequence[Symbol]) -> l
     table = process.run([readelf, "--sections", "--wide", image], log=None, timeout=60).output
     found: set[str] = set()
     with image.open("rb") as file:
-        for words in _PATCHED.findall(table):
-            address, offset, size = (int(word, 16) for word in words)
+        for placed in _PATCHED.findall(table):
+            address, offset, size = (int(word, 16) for word in placed)
             file.seek(offset)
             for at, (distance,) in enumerate(struct.iter_unpack("<i", file.read(size))):
                 place = bisect_right(starts, address + 4 * at + distance) - 1

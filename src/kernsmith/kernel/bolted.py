@@ -15,7 +15,7 @@ import shutil
 from pathlib import Path
 
 from kernsmith import process
-from kernsmith.errors import ProcessFailed
+from kernsmith.errors import ProcessFailed, UserError
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_kernel
@@ -24,10 +24,11 @@ from kernsmith.kernel.kbuild import command_in, copy_output, make_again
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.kernel.toolchain.content import linker_content
 from kernsmith.study.variant import digest_of
 
 # Counts up when kernels that were made before are not what this module makes.
-_FORMAT = 3
+_FORMAT = 1
 _SCRIPT = "scripts/link-vmlinux.sh"
 _LIBRARIES = "KBUILD_VMLINUX_LIBS"
 _RESERVE = "scripts/bolt-reserve"
@@ -42,15 +43,13 @@ exec {command}
 """
 
 
-def bolted(kernel: Kernel, profile: Path) -> Kernel:
-    """The kernel rewritten with a profile (`.fdata`), in a folder beside it, named by its own
-    content address.
+def bolted(kernel: Kernel, profile: Path, program: str) -> Kernel:
+    """The kernel rewritten with a profile (`.fdata`) by an llvm-bolt, in a folder beside it, named
+    by its own content address.
 
     Raises:
         LinkFailed: make or llvm-bolt ended with an error.
-        ProgramMissing: there is no llvm-bolt.
     """
-    program = _program(kernel)
     key, folder = _place(kernel, profile, program)
     if found := load_kernel(folder):
         return found
@@ -85,13 +84,22 @@ def bolted(kernel: Kernel, profile: Path) -> Kernel:
     return Kernel(key, folder, provenance)
 
 
-def find_bolted(kernel: Kernel, profile: Path) -> Kernel | None:
+def refuse_bolted(kernel: Kernel) -> None:
+    """That a kernel is as it was linked: its layouts can be replayed, and it can be linked in one.
+
+    Raises:
+        UserError: BOLT has rewritten it.
+    """
+    if base := kernel.provenance.get("bolted"):
+        raise UserError(
+            f"BOLT has rewritten the kernel {kernel.key[:FOLDER_LETTERS]}, and where its layouts "
+            f"have cold code nobody knows: take the one below it, {base['kernel'][:FOLDER_LETTERS]}"
+        )
+
+
+def find_bolted(kernel: Kernel, profile: Path, program: str) -> Kernel | None:
     """The rewritten kernel, if it was made before."""
-    return load_kernel(_place(kernel, profile, _program(kernel))[1])
-
-
-def _program(kernel: Kernel) -> str:
-    return find_toolchain(kernel.provenance["variant"]["compiler"]).tool(bolt.PROGRAM)
+    return load_kernel(_place(kernel, profile, program)[1])
 
 
 def _place(kernel: Kernel, profile: Path, program: str) -> tuple[str, Path]:
@@ -99,8 +107,10 @@ def _place(kernel: Kernel, profile: Path, program: str) -> tuple[str, Path]:
     asked = {
         "kernel": kernel.key,
         "profile": file_digest(profile),
-        "program": file_digest(Path(shutil.which(program) or program)),
+        "program": linker_content(program),
         "options": list(bolt.OPTIONS),
+        "left alone": list(bolt.ENTRIES),
+        "reserve": bolt.RESERVE,
         "format": _FORMAT,
     }
     key = digest_of(asked)
@@ -126,10 +136,15 @@ def _reserve(kernel: Kernel, output: Path) -> Path:
 def _note_link(kernel: Kernel, folder: Path, reserve: Path) -> None:
     """How layouts of the kernel are linked: with the reserve, too."""
     entries = (kernel.folder / "link.env").read_text().split("\0")
-    text = "\0".join(
+    with_reserve = [
         f"{entry} {reserve}" if entry.startswith(f"{_LIBRARIES}=") else entry for entry in entries
-    )
-    write_text(folder / "link.env", text)
+    ]
+    if with_reserve == entries:
+        raise LinkFailed(
+            f"{kernel.provenance['source']['name']} links in a way that has no place for BOLT's "
+            "reserve of addresses"
+        )
+    write_text(folder / "link.env", "\0".join(with_reserve))
 
 
 def _link(kernel: Kernel, folder: Path, program: str, reserve: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kernsmith import process
-from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.errors import KernsmithError, ProcessFailed, ProgramMissing, UserError
 from kernsmith.files import locked
 from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import Kernel
@@ -313,7 +313,7 @@ def _rewrite(kernel: Kernel, work: Path) -> None:
             log=work.with_name(f"{work.name.removeprefix('.')}.bolt.log"),
             timeout=bolt.SECONDS,
         )
-    except ProcessFailed as error:
+    except (ProcessFailed, ProgramMissing) as error:
         raise LinkFailed(f"the layout is not rewritten: {error}") from error
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from bisect import bisect_right
 from collections import Counter
@@ -38,23 +39,23 @@ def make_fdata(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, targe
         raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
     real = counts.without_targets(entry_spans(kernel.system_map))
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, replacing(target) as made:
+    with tempfile.TemporaryDirectory() as folder, replacing(target) as profile:
         given = Path(folder) / "aggregated"
         given.write_text(aggregated(real), encoding="ascii")
         command = [
             toolchain.tool("perf2bolt"), f"--perfdata={given}", "--pa",
-            "--ignore-build-id", "-o", str(made), str(kernel.vmlinux),
+            "--ignore-build-id", "-o", str(profile), str(kernel.vmlinux),
         ]  # fmt: skip
         log = target.with_suffix(".log")
         try:
             process.run(command, log=log, timeout=SECONDS)
         except ProcessFailed as error:
-            if error.returncode >= 0:
+            if error.returncode not in (-signal.SIGSEGV, -signal.SIGABRT):
                 raise
             raise LinkFailed(
-                f"{command[0]} crashed on {kernel.vmlinux}: it does not know tables of "
+                f"{command[0]} crashed on {kernel.vmlinux}; it may not know all tables of "
                 f"{kernel.provenance['source']['name']} (docs/bolt.md); what it said: {log}"
-            ) from None
+            ) from error
     return target
 
 

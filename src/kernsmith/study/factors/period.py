@@ -10,14 +10,16 @@ from kernsmith.study.steps import find_step_kind
 from kernsmith.study.variant import Variant
 
 EXACT = "exact"
-MOST = 10**12
+LEAST, MOST = 100, 10**12
 
 
 def _check(level: str) -> None:
-    if level != EXACT and not (level.isdecimal() and level.isascii() and 1 <= int(level) <= MOST):
+    if level != EXACT and not (
+        level.isdecimal() and level.isascii() and LEAST <= int(level) <= MOST
+    ):
         raise LevelError(
             f"factor 'period' has no level {level!r}: allowed are {EXACT} and numbers of taken "
-            f"branches from 1 to {MOST}"
+            f"branches from {LEAST} to {MOST}"
         )
 
 
@@ -37,7 +39,8 @@ def _apply(variant: Variant, level: str) -> Variant:
 FACTOR = Factor(
     name="period",
     description=f"{EXACT}: every branch of the training workloads is counted; N: every N-th taken "
-    "branch of the kernel is a sample, with the 32 before it, as hardware has them (LBR, BRS)",
+    "branch of the kernel is a sample, with the 32 before it, as hardware has them (LBR, BRS); who "
+    "samples does not know what never runs, so unseen = cold is plain then",
     apply=_apply,
     allow=_check,
     rank=3,

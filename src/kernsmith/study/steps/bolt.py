@@ -16,5 +16,4 @@ KIND = StepKind(
     "function; the last step",
     suffixes=(".fdata",),
     rewrites=True,
-    oldest_clang=19,
 )
