@@ -20,7 +20,7 @@ from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_kernel
 from kernsmith.kernel.build import place_images, read_build_id
-from kernsmith.kernel.kbuild import command_in, copy_output, make_again
+from kernsmith.kernel.kbuild import LINK_SCRIPT, command_in, copy_output, link_again
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
@@ -29,7 +29,6 @@ from kernsmith.study.variant import digest_of
 
 # Counts up when kernels that were made before are not what this module makes.
 _FORMAT = 1
-_SCRIPT = "scripts/link-vmlinux.sh"
 _LIBRARIES = "KBUILD_VMLINUX_LIBS"
 _RESERVE = "scripts/bolt-reserve"
 _REWRITE = """#!/bin/sh
@@ -149,18 +148,10 @@ def _note_link(kernel: Kernel, folder: Path, reserve: Path) -> None:
 
 def _link(kernel: Kernel, folder: Path, program: str, reserve: Path) -> None:
     """Have kbuild link `vmlinux` anew, rewrite it, and make what it makes of it."""
-    output = folder / "out"
     command = bolt.words(program, Path("unrewritten.vmlinux"), Path("$image"), folder)
     quoted = " ".join('"$image"' if word == "$image" else shlex.quote(word) for word in command)
-    script = output / _SCRIPT
-    script.unlink(missing_ok=True)
-    write_text(
-        script, _REWRITE.format(script=_SCRIPT, reserve=shlex.quote(str(reserve)), command=quoted)
-    )
-    script.chmod(0o755)
-    for image in ("vmlinux", "vmlinux.unstripped"):
-        (output / image).unlink(missing_ok=True)
+    script = _REWRITE.format(script=LINK_SCRIPT, reserve=shlex.quote(str(reserve)), command=quoted)
     try:
-        make_again(kernel, folder, *kernel.arch.images, log=folder / "build.log")
+        link_again(kernel, folder, script)
     except ProcessFailed as error:
         raise LinkFailed(f"the kernel is not rewritten: {error}") from error

@@ -18,21 +18,22 @@ from kernsmith.errors import ProcessFailed
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_kernel
 from kernsmith.kernel.build import place_images, read_build_id
-from kernsmith.kernel.kbuild import command_in, copy_output, make_again
+from kernsmith.kernel.kbuild import LINK_SCRIPT, command_in, copy_output, link_again
 from kernsmith.kernel.link import LinkFailed, whole_order
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.variant import digest_of
 
 # Counts up when kernels that were made before are not what this module makes.
-_FORMAT = 2
-_SCRIPT = "scripts/link-vmlinux.sh"
+_FORMAT = 3
 _ORDER = "scripts/link-vmlinux.order"
 _LINK_IN_ORDER = f"""#!/bin/sh
 # kbuild finds this before the kernel tree's script of that name; called with LD, its flags, the
-# flags for vmlinux, and the output.
-[ $# = 4 ] || exec sh "$srctree/{_SCRIPT}" "$@"
-flags="--symbol-ordering-file={_ORDER} --no-warn-symbol-ordering"
-exec sh "$srctree/{_SCRIPT}" "$1" "$2" "$3 $flags" "$4"
+# flags for vmlinux, and, in newer trees, the output.
+[ $# -ge 3 ] || exec sh "$srctree/{LINK_SCRIPT}" "$@"
+ld=$1 flags=$2 own=$3
+shift 3
+own="$own --symbol-ordering-file={_ORDER} --no-warn-symbol-ordering"
+exec sh "$srctree/{LINK_SCRIPT}" "$ld" "$flags" "$own" "$@"
 """
 
 
@@ -85,15 +86,8 @@ def _place(kernel: Kernel, order: Sequence[str]) -> tuple[str, Path]:
 
 def _link(kernel: Kernel, folder: Path, order: Sequence[str]) -> None:
     """Have kbuild link `vmlinux` anew, and make what it makes of it."""
-    output = folder / "out"
-    write_text(output / _ORDER, "".join(f"{name}\n" for name in order))
-    script = output / _SCRIPT
-    script.unlink(missing_ok=True)
-    write_text(script, _LINK_IN_ORDER)
-    script.chmod(0o755)
-    for image in ("vmlinux", "vmlinux.unstripped"):
-        (output / image).unlink(missing_ok=True)
+    write_text(folder / "out" / _ORDER, "".join(f"{name}\n" for name in order))
     try:
-        make_again(kernel, folder, *kernel.arch.images, log=folder / "build.log")
+        link_again(kernel, folder, _LINK_IN_ORDER)
     except ProcessFailed as error:
         raise LinkFailed(f"the layout does not link: {error}") from error
