@@ -243,7 +243,7 @@ def curve_plot(
     x = alt.X(
         "at:Q",
         axis=alt.Axis(title=order_title, format="~s"),
-        scale=alt.Scale(type=kind, nice=False),
+        scale=alt.Scale(type=kind, nice=False, padding=16),
     )
     scale = alt.Scale(zero=False, nice=True)
     base = alt.Chart(_inline(rows)).encode(x=x, color=_group_colour(list(curves)))
