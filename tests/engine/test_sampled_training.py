@@ -17,14 +17,15 @@ from kernsmith.machine.tcg import open_machine
 from kernsmith.profile import BranchCounts, find_profile_maker
 from kernsmith.profile.overlap import overlap
 
-pytestmark = pytest.mark.kernel
-(PIPE,) = load_catalogue().select(["pipe"])
+# Nobody else trains on this workload, and these tests do so one after the other.
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("sampled")]
+(WORKLOAD,) = load_catalogue().select(["context-switch"])
 
 
 @pytest.fixture(autouse=True, scope="module")
 def anew(micro_kernel: Kernel) -> None:
     """What another test run has left of these samples would be read back."""
-    for path in (micro_kernel.folder / "profiles").rglob("pipe-*.every-*"):
+    for path in (micro_kernel.folder / "profiles").rglob(f"{WORKLOAD.name}-*.every-*"):
         path.unlink()
 
 
@@ -40,8 +41,10 @@ def sampled(kernel: Kernel, period: int, traces: list[Path], *, wanted: bool) ->
 
     with ProgressDisplay() as display:
         machine = open_machine("skylake")
-        found = train(kernel, samples(period), [PIPE], machine, display, seen, trace_of=trace_of)
-    return found["pipe"]
+        found = train(
+            kernel, samples(period), [WORKLOAD], machine, display, seen, trace_of=trace_of
+        )
+    return found[WORKLOAD.name]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,8 @@ def exact(micro_kernel: Kernel) -> BranchCounts:
         pass
 
     with ProgressDisplay() as display:
-        found = train(micro_kernel, BRANCHES, [PIPE], open_machine("skylake"), display, seen)
-    return found["pipe"]
+        found = train(micro_kernel, BRANCHES, [WORKLOAD], open_machine("skylake"), display, seen)
+    return found[WORKLOAD.name]
 
 
 def test_thinner_samples_know_less(micro_kernel: Kernel, exact: BranchCounts) -> None:
@@ -73,7 +76,7 @@ def test_what_was_sampled_once_is_read_back(micro_kernel: Kernel) -> None:
     traces: list[Path] = []
     first = sampled(micro_kernel, 211, traces, wanted=False)
     assert sampled(micro_kernel, 211, traces, wanted=False) == first
-    assert first.workloads == ("pipe",)
+    assert first.workloads == (WORKLOAD.name,)
     assert first.build_id == micro_kernel.build_id
 
 
@@ -88,6 +91,6 @@ def test_all_objects_take_a_profile_of_samples(micro_kernel: Kernel, tmp_path: P
 
 
 def test_a_period_in_which_a_workload_does_not_get_is_said(micro_kernel: Kernel) -> None:
-    said = r"training on pipe failed: with a sample every 1000000000000 branches: "
+    said = r"training on context-switch failed: with a sample every 1000000000000 branches: "
     with pytest.raises(TrainingFailed, match=said):
         sampled(micro_kernel, 10**12, [], wanted=False)
