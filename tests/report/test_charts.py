@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.report.chart_files import chart_spec, chart_svg, save_chart
 from kernsmith.report.charts import (
     MAX_POINTS,
     AnyChart,
     Interval,
     box_plot,
-    chart_spec,
-    chart_svg,
     forest_plot,
     interval_plot,
     layout_plot,
     run_order_plot,
-    save_chart,
 )
 
 SAMPLES = {"plain": [1.0, 2.0, 3.0, 4.0, 50.0], "odd.name[0] 'x' <b>": [2.0] * 6, "one": [1.5]}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from documents import study_document, verdict
 from kernsmith.document import StudyDocument, VerdictView
-from kernsmith.report.charts import chart_spec, chart_svg
+from kernsmith.report.chart_files import chart_spec, chart_svg
 from kernsmith.report.study.curves import curve_charts
 
 LEVELS = ("exact", "100", "1000", "10000")

@@ -8,18 +8,15 @@ dots, brackets or quotes never reach Vega's expression language. Text is drawn i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
-from pathlib import Path
 from typing import Any, Literal
 
 import altair as alt
 import numpy as np
 import scipy
-import vl_convert
 
 PALETTE = (
     "#2f81c7", "#d9730d", "#2e9e6b", "#c2559d", "#8a6fd1", "#a08a00", "#d24b4b", "#6b7280",
@@ -31,7 +28,7 @@ MAX_POINTS = 400
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 _WIDTH = 620
-_INK = "currentColor"
+INK = "currentColor"
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def box_plot(samples: Mapping[str, Sequence[float]], value_title: str) -> AnyCha
     x_title = alt.Axis(title=value_title)
     scale = alt.Scale(zero=False, nice=True)
     base = alt.Chart(_inline(boxes)).encode(y=y)
-    whisker = base.mark_rule(color=_INK).encode(
+    whisker = base.mark_rule(color=INK).encode(
         x=alt.X("low:Q", scale=scale, axis=x_title), x2="high:Q"
     )
     box = base.mark_bar(color=PALETTE[0], opacity=0.35, stroke=PALETTE[0], size=24).encode(
@@ -157,12 +154,12 @@ def interval_plot(
     layers = [line, point] if bounded else [point]
     if any(item.mark is not None for item in intervals):
         square = base.mark_point(shape="square", size=34, filled=True, opacity=0.75).encode(
-            x=alt.X("mark:Q", scale=scale), color=alt.value(_INK)
+            x=alt.X("mark:Q", scale=scale), color=alt.value(INK)
         )
         layers.insert(0, square)
     zero = (
         alt.Chart(_inline([{"reference": reference}]))
-        .mark_rule(color=_INK, strokeDash=[4, 4])
+        .mark_rule(color=INK, strokeDash=[4, 4])
         .encode(x="reference:Q")
     )
     return alt.layer(zero, *layers).properties(width=_WIDTH, height=alt.Step(26))
@@ -268,7 +265,7 @@ def curve_plot(
     )
     line = (
         alt.Chart(_inline([{"reference": reference}]))
-        .mark_rule(color=_INK, opacity=0.5)
+        .mark_rule(color=INK, opacity=0.5)
         .encode(y=alt.Y("reference:Q", scale=scale))
     )
     layers = [line, levels, ends, base.mark_line(opacity=0.5).encode(y=value), points]
@@ -311,60 +308,12 @@ def layout_plot(values: Mapping[str, Sequence[float]], value_title: str) -> AnyC
         )
     )
     layers = alt.layer(area, rug, data=_inline(rows)).properties(width=_WIDTH - 120, height=70)
-    header = alt.Header(
-        title=None, labelAngle=0, labelAlign="left", labelLimit=220, labelColor=_INK
-    )
+    header = alt.Header(title=None, labelAngle=0, labelAlign="left", labelLimit=220, labelColor=INK)
     return layers.facet(row=alt.Row("group:N", sort=names, header=header), spacing=4)
-
-
-def chart_spec(chart: AnyChart, *, ink: str = _INK, background: str | None = None) -> str:
-    """The chart's Vega-Lite specification as JSON, with text and lines drawn in ``ink``."""
-    spec: dict[str, Any] = chart.to_dict()
-    spec["config"] = _config(ink)
-    spec["background"] = background
-    text = json.dumps(spec, ensure_ascii=False, allow_nan=False)
-    return text if ink == _INK else text.replace(json.dumps(_INK), json.dumps(ink))
-
-
-def chart_svg(chart: AnyChart) -> str:
-    """The chart as an SVG element for a page: transparent, text in the page's colour."""
-    return str(vl_convert.vegalite_to_svg(chart_spec(chart)))
-
-
-def save_chart(chart: AnyChart, path: Path) -> None:
-    """Writes the chart, black on white, as SVG or PNG (twice the size), by the file's suffix.
-
-    Raises:
-        ValueError: another suffix.
-        OSError: the file cannot be written.
-    """
-    spec = chart_spec(chart, ink="#1b1f24", background="#ffffff")
-    match path.suffix.lower():
-        case ".svg":
-            path.write_text(str(vl_convert.vegalite_to_svg(spec)), encoding="utf-8")
-        case ".png":
-            path.write_bytes(bytes(vl_convert.vegalite_to_png(spec, scale=2)))
-        case other:
-            raise ValueError(f"charts are written as .svg or .png, not as {other!r}")
 
 
 def _inline(rows: list[dict[str, Any]]) -> alt.Data:
     return alt.Data(values=rows)  # type: ignore[no-untyped-call]
-
-
-def _config(ink: str) -> dict[str, Any]:
-    faint = {"gridColor": ink, "gridOpacity": 0.12, "domainColor": ink, "tickColor": ink}
-    text = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "titleFontSize": 12}
-    return {
-        "font": "system-ui, sans-serif",
-        "axis": {**faint, **text, "titleFontWeight": "normal", "domainOpacity": 0.4},
-        "axisY": {"labelLimit": 320},
-        "legend": text,
-        "header": text,
-        "title": {"color": ink},
-        "view": {"stroke": None},
-        "range": {"category": list(PALETTE)},
-    }
 
 
 def _group_colour(names: list[str], *, legend: bool = True) -> alt.Color:

@@ -32,7 +32,8 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from kernsmith.report.charts import AnyChart, chart_spec, chart_svg
+from kernsmith.report.chart_files import chart_spec, chart_svg
+from kernsmith.report.charts import AnyChart
 
 
 @dataclass(frozen=True)

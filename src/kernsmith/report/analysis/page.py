@@ -14,6 +14,7 @@ from kernsmith.report.analysis.sections import (
     overview_sections,
     stratum_sections,
 )
+from kernsmith.report.chart_files import save_chart
 from kernsmith.report.charts import (
     AnyChart,
     Interval,
@@ -21,7 +22,6 @@ from kernsmith.report.charts import (
     forest_plot,
     interval_plot,
     run_order_plot,
-    save_chart,
 )
 from kernsmith.report.page import Chart, Heading, Page, Section, Verdict
 from kernsmith.stats.analysis import Analysis, Options, StratumAnalysis
