@@ -49,6 +49,7 @@ def test_what_was_trained_on_and_what_not_are_two_curves() -> None:
 def test_few_numbers_and_words_make_no_curve() -> None:
     assert curve_charts(sampled("exact", "100", "1000")) == []
     assert curve_charts(sampled("a", "b", "c", "d")) == []
+    assert curve_charts(sampled("1", "2", "0", "9" * 5000)) == []
     assert curve_charts(study_document([verdict(1.0, (0.9, 1.1))])) == []
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 
 from kernsmith.document import StudyDocument, VariantView
 from kernsmith.document.study import OVERALL
@@ -99,4 +99,5 @@ def _points(
 
 def _number(level: str) -> float | None:
     """The number that a level is; only positive ones have a place on a logarithmic axis."""
-    return float(level) if level.isascii() and level.isdecimal() and int(level) > 0 else None
+    number = float(level) if level.isascii() and level.isdecimal() else 0.0
+    return number if 0 < number < inf else None

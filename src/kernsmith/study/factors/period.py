@@ -14,9 +14,9 @@ LEAST, MOST = 100, 10**12
 
 
 def _check(level: str) -> None:
-    if level != EXACT and not (
-        level.isdecimal() and level.isascii() and LEAST <= int(level) <= MOST
-    ):
+    # Its length first: int() refuses numbers of thousands of digits.
+    is_number = level.isdecimal() and level.isascii() and len(level) <= len(str(MOST))
+    if level != EXACT and not (is_number and LEAST <= int(level) <= MOST):
         raise LevelError(
             f"factor 'period' has no level {level!r}: allowed are {EXACT} and numbers of taken "
             f"branches from {LEAST} to {MOST}"
