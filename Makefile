@@ -37,7 +37,7 @@ lint: setup
 
 test: setup-test lint
 	@echo '== cargo test'
-	@cargo test --quiet --release --workspace
+	@cargo test --quiet --profile checked --workspace
 	@echo '== pytest'
 	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from kernels import kept_kernel
+from kernels import ALL, kept_kernel
 from kernsmith import paths
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel
@@ -33,8 +35,13 @@ def micro_variant() -> Variant:
 
 @pytest.fixture(scope="session")
 def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
-    """The kernel of `micro_variant`."""
-    return build_kernel(make_recipe(micro_variant, source))
+    """The kernel of `micro_variant`.
+
+    Those that an ordinary test run builds beside it have its config symbols, all of them: they find
+    its objects by the files that these were made from. Others are for `make test-all`.
+    """
+    recipe = make_recipe(micro_variant, source)
+    return build_kernel(recipe, alone=ALL not in os.environ)
 
 
 @pytest.fixture(scope="session")
