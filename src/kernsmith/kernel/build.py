@@ -30,7 +30,7 @@ from kernsmith.kernel.compile_cache import (
     write_compiler,
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
-from kernsmith.kernel.link import LINK_SHELL, LINKED, record_link
+from kernsmith.kernel.link import LINKED, NOTING_SCRIPT, place_script, record_link
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
@@ -206,14 +206,11 @@ def _compile(
 
     if counters := recipe.instrumentation:
         (folder / "out" / _SCRIPT).write_text(counters.script)
-    shell = folder / "link-shell"
-    shell.write_text(LINK_SHELL)
-    shell.chmod(0o755)
+    place_script(folder / "out", NOTING_SCRIPT)
     _make(
         recipe,
         folder,
         "build.log",
-        f"SHELL={shell}",
         f"-j{os.cpu_count() or 1}",
         *recipe.arch.images,
         on_line=count,

@@ -17,13 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernsmith import process
-from kernsmith.files import write_text
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BUILD_SECONDS, build_environment
 from kernsmith.kernel.compile_cache import write_compiler
+from kernsmith.kernel.link import place_script
 from kernsmith.kernel.toolchain import find_toolchain
-
-LINK_SCRIPT = "scripts/link-vmlinux.sh"
 
 
 def copy_output(kernel: Kernel, folder: Path) -> Path:
@@ -79,16 +77,13 @@ def make_again(
 def link_again(kernel: Kernel, folder: Path, script: str) -> None:
     """Have kbuild link `vmlinux` in the copy of a kernel's output, and make its images of it.
 
-    script: stands in for the tree's `LINK_SCRIPT`, before which kbuild finds it.
+    script: stands in for the tree's `link.LINK_SCRIPT`.
 
     Raises:
         ProcessFailed: make ended with an error.
     """
     output = folder / "out"
-    path = output / LINK_SCRIPT
-    path.unlink(missing_ok=True)
-    write_text(path, script)
-    path.chmod(0o755)
+    place_script(output, script)
     for image in ("vmlinux", "vmlinux.unstripped"):
         (output / image).unlink(missing_ok=True)
     make_again(kernel, folder, *kernel.arch.images, log=folder / "build.log")

@@ -2,9 +2,9 @@
 """Relink a kernel's objects in another layout, without kbuild and without compiling.
 
 kbuild's own `scripts/link-vmlinux.sh` does the linking (it makes kallsyms and sorts the tables of
-exceptions, too). While a kernel is built, make's shell is a wrapper that notes the environment of
-that script; a relink runs the script again with that environment and an order file, in a folder of
-its own that refers to kbuild's output by symbolic links.
+exceptions, too). While a kernel is built, a script that stands in for it notes its environment; a
+relink runs the script again with that environment and an order file, in a folder of its own that
+refers to kbuild's output by symbolic links.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, ProgramMissing, UserError
-from kernsmith.files import locked
+from kernsmith.files import locked, write_text
 from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import without_cache
@@ -30,15 +30,14 @@ LINK_SECONDS = 1800.0
 LINKED = "KERNSMITH_LINKED"
 """kbuild's variable for more files of the final link, by their places in its output."""
 
-LINK_SHELL = f"""#!/bin/sh
-# make's shell: adds the files in ${LINKED} to the final link, and notes its environment in
-# $KERNSMITH_LINK.
-case "$2" in
-*scripts/link-vmlinux.sh*\\"*)
-    [ -z "${LINKED}" ] || export KBUILD_VMLINUX_LIBS="$KBUILD_VMLINUX_LIBS ${LINKED}"
-    env -0 > "$KERNSMITH_LINK" ;;
-esac
-exec /bin/sh "$@"
+LINK_SCRIPT = "scripts/link-vmlinux.sh"
+
+NOTING_SCRIPT = f"""#!/bin/sh
+# kbuild finds this before the tree's {LINK_SCRIPT}: adds the files in ${LINKED} to the link, and
+# notes its environment in $KERNSMITH_LINK.
+[ -z "${LINKED}" ] || export KBUILD_VMLINUX_LIBS="$KBUILD_VMLINUX_LIBS ${LINKED}"
+[ -z "$KERNSMITH_LINK" ] || env -0 > "$KERNSMITH_LINK"
+exec sh "$srctree/{LINK_SCRIPT}" "$@"
 """
 
 # What scripts/gen-btf.sh makes of the first link: BTF to link, and numbers to patch in.
@@ -75,6 +74,15 @@ class LinkFailed(KernsmithError):
     """A layout that does not link; the message shows the command, the last lines, the log."""
 
 
+def place_script(output: Path, text: str) -> None:
+    """Put a script into kbuild's output that stands in for the tree's `LINK_SCRIPT`."""
+    path = output / LINK_SCRIPT
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    write_text(path, text)
+    path.chmod(0o755)
+
+
 def record_link(folder: Path) -> None:
     """Check that the link's environment was noted while the kernel was built.
 
@@ -83,7 +91,7 @@ def record_link(folder: Path) -> None:
     """
     if not (folder / "link.env").exists():
         raise UserError(
-            f"the source in {folder / 'out' / 'source'} does not link by scripts/link-vmlinux.sh; "
+            f"the source in {folder / 'out' / 'source'} does not link by {LINK_SCRIPT}; "
             "such a kernel has no layouts but its default one"
         )
 
@@ -275,7 +283,7 @@ def _in_margins(margins: Mapping[str, Margin]) -> tuple[list[_Padding], list[_Pa
 
 def _link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] = ()) -> None:
     noted = _noted_environment(kernel.folder / "link.env")
-    script = Path(noted["srctree"]) / "scripts/link-vmlinux.sh"
+    script = Path(noted["srctree"]) / LINK_SCRIPT
     if not script.is_absolute():
         script = (kernel.output / script).resolve()
     noted["srctree"] = str(script.parent.parent)

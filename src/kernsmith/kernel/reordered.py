@@ -18,8 +18,8 @@ from kernsmith.errors import ProcessFailed
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_kernel
 from kernsmith.kernel.build import place_images, read_build_id
-from kernsmith.kernel.kbuild import LINK_SCRIPT, command_in, copy_output, link_again
-from kernsmith.kernel.link import LinkFailed, whole_order
+from kernsmith.kernel.kbuild import command_in, copy_output, link_again
+from kernsmith.kernel.link import LINK_SCRIPT, LinkFailed, whole_order
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.variant import digest_of
 
