@@ -281,6 +281,10 @@ flock -n 9 || {
     flock 9
 }
 packages
-programs
+# What pip fetches comes while the compilers work.
+(
+    programs
+    guest
+) &
 python_parts
-guest
+wait $!
