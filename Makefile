@@ -10,6 +10,8 @@
 
 BIN := .venv/bin
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# One more than there are processors: a test waits for a link or a boot now and then.
+WORKERS := $(shell n=$$(nproc); echo $$(( n < 4 ? n + 1 : 4 )))
 
 .PHONY: setup setup-test demo test test-all lint bench clean
 .NOTPARALLEL:
@@ -39,7 +41,7 @@ test: setup-test lint
 	@echo '== cargo test'
 	@cargo test --quiet --profile checked --workspace
 	@echo '== pytest'
-	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
+	@$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup
 
 test-all: export KERNSMITH_TEST_ALL = 1
 test-all: test

@@ -11,7 +11,7 @@ from test_verdicts import OPTIMIZE
 from kernsmith.cli.compare import is_regression
 from kernsmith.study import Design, Trial
 
-STUDIES = 60
+STUDIES = 40
 LOOKS = (4, 6, 9, 13, 19)
 UNTIL = Design(until=0.5, most_layouts=19)
 
@@ -19,7 +19,7 @@ UNTIL = Design(until=0.5, most_layouts=19)
 def test_looking_at_a_study_again_and_again_finds_nothing_where_nothing_is() -> None:
     """Each study is looked at after every batch of layouts that `--until` adds.
 
-    Headline, sentence and exit code are what the document says: of 60 A/A studies 5 % at most ever
+    Headline, sentence and exit code are what the document says: of 40 A/A studies 5 % at most ever
     say more than "no significant difference", within two standard errors of so many.
     """
     random = np.random.default_rng(15)

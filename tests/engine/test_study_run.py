@@ -121,6 +121,8 @@ def test_the_terminal_shows_the_verdict_and_where_the_kernel_is(
     optimised = next(v for v in document["variants"] if not v["baseline"])
     for words in (
         "whole mix",
+        "by function most: ",
+        "that placement is to blame for: ",
         "is a model",
         optimised["vmlinux"],
         "kernsmith package ",

@@ -2,6 +2,7 @@
 """Profiles of counters, on a small program: as the compiler's own library writes them."""
 
 import os
+import re
 import struct
 import subprocess
 from dataclasses import replace
@@ -120,13 +121,23 @@ def test_clang_takes_the_profile_without_a_word_and_knows_what_never_ran(
     idle, counting = ("vmlinux.a(fs/idle.o)", SECTION, cut[0]), ("fs/ran.o", SECTION, cut[1])
     write_map(folder, counters.start, idle, counting)
     maker = find_profile_maker("instrumented")
-    profile, objects = maker.make(counters, kernel, CLANG, tmp_path / "trained")
+    cold, plain, objects = maker.make(counters, kernel, CLANG, tmp_path / "trained")
     words, *names = objects.read_text().splitlines()
     assert names == ["fs/ran.o"]
-    text = tmp_path / "program.s"
-    told = ("-O2", *words.split(), "-Wall", "-Werror", f"-fprofile-use={profile}")
-    called(CLANG.compiler.program, *told, "-S", "-o", text, folder / "program.c")
-    assert ".text.unlikely" in text.read_text().split("never:")[0].rsplit(".section", 1)[1]
+
+    def never_ran(*told: str | Path) -> str:
+        """What clang makes of the function that never ran, from the section that it is in on."""
+        text = tmp_path / "program.s"
+        words = ("-O2", "-Wall", "-Werror", *told, "-S", "-o", text, folder / "program.c")
+        called(CLANG.compiler.program, *words)
+        before, behind = text.read_text().split("\nnever:", 1)
+        section = re.findall(r"^\s*\.(?:section\s+)?(\.?text\S*)", before, re.MULTILINE)[-1]
+        return f"{section}\n{behind.split('.Lfunc_end')[0]}"
+
+    assert never_ran(*words.split(), f"-fprofile-use={cold}").startswith(".text.unlikely")
+    as_without = never_ran(*words.split())
+    assert never_ran(*words.split(), f"-fprofile-use={plain}") == as_without
+    assert as_without.startswith("text\n")
 
 
 def test_where_the_map_tells_of_no_object_all_with_counters_take_the_profile(
@@ -181,9 +192,10 @@ def test_a_users_profile_is_one_of_llvm_profdata(
     write_map(folder, counters.start, ("vmlinux.a(fs/any.o)", ".text", 8))
     maker = find_profile_maker("instrumented")
     given = make_profdata(counters, kernel, CLANG, tmp_path / "x.profdata")
-    profile, objects = maker.usable((given,), kernel, CLANG, tmp_path / "given")
+    profile, seen, objects = maker.usable((given,), kernel, CLANG, tmp_path / "given")
     words, *names = objects.read_text().splitlines()
     assert (profile, names) == (given, ["fs/any.o"])
+    assert "never" in shown(profile) and "never" not in shown(seen)
     # Another program's control flow is left alone, without a word.
     other = tmp_path / "other.c"
     other.write_text(SOURCE.replace("x + 1", "x > 3 ? x : 2"))

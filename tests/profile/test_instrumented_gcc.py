@@ -119,16 +119,24 @@ def test_gcc_takes_its_file_through_kbuilds_compiler_without_a_word(
 ) -> None:
     toolchain = find_toolchain(USABLE[0].name)
     maker = find_profile_maker("instrumented")
-    profile, objects = maker.make(counters, kernel, toolchain, tmp_path / "trained")
+    cold, plain, objects = maker.make(counters, kernel, toolchain, tmp_path / "trained")
     words, *names = objects.read_text().splitlines()
     assert (words, names) == ("-fprofile-correction", ["fs/ran.o"])
-    monkeypatch.setenv("KERNSMITH_PROFILE", str(profile))
     monkeypatch.setenv("KERNSMITH_PROFILED_OBJECTS", str(objects))
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
     output = kernel.output
-    called(*compiled(kernel.folder), cwd=output)
-    sections = called("readelf", "-SW", "fs/ran.o", cwd=output).decode()
-    assert ".text.hot" in sections and ".text.unlikely" in sections
+
+    def section_of(function: str, profile: Path) -> str:
+        monkeypatch.setenv("KERNSMITH_PROFILE", str(profile))
+        quiet = "-Wno-missing-profile" if profile == plain else "-Wmissing-profile"
+        called(*compiled(kernel.folder, quiet), cwd=output)
+        listed = called("objdump", "-t", "fs/ran.o", cwd=output).decode()
+        (line,) = (line for line in listed.splitlines() if line.endswith(f" {function}"))
+        return re.findall(r"\.text\S*", line)[0]
+
+    assert section_of("twice", cold) == section_of("twice", plain) == ".text.hot"
+    assert section_of("never", cold) == ".text.unlikely"
+    assert section_of("never", plain) == ".text"
 
 
 def test_counters_that_are_not_gccs_or_none_are_refused(

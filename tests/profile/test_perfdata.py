@@ -19,10 +19,10 @@ from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
 from kernsmith.profile import BranchCounts
-from kernsmith.profile.autofdo import symbolized
 from kernsmith.profile.counts import read_body
 from kernsmith.profile.overlap import overlap
 from kernsmith.profile.perfdata import read_perf_data
+from kernsmith.profile.symbolized import symbolized
 
 pytestmark = pytest.mark.kernel
 LLVM = find_toolchain()

@@ -16,6 +16,7 @@ from kernsmith.document import (
 from kernsmith.report.study.attribution import stacks_file
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
+from kernsmith.report.study.words import attribution_lines
 
 ONE = FunctionCostView("copy_page<b>", -1.25, (900.0, 500.0), (800.0, 700.0), (9.0, 3.0), (0, 0),
                        (5.0, 4.0))  # fmt: skip
@@ -52,6 +53,19 @@ def test_what_collides_is_told_and_folded() -> None:
     assert "read&lt;b&gt;" in page
     assert "read, write" in page
     assert "what collides" not in study_page(replace(STUDY, attributions=(FOUND,)))
+
+
+def test_the_terminal_has_it_in_two_lines() -> None:
+    found = replace(FOUND, collisions=COLLIDING)
+    where, collides = attribution_lines(replace(STUDY, attributions=(found,)), "B")
+    assert where == (
+        "from default layout to default layout -10.00 % model_cycles; by function most: "
+        "copy_page<b> -1.25"
+    )
+    assert collides == (
+        "L1i misses that placement is to blame for: 300 → 90 a million instructions, of 1,200 → 900"
+    )
+    assert attribution_lines(STUDY, "B") == []
 
 
 def test_stacks_are_drawn_in_both_widths() -> None:

@@ -17,12 +17,12 @@ from kernsmith.stats.question import OVERALL, Question
 from kernsmith.stats.study import judge
 from kernsmith.stats.verdict import Judgement
 
-STUDIES, LAYOUTS = 400, 8
+STUDIES, LAYOUTS = 250, 8
 VARIANTS, WORKLOADS = ("base", "a", "b"), ("pipe", "fork", "mmap", "send")
 HEADLINES = ("cycles", "instructions", "misses", "branches")
 METRICS = (*HEADLINES, "accesses", "iterations", "seconds", "faults")
 ASKED = Question(VARIANTS, WORKLOADS, METRICS, frozenset(HEADLINES))
-# Above 5 % by what 400 studies scatter by themselves: two standard errors.
+# Above 5 % by what 250 studies scatter by themselves: two standard errors.
 MOST = 0.05 + 2 * (0.05 * 0.95 / STUDIES) ** 0.5
 
 

@@ -44,14 +44,16 @@ pub fn llvm_raw_profile<'py>(
 }
 
 /// gcc's files (`.gcda`) of the objects of an image in which something was counted, from the content of
-/// its counters: name and content of each.
+/// its counters: name and content of each. `seen_alone`: without the functions that never ran.
 #[pyfunction]
+#[pyo3(signature = (image, counters, seen_alone = false))]
 pub fn gcov_files<'py>(
     python: Python<'py>,
     image: PathBuf,
     counters: &[u8],
+    seen_alone: bool,
 ) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
-    let files = read(python, image)?.gcov_files(counters);
+    let files = read(python, image)?.gcov_files(counters, seen_alone);
     let files = files.map_err(|error| PyValueError::new_err(error.to_string()))?;
     let with_bytes = |(name, file): (String, Vec<u8>)| (name, PyBytes::new(python, &file));
     Ok(files.into_iter().map(with_bytes).collect())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from kernsmith.cli.coverage import coverage
+from kernsmith.cli.staleness import match
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ profile = App(
     by counts (docs/profile.md), or by function and line, as compilers read it.""",
 )
 profile.command(coverage)
+profile.command(match)
 
 
 @profile.command
@@ -84,8 +86,8 @@ def convert(
     from kernsmith.kernel.artifact import named_vmlinux
     from kernsmith.kernel.toolchain import find_toolchain
     from kernsmith.profile import write_counts
-    from kernsmith.profile.autofdo import symbolized
     from kernsmith.profile.perfdata import read_perf_data
+    from kernsmith.profile.symbolized import symbolized
 
     vmlinux = named_vmlinux(kernel)
     found = read_perf_data(

@@ -70,7 +70,10 @@ class Profiles:
         folder.mkdir(exist_ok=True)
         with locked(folder / "lock"):
             if step.files:
-                return _given(variant, step, base)
+                given = _given(variant, step, base)
+                if told := _told(variant, step, base):
+                    self.events.note(told)
+                return given
             files = self._ready(base, step)
             if not files and kind.relinks:
                 files = _store([self._ordered(base, step, folder / "trained.order")], base, kind)
@@ -210,8 +213,17 @@ def _given(variant: Variant, step: Step, base: Kernel) -> StepProfile:
         return StepProfile(kind, _store([order], base, kind))
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     made = find_profile_maker(kind.name).usable(files, base, toolchain, folder / "given")
-    cold = step.unseen_is_cold and all(map(is_exact, files))
+    exact = kind.instrument is not None or all(map(is_exact, files))
+    cold = step.unseen_is_cold and exact
     return StepProfile(kind, _store(made, base, kind), cold)
+
+
+def _told(variant: Variant, step: Step, base: Kernel) -> str:
+    """What is to be said of that."""
+    if find_step_kind(step.kind).relinks:
+        return ""
+    toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
+    return find_profile_maker(step.kind).tell(tuple(map(Path, step.files)), base, toolchain)
 
 
 def _replays(prepared: Prepared, workload: Workload) -> bool:

@@ -330,7 +330,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "patch": recipe.patch.diff if recipe.patch else "",
         "backported": list(recipe.backported),
         "profiles": [
-            {"step": profile.kind.name, "sha256": [file_digest(file) for file in profile.files]}
+            {"step": profile.kind.name, "sha256": [file_digest(file) for file in profile.read]}
             for profile in recipe.profiles
         ],
         "vmlinux_sha256": file_digest(folder / "vmlinux"),

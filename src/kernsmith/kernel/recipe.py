@@ -44,7 +44,15 @@ class StepProfile:
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
         """What kbuild is told, as (name, value)."""
-        return self.kind.make_variables(tuple(map(str, self.files)))
+        return self.kind.make_variables(tuple(map(str, self.read)))
+
+    @property
+    def read(self) -> tuple[Path, ...]:
+        """Those of the files that the build reads."""
+        if self.kind.two_ways is None:
+            return self.files
+        unread = self.kind.two_ways[self.unseen_is_cold]
+        return tuple(file for place, file in enumerate(self.files) if place != unread)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -101,7 +109,7 @@ class Recipe:
         flags: tuple[str, ...] = ()
         for symbol in self.backported:
             backport = backports()[symbol]
-            read = (each.files for each in self.read_profiles if each.kind.backport is backport)
+            read = (each.read for each in self.read_profiles if each.kind.backport is backport)
             files = tuple(map(shown, next(read, ())))
             flags += object_flags(symbol, self.requested, files)
         return flags + self._beside(backported=True)
@@ -188,7 +196,7 @@ class Recipe:
 
     @property
     def _profile_digests(self) -> list[str] | None:
-        files = [file_digest(file) for profile in self.read_profiles for file in profile.files]
+        files = [file_digest(file) for profile in self.read_profiles for file in profile.read]
         return [*files, *self.profile_flags] if files else None
 
 

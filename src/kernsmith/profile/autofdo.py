@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import ProcessFailed, UserError
-from kernsmith.files import replacing
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
-from kernsmith.profile.counts import BranchCounts, body_text, is_counts, read_counts
+from kernsmith.profile.counts import BranchCounts, is_counts, read_counts
 from kernsmith.profile.idle import idle_objects, write_idle
 from kernsmith.profile.maker import ProfileMaker
-
-PROFGEN_SECONDS = 900.0
+from kernsmith.profile.staleness import match_profile
+from kernsmith.profile.symbolized import symbolized
 
 
 def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path:
@@ -33,35 +31,6 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
     target.parent.mkdir(parents=True, exist_ok=True)
     real = counts.without_targets(entry_spans(kernel.system_map))
     return symbolized(real, kernel.vmlinux, toolchain, target, target.with_suffix(".log"))
-
-
-def symbolized(
-    counts: BranchCounts,
-    vmlinux: Path,
-    toolchain: Toolchain,
-    target: Path,
-    log: Path | None,
-    *,
-    form: str = "extbinary",
-) -> Path:
-    """The counts as they are, by function and line, written by llvm-profgen; returns `target`.
-
-    form: `extbinary`, which compilers read, or `text`, which people do.
-    log: where the converter's words are kept.
-
-    Raises:
-        ProcessFailed: llvm-profgen ended with an error.
-    """
-    with tempfile.TemporaryDirectory() as folder, replacing(target) as profile:
-        body = Path(folder) / "unsymbolized"
-        body.write_text(body_text(counts), encoding="ascii")
-        command = [
-            toolchain.tool("llvm-profgen"), "--kernel", "--use-offset=0",
-            f"--unsymbolized-profile={body}", f"--binary={vmlinux}",
-            f"--format={form}", f"--output={profile}",
-        ]  # fmt: skip
-        process.run(command, log=log, timeout=PROFGEN_SECONDS)
-    return target
 
 
 def check_build_id(counts: BranchCounts, kernel: Kernel) -> None:
@@ -111,4 +80,15 @@ def _use(
     return profile, write_idle((), stem.with_suffix(".idle"))
 
 
-MAKER = ProfileMaker(make=_make, usable=_use)
+def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:
+    """How much of a profile of any origin fits: it may be of another version."""
+    if is_counts(files[0]):
+        return ""
+    found = match_profile(files[0], kernel.vmlinux, toolchain)
+    return (
+        f"of the counts of {files[0]}, {found.lines:.1%} are of lines that the kernel has code of "
+        f"({found.functions:.1%} of functions that it has)"
+    )
+
+
+MAKER = ProfileMaker(make=_make, usable=_use, tell=_tell)

@@ -48,6 +48,8 @@ _CLANG_GIVEN = (*_CLANG, "-mllvm", "-no-pgo-warn-mismatch=true")
 def make_profdata(counters: Counters, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path:
     """LLVM's indexed profile of the counters of a kernel; returns `target`.
 
+    Functions that never ran are in it, with counts of 0.
+
     Raises:
         UserError: they are of another kernel, or it has none, or nothing was counted.
         ProcessFailed: llvm-profdata ended with an error.
@@ -60,27 +62,38 @@ def make_profdata(counters: Counters, kernel: Kernel, toolchain: Toolchain, targ
     with tempfile.TemporaryDirectory() as folder, replacing(target) as profile:
         given = Path(folder) / "counters.profraw"
         given.write_bytes(raw)
-        command: list[str | Path] = [
-            toolchain.tool("llvm-profdata"),
-            "merge",
-            f"--output={profile}",
-            given,
-        ]
-        process.run(command, log=target.with_suffix(".log"), timeout=PROFDATA_SECONDS)
+        _merge(toolchain, given, profile, target.with_suffix(".log"))
     return target
 
 
-def make_gcov_files(counters: Counters, kernel: Kernel, target: Path) -> list[str]:
+def _merge(toolchain: Toolchain, given: Path, target: Path, log: Path, *flags: str) -> None:
+    words: list[str | Path] = [toolchain.tool("llvm-profdata"), "merge", *flags]
+    process.run([*words, f"--output={target}", given], log=log, timeout=PROFDATA_SECONDS)
+
+
+def _seen_alone(profile: Path, toolchain: Toolchain, target: Path) -> Path:
+    """An indexed profile without the functions that never ran: clang compiles them as if there were
+    none."""
+    with replacing(target) as made:
+        _merge(toolchain, profile, made, target.with_suffix(".log"), "--sparse")
+    return target
+
+
+def make_gcov_files(
+    counters: Counters, kernel: Kernel, target: Path, *, seen_alone: bool = False
+) -> list[str]:
     """gcc's files of the counters of a kernel, all in one: a line of its format, a line for each
     object with its name and the length of its file, an empty line, and the files. Returns the
     objects, as kbuild names them.
+
+    seen_alone: without the functions that never ran.
 
     Raises:
         UserError: they are of another kernel, or it has none, or nothing was counted.
     """
     check_counters(counters, kernel)
     try:
-        found = gcov_files(kernel.vmlinux, counters.words.astype("<u8").tobytes())
+        found = gcov_files(kernel.vmlinux, counters.words.astype("<u8").tobytes(), seen_alone)
     except ValueError as error:
         raise UserError(f"there is no profile of {kernel.vmlinux}: {error}") from None
     files = sorted((_object_of(name), content) for name, content in found)
@@ -155,13 +168,15 @@ def _write_objects(words: Iterable[str], objects: Iterable[str], path: Path) -> 
 
 
 def _make(counts: Counters, kernel: Kernel, toolchain: Toolchain, stem: Path) -> tuple[Path, ...]:
-    profile = stem.with_suffix(".instrumented")
+    profile, seen = stem.with_suffix(".instrumented"), stem.with_suffix(".seen")
     if toolchain.compiler.family != CLANG:
         objects = make_gcov_files(counts, kernel, profile)
-        return profile, _write_objects(_GCC, objects, stem.with_suffix(".objects"))
-    make_profdata(counts, kernel, toolchain, stem.with_suffix(".instrumented"))
+        make_gcov_files(counts, kernel, seen, seen_alone=True)
+        return profile, seen, _write_objects(_GCC, objects, stem.with_suffix(".objects"))
+    make_profdata(counts, kernel, toolchain, profile)
+    _seen_alone(profile, toolchain, seen)
     objects = counted_objects(counts, kernel)
-    return profile, _write_objects(_CLANG, objects, stem.with_suffix(".objects"))
+    return profile, seen, _write_objects(_CLANG, objects, stem.with_suffix(".objects"))
 
 
 def _use(
@@ -181,7 +196,9 @@ def _use(
     except ProcessFailed as error:
         reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
         raise UserError(f"{files[0]} is not a usable profile of llvm-profdata: {reason}") from None
-    return files[0], _write_objects(_CLANG_GIVEN, _linked(kernel), stem.with_suffix(".objects"))
+    seen = _seen_alone(files[0], toolchain, stem.with_suffix(".seen"))
+    objects = _write_objects(_CLANG_GIVEN, _linked(kernel), stem.with_suffix(".objects"))
+    return files[0], seen, objects
 
 
 MAKER = ProfileMaker[Counters](make=_make, usable=_use)

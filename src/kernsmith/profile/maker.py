@@ -34,12 +34,19 @@ class Use(Protocol):
     ) -> tuple[Path, ...]: ...
 
 
+class Tell(Protocol):
+    """What is to be said of files that the user brings, for a kernel; empty: nothing."""
+
+    def __call__(self, files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str: ...
+
+
 @dataclass(frozen=True)
 class ProfileMaker(Generic[Given]):
     """How the profile of a step comes to be: from counts, or from files of the user's."""
 
     make: Make[Given]
     usable: Use
+    tell: Tell = lambda files, kernel, toolchain: ""
 
 
 def find_profile_maker(kind: str) -> ProfileMaker[Any]:

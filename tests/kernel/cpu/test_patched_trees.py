@@ -29,7 +29,8 @@ from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.toolchain import Compiler, installed_compilers
 from older_sources import older_source
 
-pytestmark = pytest.mark.kernel
+# One worker copies each tree once.
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("trees")]
 
 VERSIONS = ("6.1", "6.12", "7.3")
 # Of PATH: a gcc of a private root may be newer than what the oldest tree compiles with.

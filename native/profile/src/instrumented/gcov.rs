@@ -93,8 +93,12 @@ impl Records {
     }
 
     /// The files of all objects in which something was counted: their names, as gcc has given them,
-    /// and their content.
-    pub fn files(&self, counters: &[u8]) -> Result<Vec<(String, Vec<u8>)>, InstrumentedError> {
+    /// and their content. `seen_alone`: without the functions that never ran.
+    pub fn files(
+        &self,
+        counters: &[u8],
+        seen_alone: bool,
+    ) -> Result<Vec<(String, Vec<u8>)>, InstrumentedError> {
         let has = self.counters.bytes();
         if counters.len() != has {
             let given = counters.len();
@@ -108,9 +112,9 @@ impl Records {
                 .functions
                 .iter()
                 .map(|function| (function.identity, self.values(function, counters)))
+                .filter(|(_, values)| !seen_alone || has_run(values))
                 .collect();
-            let mut values = functions.iter().flat_map(|(_, values)| *values);
-            if values.any(|byte| *byte != 0) {
+            if functions.iter().any(|(_, values)| has_run(values)) {
                 let content = object.content(most.unwrap_or(0), &functions);
                 files.push((object.file.clone(), content));
             }
@@ -127,6 +131,10 @@ impl Records {
         let start = start.unwrap_or(usize::MAX);
         start..start.saturating_add(function.counters.bytes())
     }
+}
+
+fn has_run(values: &[u8]) -> bool {
+    values.iter().any(|byte| *byte != 0)
 }
 
 impl Counted {

@@ -103,14 +103,19 @@ impl Instrumented {
     }
 
     /// gcc's files of the counters' values (`.gcda`), each with the name that gcc has given it; of
-    /// objects of which nothing ran there are none.
+    /// objects of which nothing ran there are none. `seen_alone`: without the functions that never
+    /// ran.
     ///
     /// # Errors
     ///
     /// Not as many counters as the image has, or they are clang's.
-    pub fn gcov_files(&self, counters: &[u8]) -> Result<Vec<(String, Vec<u8>)>, InstrumentedError> {
+    pub fn gcov_files(
+        &self,
+        counters: &[u8],
+        seen_alone: bool,
+    ) -> Result<Vec<(String, Vec<u8>)>, InstrumentedError> {
         match self {
-            Self::Gcov(records) => records.files(counters),
+            Self::Gcov(records) => records.files(counters, seen_alone),
             Self::Llvm(_) => Err(InstrumentedError::OtherCompiler("clang, not gcc")),
         }
     }

@@ -17,6 +17,7 @@ from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
     MODEL_WORDS,
+    attribution_lines,
     confidence,
     harmed,
     headline,
@@ -40,6 +41,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
         if line := harmed(document, variant):
             say(console, line)
         for line in luck_lines(document, variant):
+            say(console, f"{variant}: {line}")
+        for line in attribution_lines(document, variant):
             say(console, f"{variant}: {line}")
     for _, line in sequential(document):
         say(console, line)

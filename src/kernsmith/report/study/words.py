@@ -12,6 +12,7 @@ MODEL_WORDS = (
     "It does not see data caches, memory or out-of-order execution; see docs/model.md."
 )
 
+_FUNCTIONS_SAID = 4
 _MIX_WORDS = {
     "overall": "whole mix",
     "overall-trained": "workloads trained on",
@@ -105,3 +106,25 @@ def _changes(bounds: Bounds) -> tuple[float, float]:
         100 * ((0.0 if low is None else low) - 1),
         float("inf") if high is None else 100 * (high - 1),
     )
+
+
+def attribution_lines(document: StudyDocument, variant: str) -> list[str]:
+    """Which functions make the difference, in a sentence, and one for what collides; none where
+    that is not known."""
+    lines = []
+    for one in document.attributions:
+        if one.variant != variant or not one.functions:
+            continue
+        largest = one.functions[:_FUNCTIONS_SAID]
+        most = ", ".join(f"{each.name} {each.change:+.2f}" for each in largest)
+        lines.append(
+            f"from default layout to default layout {one.change:+.2f} % model_cycles; by function "
+            f"most: {most}"
+        )
+        if found := one.collisions:
+            (before, after), (all_before, all_after) = found.conflicts, found.misses
+            lines.append(
+                f"L1i misses that placement is to blame for: {before:,.0f} → {after:,.0f} a "
+                f"million instructions, of {all_before:,.0f} → {all_after:,.0f}"
+            )
+    return lines

@@ -62,12 +62,12 @@ KIND = StepKind(
     description="compiled with what counters in the kernel counted in the training runs",
     oldest_clang=19,
     oldest_gcc=12,
-    suffixes=(".instrumented", ".objects"),
+    suffixes=(".instrumented", ".seen", ".objects"),
+    two_ways=(0, 1),
     make_variables=lambda files: (
         ("KERNSMITH_PROFILE", files[0]),
         ("KERNSMITH_PROFILED_OBJECTS", files[1]),
     ),
-    flags=lambda unseen_is_cold: (),
     instrument=_instrument,
     instead_of=("autofdo",),
 )

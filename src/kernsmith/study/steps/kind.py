@@ -47,7 +47,10 @@ class StepKind:
     trained: whether it has a profile, which is made of a run on the kernel of the steps before it.
     suffixes: of the files that its profile consists of, in order: with what their names end, behind
         a part that they have in common.
-    make_variables: from the paths of these files to what kbuild is told, as (name, value).
+    two_ways: places among these files of two of which a build reads one: that in which functions
+        are cold that it has no counts of, and that in which they are compiled as without a profile.
+    make_variables: from the paths of the files that are read to what kbuild is told, as
+        (name, value).
     flags: what the compiler is told beside the profile; the argument says whether functions that
         it has no counts of are to be cold.
     symbol_order: which of the files is an order of functions for the linker, if one is.
@@ -69,6 +72,7 @@ class StepKind:
     oldest_clang: int = 0
     trained: bool = True
     suffixes: tuple[str, ...] = ()
+    two_ways: tuple[int, int] | None = None
     make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]] = lambda files: ()
     flags: Callable[[bool], tuple[str, ...]] = lambda unseen_is_cold: ()
     symbol_order: int | None = None
@@ -82,7 +86,7 @@ class StepKind:
     @property
     def is_told_of_unseen(self) -> bool:
         """Whether functions without counts can be cold or not."""
-        return self.flags(True) != self.flags(False)
+        return self.two_ways is not None or self.flags(True) != self.flags(False)
 
     @property
     def compiles(self) -> bool:
