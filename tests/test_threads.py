@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kernsmith import process
-from kernsmith.errors import Interrupted
-from kernsmith.threads import threads
+from kernsmith.errors import Interrupted, ProcessFailed
+from kernsmith.threads import each_of, threads
 
 STUBBORN = "trap '' TERM; echo $$ > {}; while :; do sleep 1; done"
 TWO_PROGRAMS = """
@@ -107,3 +107,24 @@ def test_ctrl_c_is_heard_whichever_thread_the_signal_comes_to() -> None:
     """It then wakes nobody: a wait without an end would not hear of it until the job is over."""
     command = [sys.executable, "-c", INTERRUPTED_ELSEWHERE]
     assert subprocess.run(command, timeout=60, check=False).returncode == 130
+
+
+def test_each_item_has_its_result_in_its_place() -> None:
+    def slow_first(number: int) -> int:
+        time.sleep(0.2 if number == 0 else 0)
+        return number * number
+
+    with threads(2) as pool:
+        assert each_of(pool, slow_first, range(5)) == [0, 1, 4, 9, 16]
+
+
+def test_the_first_that_fails_ends_the_others(tmp_path: Path) -> None:
+    begun = time.monotonic()
+
+    def run(command: str) -> None:
+        process.run(["sh", "-c", command], timeout=300)
+
+    with pytest.raises(ProcessFailed), threads(2) as pool:
+        each_of(pool, run, ["sleep 250", f"echo $$ > {tmp_path}/x; exit 3"])
+    assert written(tmp_path / "x")
+    assert time.monotonic() - begun < 60

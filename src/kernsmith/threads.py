@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
 from kernsmith.process import Stop, obey
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 _LOOK_SECONDS = 1.0
 
@@ -46,6 +47,21 @@ def first_ended(jobs: Iterable[Future[Result]]) -> set[Future[Result]]:
         ended = wait(waiting, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED).done
         if ended:
             return ended
+
+
+def each_of(
+    pool: ThreadPoolExecutor, call: Callable[[Item], Result], items: Iterable[Item]
+) -> list[Result]:
+    """What a call gives for each item, in their order; the calling thread hears of Ctrl-C
+    meanwhile, and of the first call that fails."""
+    jobs = [pool.submit(call, item) for item in items]
+    waiting = set(jobs)
+    while waiting:
+        ended = first_ended(waiting)
+        for job in ended:
+            job.result()
+        waiting -= ended
+    return [job.result() for job in jobs]
 
 
 def _begin(stop: Stop, nice: int) -> None:

@@ -8,9 +8,9 @@ model that is written is fitted to all programs; how true it is, the two judgeme
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
@@ -24,6 +24,7 @@ from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.stats.calibration import Case, better_values, error_rows
+from kernsmith.threads import each_of, threads
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,8 @@ class Calibration:
                 for number, modes in zip(new, costs, strict=True):
                     self._known[one.trace, asked[number]] = log(modes[0][MODEL_CYCLES])
 
-            with ThreadPoolExecutor() as pool:
-                list(pool.map(simulate, traced))
+            with threads(os.cpu_count() or 1) as pool:
+                each_of(pool, simulate, traced)
         found = [[self._known[one.trace, each] for one in traced] for each in asked]
         return np.array(found)
 

@@ -35,7 +35,7 @@ from kernsmith.silicon.simulation import simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
 from kernsmith.stats.agreement import Point
 from kernsmith.study import Study, digest_of, plan_variants
-from kernsmith.threads import threads
+from kernsmith.threads import each_of, threads
 
 _COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
 
@@ -206,7 +206,7 @@ def simulated(
         events.progress("simulated", len(found), len(binaries))
 
     with threads(os.cpu_count() or 1) as pool:
-        list(pool.map(one, binaries))
+        each_of(pool, one, binaries)
     return found
 
 

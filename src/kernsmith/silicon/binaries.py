@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from kernsmith.layout import random_order
 from kernsmith.process import run
 from kernsmith.silicon.builds import Build
 from kernsmith.silicon.programs import Program
+from kernsmith.threads import each_of, threads
 
 DEFAULT = "default"
 SHIFTED = "shifted"
@@ -112,8 +113,8 @@ def compile_program(
 
     with locked(folder / "lock"):
         if not (folder / "whole").exists():
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(one, range(len(files))))
+            with threads(os.cpu_count() or 1) as pool:
+                each_of(pool, one, range(len(files)))
             write_text(folder / "whole", "")
     return Objects(program, build, folder, files)
 
