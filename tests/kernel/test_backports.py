@@ -17,7 +17,7 @@ from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
 from kernsmith.study import Step, Study, Variant, plan_variants
-from kernsmith.study.steps import step_kinds
+from kernsmith.study.steps import Told, step_kinds
 from older_sources import OLDER, older_source
 
 AUTOFDO = step_kinds()["autofdo"]
@@ -93,7 +93,7 @@ def test_an_older_tree_gets_flags_and_a_newer_one_its_symbol(
     assert recipe.function_sections
     told = make_command(with_profile(recipe, tmp_path), tmp_path / "out")
     (flags,) = (word for word in told if word.startswith("KERNSMITH_OBJECT_FLAGS="))
-    beside = " ".join(AUTOFDO.flags(False))
+    beside = " ".join(AUTOFDO.flags(Told()))
     assert flags.endswith(
         f"-gmlt -fprofile-sample-use={tmp_path}/trained.afdo -ffunction-sections "
         f"-fsplit-machine-functions {beside}"

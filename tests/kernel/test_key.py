@@ -15,7 +15,7 @@ from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Compiler, Linker, Toolchain
 from kernsmith.study import Step, Variant
-from kernsmith.study.steps import step_kinds
+from kernsmith.study.steps import Told, step_kinds
 
 CLANG = Toolchain(
     compiler=Compiler(
@@ -66,7 +66,7 @@ def test_the_key_of_a_kernel_with_a_profile(recipe: Recipe, tmp_path: Path) -> N
     profile = tmp_path / "profile"
     profile.write_text("profile")
     asked = replace(VARIANT, steps=(Step("autofdo", ("pipe",)),))
-    read = StepProfile(step_kinds()["autofdo"], (profile,), unseen_is_cold=True)
+    read = StepProfile(step_kinds()["autofdo"], (profile,), Told(unseen_is_cold=True))
     with_profile = replace(recipe, variant=asked, profiles=(read,))
     assert with_profile.key == "29c4b28fe7f0e1ff00c788deaa420f5ae4e5aa2f23bb4f7fd70eba58eb766a9a"
 

@@ -8,7 +8,7 @@ import pytest
 from kernsmith import process
 from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
-from kernsmith.study.steps import step_kinds
+from kernsmith.study.steps import Told, step_kinds
 
 # A local function of the same name in each of two files, and one that calls it.
 SOURCE = """\
@@ -34,7 +34,7 @@ AUTOFDO = (
     "-improved-fs-discriminator=true",
 )  # fmt: skip
 USE = ("-fprofile-sample-use=profile", "-ffunction-sections", "-fsplit-machine-functions")
-CODE = step_kinds()["autofdo"].flags(True)
+CODE = step_kinds()["autofdo"].flags(Told(True))
 SYMBOLS = {"AUTOFDO_CLANG": "y", "PROPELLER_CLANG": "y", "LTO_CLANG_FULL": "y"}
 MAP = "-fbasic-block-address-map"
 

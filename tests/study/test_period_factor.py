@@ -58,7 +58,8 @@ def test_a_step_that_says_nothing_of_unseen_code_is_the_same_step_in_cold_stacks
     factors = (("profile", ("none", STACK, "instrumented")), ("unseen", ("plain", "cold")))
     study = replace(asked("exact"), factors=factors)
     cold = {variant.name: variant for variant in plan_variants(study, TRAIN)}
-    assert "profile=instrumented unseen=cold" not in cold
+    counted = cold["profile=instrumented unseen=cold"]
+    assert counted.steps[0].unseen_is_cold
     told = [step.unseen_is_cold for step in cold[f"profile={STACK} unseen=cold"].steps]
     assert told == [True, False, False, False]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
@@ -55,7 +55,7 @@ class Profiles:
             return None
         kind = find_step_kind(step.kind)
         files = self._ready(base, step)
-        return StepProfile(kind, files, step.unseen_is_cold) if files else None
+        return StepProfile(kind, files, step.told) if files else None
 
     def make(self, variant: Variant, base: Kernel, seen: Seen) -> StepProfile:
         """Train on a kernel, or take the user's files, and store what the build reads.
@@ -80,7 +80,7 @@ class Profiles:
                 self._note(base, step, files)
             elif not files:
                 files = self._from_counts(variant, step, base, seen)
-            return StepProfile(kind, files, step.unseen_is_cold)
+            return StepProfile(kind, files, step.told)
 
     def begin(self, variant: Variant, base: Kernel, seen: Seen) -> None:
         """Take the counts that `make` is going to want, as far as the workers get."""
@@ -214,8 +214,8 @@ def _given(variant: Variant, step: Step, base: Kernel) -> StepProfile:
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     made = find_profile_maker(kind.name).usable(files, base, toolchain, folder / "given")
     exact = kind.instrument is not None or all(map(is_exact, files))
-    cold = step.unseen_is_cold and exact
-    return StepProfile(kind, _store(made, base, kind), cold)
+    told = replace(step.told, unseen_is_cold=step.unseen_is_cold and exact)
+    return StepProfile(kind, _store(made, base, kind), told)
 
 
 def _told(variant: Variant, step: Step, base: Kernel) -> str:

@@ -22,7 +22,7 @@ from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
-from kernsmith.study.steps import Instrumentation, StepKind, find_step_kind
+from kernsmith.study.steps import USUAL, Instrumentation, StepKind, Told, find_step_kind
 from kernsmith.study.variant import Variant, digest_of
 
 # Changes whenever the way of building changes in a manner that the other inputs do not show.
@@ -34,12 +34,12 @@ class StepProfile:
     """What one step hands to the build.
 
     files: those of its kind's suffixes, in that order.
-    unseen_is_cold: functions that it has no counts of are cold: never of samples.
+    told: how the profile is to be read; functions without counts are never cold of samples.
     """
 
     kind: StepKind
     files: tuple[Path, ...]
-    unseen_is_cold: bool = False
+    told: Told = USUAL
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
@@ -51,13 +51,13 @@ class StepProfile:
         """Those of the files that the build reads."""
         if self.kind.two_ways is None:
             return self.files
-        unread = self.kind.two_ways[self.unseen_is_cold]
+        unread = self.kind.two_ways[self.told.unseen_is_cold]
         return tuple(file for place, file in enumerate(self.files) if place != unread)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What the compiler is told beside the profile."""
-        return self.kind.flags(self.unseen_is_cold)
+        return self.kind.flags(self.told)
 
     @property
     def symbol_order(self) -> Path | None:

@@ -24,7 +24,8 @@ from kernsmith.kernel.toolchain import CLANG, Toolchain
 from kernsmith.profile.counters import Counters
 from kernsmith.profile.idle import WHOLE, input_sections
 from kernsmith.profile.maker import ProfileMaker
-from kernsmith.study.steps.autofdo import HOT_CUTOFF
+from kernsmith.study.steps.autofdo import hot_cutoff
+from kernsmith.study.steps.kind import HOT
 
 PROFDATA_SECONDS = 300.0
 GCOV_MAGIC = "kernsmith-gcda 1"
@@ -36,7 +37,7 @@ _COUNTS = "-fprofile-generate"
 _CLANG = (
     "-fsplit-machine-functions",
     "-mllvm", "-enable-ext-tsp-block-placement=true",
-    "-mllvm", f"-profile-summary-cutoff-hot={HOT_CUTOFF}",
+    "-mllvm", f"-profile-summary-cutoff-hot={hot_cutoff(HOT)}",
     "-mllvm", "-disable-vp=true",
 )  # fmt: skip
 # At the region's ends functions are in the middle: not all that flows in has flowed out.

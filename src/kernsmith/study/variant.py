@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kernsmith.study.layout import RANDOM, LayoutLevel
-from kernsmith.study.steps import find_step_kind, line_table_symbols, step_symbols
+from kernsmith.study.steps import HOT, Told, find_step_kind, line_table_symbols, step_symbols
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Step:
     train: names of the workloads whose exact branch counts are used, in catalogue order.
     files: a profile that the user brings; empty when kernsmith trains.
     unseen_is_cold: a function without counts in an exact profile never runs, the compiler is told.
+    hot: the share of all execution that hot blocks make up.
     period: every so many taken branches of the kernel are a sample in training, as hardware takes
         them; 0: all are counted.
     """
@@ -30,6 +31,12 @@ class Step:
     files: tuple[str, ...] = ()
     unseen_is_cold: bool = False
     period: int = 0
+    hot: float = HOT
+
+    @property
+    def told(self) -> Told:
+        """How its profile is to be read."""
+        return Told(self.unseen_is_cold, self.hot)
 
 
 # Behind the name of variants that are trained in folds, where they are judged together.
@@ -164,8 +171,9 @@ class Variant:
             if fields[name] == usual:
                 del fields[name]
         for step in fields["steps"]:
-            if not step["period"]:
-                del step["period"]
+            for name, value in (("period", 0), ("hot", HOT)):
+                if step[name] == value:
+                    del step[name]
         return fields
 
 

@@ -13,11 +13,11 @@ import importlib
 import pkgutil
 from functools import cache
 
-from kernsmith.study.steps.kind import Instrumentation, StepKind
+from kernsmith.study.steps.kind import HOT, USUAL, Instrumentation, StepKind, Told
 
 __all__ = [
-    "Instrumentation", "StepKind", "find_step_kind", "line_table_symbols", "step_kinds",
-    "step_symbols",
+    "HOT", "USUAL", "Instrumentation", "StepKind", "Told", "find_step_kind",
+    "line_table_symbols", "step_kinds", "step_symbols",
 ]  # fmt: skip
 
 

@@ -3,29 +3,31 @@
 
 from __future__ import annotations
 
-from kernsmith.study.steps.kind import Backport, StepKind
-
-# In millionths of all executed blocks. Chosen among seven values from 0.8 to 0.995 by replaying
-# the `lab` workloads themselves on the `skylake` model; 0.8 and 0.9 were predicted to be the best.
-HOT_CUTOFF = 900_000
+from kernsmith.study.steps.kind import Backport, StepKind, Told
 
 
-def _flags(unseen_is_cold: bool) -> tuple[str, ...]:
+def _flags(told: Told) -> tuple[str, ...]:
     """What clang is told beside the profile.
 
     By default clang compiles a function that the profile does not name as without a profile: who
     runs what nobody trained on, has the kernel that there was before. `unseen_is_cold`: it is cold.
 
-    Of what was executed, the functions with the blocks that make up 90 % of the execution go to
-    `.text.hot`; clang's own 99 % takes in nearly all of an exact profile, and then a workload finds
-    its own functions spread over the code of all the others.
+    Of what was executed, the functions with the hot blocks go to `.text.hot`; clang's own 99 %
+    takes in nearly all of an exact profile, and then a workload finds its own functions spread over
+    the code of all the others. 90 % was chosen among seven values from 0.8 to 0.995 by replaying
+    the `lab` workloads themselves on the `skylake` model: 0.8 and 0.9 were predicted to be best.
     """
-    accurate = ("-fprofile-sample-accurate",) if unseen_is_cold else ()
+    accurate = ("-fprofile-sample-accurate",) if told.unseen_is_cold else ()
     return (
         *accurate,
         *("-mllvm", "-enable-ext-tsp-block-placement=true"),
-        *("-mllvm", f"-profile-summary-cutoff-hot={HOT_CUTOFF}"),
+        *("-mllvm", f"-profile-summary-cutoff-hot={hot_cutoff(told.hot)}"),
     )
+
+
+def hot_cutoff(hot: float) -> int:
+    """A share of the execution as clang wants it, in millionths."""
+    return round(1e6 * hot)
 
 
 def _object_flags(files: tuple[str, ...], has_debug_info: bool) -> tuple[str, ...]:

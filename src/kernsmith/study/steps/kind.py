@@ -6,6 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+HOT = 0.9
+"""The share of all executed blocks that the hot ones make up, where a variant does not say."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a variant says of how a profile is to be read.
+
+    unseen_is_cold: functions that it has no counts of are cold.
+    hot: the blocks that are executed most are hot, up to this share of all execution.
+    """
+
+    unseen_is_cold: bool = False
+    hot: float = HOT
+
+
+USUAL = Told()
+
 
 @dataclass(frozen=True)
 class Instrumentation:
@@ -51,8 +69,7 @@ class StepKind:
         are cold that it has no counts of, and that in which they are compiled as without a profile.
     make_variables: from the paths of the files that are read to what kbuild is told, as
         (name, value).
-    flags: what the compiler is told beside the profile; the argument says whether functions that
-        it has no counts of are to be cold.
+    flags: what the compiler is told beside the profile.
     symbol_order: which of the files is an order of functions for the linker, if one is.
     relinks: whether it is nothing but that order: no object is compiled again, and it is the last
         step. The order is found with traces of the training workloads.
@@ -74,7 +91,7 @@ class StepKind:
     suffixes: tuple[str, ...] = ()
     two_ways: tuple[int, int] | None = None
     make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]] = lambda files: ()
-    flags: Callable[[bool], tuple[str, ...]] = lambda unseen_is_cold: ()
+    flags: Callable[[Told], tuple[str, ...]] = lambda told: ()
     symbol_order: int | None = None
     relinks: bool = False
     rewrites: bool = False
@@ -86,7 +103,12 @@ class StepKind:
     @property
     def is_told_of_unseen(self) -> bool:
         """Whether functions without counts can be cold or not."""
-        return self.two_ways is not None or self.flags(True) != self.flags(False)
+        return self.two_ways is not None or self.flags(Told(True)) != self.flags(Told(False))
+
+    @property
+    def is_told_of_hot(self) -> bool:
+        """Whether it can be said where hot begins."""
+        return self.flags(Told(hot=HOT / 2)) != self.flags(Told())
 
     @property
     def compiles(self) -> bool:
