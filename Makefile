@@ -13,8 +13,10 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 # One more than there are processors: a test waits for a link or a boot now and then.
 WORKERS := $(shell n=$$(nproc); echo $$(( n < 4 ? n + 1 : 4 )))
 
-.PHONY: setup setup-test demo test test-all lint bench clean
-.NOTPARALLEL:
+# Checks of Python and of Rust wait for nothing of each other: each with the output in one piece.
+CHECK := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+
+.PHONY: setup setup-test demo test test-all lint lint-python lint-rust test-rust bench clean
 
 setup:
 	@scripts/setup.sh
@@ -27,19 +29,27 @@ demo: setup
 	    --machine tcg --cpu emeraldrapids --with autofdo
 
 lint: setup
+	@$(CHECK) lint-python lint-rust
+
+lint-python:
 	@echo '== ruff'
 	@$(BIN)/ruff check --quiet src tests
 	@$(BIN)/ruff format --check --quiet src tests
 	@echo '== mypy'
 	@$(BIN)/mypy --no-error-summary
+
+lint-rust:
 	@echo '== cargo fmt'
 	@cargo fmt --all --check
 	@echo '== cargo clippy'
 	@cargo clippy --quiet --workspace --all-targets -- -D warnings
 
-test: setup-test lint
+test-rust:
 	@echo '== cargo test'
 	@cargo test --quiet --profile checked --workspace
+
+test: setup-test
+	@$(CHECK) lint-python lint-rust test-rust
 	@echo '== pytest'
 	@$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup
 
