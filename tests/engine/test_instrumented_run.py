@@ -9,6 +9,7 @@ test-all` builds them.
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ import pytest
 from test_study_run import kernsmith
 
 from kernels import ALL
+from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, named_kernel
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.machine import Job
+from kernsmith.machine.console import read_console
+from kernsmith.machine.protocol import OK
+from kernsmith.machine.tcg import open_machine
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("optimize")]
 
@@ -78,12 +85,7 @@ def test_clang_says_not_a_word_of_the_profile(kernel: Kernel) -> None:
 def test_objects_of_which_nothing_ran_are_the_baselines(
     kernel: Kernel, micro_kernel: Kernel
 ) -> None:
-    (listed,) = (
-        word.partition("=")[2]
-        for word in kernel.provenance["command"]
-        if word.startswith("KERNSMITH_PROFILED_OBJECTS=")
-    )
-    _, *objects = Path(listed).read_text().splitlines()
+    _, *objects = told(kernel, "KERNSMITH_PROFILED_OBJECTS").read_text().splitlines()
     assert "kernel/fork.o" in objects
     assert "arch/x86/boot/main.o" not in objects
 
@@ -94,6 +96,36 @@ def test_objects_of_which_nothing_ran_are_the_baselines(
     idle = "crypto/twofish_generic.o"
     assert idle not in objects
     assert code(kernel, idle) == code(micro_kernel, idle)
+
+
+def told(kernel: Kernel, variable: str) -> Path:
+    """The file that kbuild was told by a variable."""
+    words = (word.partition("=") for word in kernel.provenance["command"])
+    (value,) = (value for name, _, value in words if name == variable)
+    return Path(value)
+
+
+def test_values_are_in_the_profile(kernel: Kernel) -> None:
+    profile = told(kernel, "KERNSMITH_PROFILE")
+    words = (find_toolchain().tool("llvm-profdata"), "show", "--ic-targets", "--memop-sizes")
+    shown = subprocess.run([*words, profile], capture_output=True, text=True, check=True).stdout
+    seen = re.findall(r"Total number of sites with values: *(\d+)", shown)
+    assert len(seen) == 2 and all(int(number) > 100 for number in seen), shown
+
+
+def test_a_kernel_with_counters_runs_on_two_processors(kernel: Kernel, tmp_path: Path) -> None:
+    """Without the tracer, which follows one: that it boots, and does its work."""
+    counting = told(kernel, "KERNSMITH_PROFILE").parent.parent
+    machine = open_machine("skylake")
+    job = Job(load_catalogue().select(["pipe"])[0], tmp_path)
+    words = machine.command(counting / "vmlinux", job, machine.guest.path, {})
+    words = words[: words.index("-plugin")]
+    words[words.index("-smp") + 1] = "2"
+    words[words.index("-append") + 1] += " loglevel=7"
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
+    assert "smp: Brought up 1 node, 2 CPUs" in done.stdout
+    said = read_console(done.stdout)
+    assert said.verdict("pipe") == (OK, "")
 
 
 def test_the_kernel_has_no_counters(kernel: Kernel) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith._native import trace_costs
+from kernsmith._native import seen_values, trace_costs
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.symbols import read_system_map
 from kernsmith.machine import Job, Outcome, find_machine, run_once
 from kernsmith.machine import tcg as tcg_module
 from kernsmith.machine.metrics import METRICS
@@ -74,6 +75,24 @@ def test_recording_the_profile_changes_no_counter(
     taken = sum(counts.branches.values())
     assert 0 < taken <= first.metrics["taken_branches"][0]
     assert all(start <= end for start, end in counts.ranges)
+
+
+def test_arguments_of_functions_are_counted(
+    micro_kernel: Kernel, first: Outcome, tmp_path: Path
+) -> None:
+    functions = {symbol.name: symbol.address for symbol in read_system_map(micro_kernel.system_map)}
+    wanted = functions["vfs_write"]
+    job = Job(workload("pipe"), tmp_path, profile=True, called=(wanted,))
+    outcome = run_once(open_machine("skylake"), micro_kernel.vmlinux, job)
+    assert outcome.metrics == first.metrics
+    assert outcome.values and outcome.counts
+    rows = seen_values(outcome.values.read_text())
+    counts = read_body(outcome.counts.read_text().splitlines(), origin=outcome.counts)
+    entered = sum(count for (_, to), count in counts.branches.items() if to == wanted)
+    assert sum(count for *_, count in rows) == entered > 0
+    # vfs_write(file, buffer, bytes, position): of the kernel, of a program, and pages at most.
+    assert all(file >> 63 and not buffer >> 63 for buffer, _, file, _ in rows)
+    assert max(bytes for _, bytes, _, _ in rows) <= 1 << 16
 
 
 def test_another_cpu_model_executes_the_same_instructions(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files of counters, and several workloads in one."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -8,7 +9,13 @@ import numpy as np
 import pytest
 
 from kernsmith.errors import UserError
-from kernsmith.profile.counters import Counters, merge_counters, read_counters, write_counters
+from kernsmith.profile.counters import (
+    Counters,
+    merge_counters,
+    read_counters,
+    value_rows,
+    write_counters,
+)
 
 
 def counters(*words: int, name: str = "pipe", build_id: str = "ab") -> Counters:
@@ -35,9 +42,22 @@ def test_each_workload_has_the_same_weight() -> None:
         merge_counters([counters(1), counters(1, build_id="cd")])
 
 
+def test_values_are_kept_and_merged_with_the_counters(tmp_path: Path) -> None:
+    path = tmp_path / "x.counters"
+    one = replace(counters(900, 100), values=value_rows([(8, 0, 64, 10), (8, 1, 64, 5)]))
+    write_counters(one, path)
+    assert np.array_equal(read_counters(path).values, one.values)
+    assert read_counters(path).words.tolist() == [900, 100]
+    other = replace(
+        counters(90, 10, name="fork"), values=value_rows([(8, 0, 64, 3), (16, 0, 2, 1)])
+    )
+    merged = merge_counters([one, other])
+    assert merged.values.tolist() == [[8, 0, 64, 10 + 30], [8, 1, 64, 5], [16, 0, 2, 10]]
+
+
 def test_damaged_files_are_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "x.counters"
-    write_counters(counters(1, 2, 3), path)
+    write_counters(replace(counters(1, 2, 3), values=value_rows([(8, 0, 64, 10)])), path)
     good = path.read_bytes()
     random = Random(1)
     for number in range(2000):

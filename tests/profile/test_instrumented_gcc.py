@@ -10,6 +10,7 @@ import pytest
 from damaged import read_or_refused
 
 from kernsmith._native import counted, counters_span, gcov_files, llvm_raw_profile
+from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import through_cache, write_compiler
@@ -77,7 +78,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Kernel:
     write_compiler(folder, tree)
     gcc = USABLE[0].program
     assert KIND.instrument
-    flags = dict(KIND.instrument(GCC).variables)["CFLAGS_GCOV"].split()
+    flags = dict(KIND.instrument(GCC, find_arch().target.returns).variables)["CFLAGS_GCOV"].split()
     library = [flag for flag in flags if flag != "-fprofile-info-section"]
     called(*compiled(folder, *library), cwd=output)
     called(gcc, "-no-pie", "-fprofile-arcs", "-o", folder / "own", "fs/ran.o", cwd=output)

@@ -62,6 +62,10 @@ pub trait Architecture: Debug + Sync {
     /// GDB; each has 64 bits.
     fn frame_registers(&self) -> &'static [&'static CStr];
 
+    /// The registers in which the kernel's functions take their first three arguments, by their
+    /// names in QEMU's descriptions for GDB; each has 64 bits.
+    fn argument_registers(&self) -> [&'static CStr; 3];
+
     /// The program that was interrupted, when the first block of a handler is entered; `None` when
     /// it is no handler after all.
     fn frame(&self, vcpu: &mut dyn Vcpu) -> Option<Frame>;

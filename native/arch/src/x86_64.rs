@@ -146,6 +146,10 @@ impl Architecture for X86_64 {
         &[c"rsp"]
     }
 
+    fn argument_registers(&self) -> [&'static CStr; 3] {
+        [c"rdi", c"rsi", c"rdx"]
+    }
+
     fn frame(&self, vcpu: &mut dyn Vcpu) -> Option<Frame> {
         let mut stack = [0; FRAME_WORDS];
         let stack_pointer = vcpu.register(0)?;

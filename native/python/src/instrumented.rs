@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use kernsmith_profile::instrumented::Instrumented;
+use kernsmith_profile::instrumented::{Instrumented, Seen};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -31,14 +31,41 @@ pub fn counted<'py>(
     Ok(PyBytes::new(python, &counted))
 }
 
-/// LLVM's raw profile of an image, from the content of its counters.
+/// Where the functions are that an image shows values to: addresses, none where it shows none.
 #[pyfunction]
+pub fn value_functions(python: Python<'_>, image: PathBuf) -> PyResult<Vec<u64>> {
+    Ok(read(python, image)?.shown_to().to_vec())
+}
+
+/// A value that was seen: address of the function's record, place in it, value, how often.
+type Row = (u64, u64, u64, u64);
+
+/// The values that the machine's file has. Raises `ValueError` with what is wrong with the file.
+#[pyfunction]
+pub fn seen_values(text: &str) -> PyResult<Vec<Row>> {
+    let seen = Instrumented::seen(text);
+    let seen = seen.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let row = |seen: Seen| (seen.record, seen.place, seen.value, seen.count);
+    Ok(seen.into_iter().map(row).collect())
+}
+
+/// LLVM's raw profile of an image, from the content of its counters and the values that were seen.
+#[pyfunction]
+#[pyo3(signature = (image, counters, seen = Vec::new()))]
 pub fn llvm_raw_profile<'py>(
     python: Python<'py>,
     image: PathBuf,
     counters: &[u8],
+    seen: Vec<Row>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let profile = read(python, image)?.raw_profile(counters);
+    let one = |(record, place, value, count)| Seen {
+        record,
+        place,
+        value,
+        count,
+    };
+    let seen: Vec<_> = seen.into_iter().map(one).collect();
+    let profile = read(python, image)?.raw_profile(counters, &seen);
     let profile = profile.map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(PyBytes::new(python, &profile))
 }

@@ -23,7 +23,9 @@ mod _native {
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
         functions::trace_functions,
-        instrumented::{counted, counters_span, gcov_files, llvm_raw_profile},
+        instrumented::{
+            counted, counters_span, gcov_files, llvm_raw_profile, seen_values, value_functions,
+        },
         layout::LayoutLab,
         profile::{perf_data_counts, perf_data_record},
         propeller::propeller_profile,

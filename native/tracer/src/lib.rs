@@ -15,4 +15,6 @@ mod page_reader;
 mod plugin;
 pub mod profile;
 pub mod stream;
+mod values;
 mod vcpu;
+mod watch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,user=on][,exact=on]`.
+//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on]`.
 
 use std::path::PathBuf;
 
@@ -27,6 +27,10 @@ pub struct Options {
     pub memory: Option<PathBuf>,
     /// Which one.
     pub span: Span,
+    /// Where the arguments of some functions go, if they are wanted.
+    pub values: Option<PathBuf>,
+    /// Where these functions are.
+    pub called: Vec<u64>,
     /// Whether user mode is counted as well.
     pub user: bool,
     /// Whether every instruction is counted one by one too, and the difference told.
@@ -53,12 +57,14 @@ impl Options {
                 "tag" => value.clone_into(&mut options.tag),
                 "memory" => options.memory = Some(value.into()),
                 "span" => options.span = span(value)?,
+                "values" => options.values = Some(value.into()),
+                "called" => options.called = addresses(value)?,
                 "user" => options.user = switch(key, value)?,
                 "exact" => options.exact = switch(key, value)?,
                 _ => {
                     return Err(format!(
                         "argument \"{key}\" is not one of cpu, out, profile, trace, tag, \
-                         memory, span, user, exact"
+                         memory, span, values, called, user, exact"
                     ));
                 }
             }
@@ -70,6 +76,9 @@ impl Options {
         }
         if options.memory.is_some() != (options.span != Span::default()) {
             return Err("arguments memory=FILE and span=FIRST-END go together".into());
+        }
+        if options.values.is_some() == options.called.is_empty() {
+            return Err("arguments values=FILE and called=ADDRESS go together".into());
         }
         Ok(options)
     }
@@ -90,6 +99,17 @@ fn span(value: &str) -> Result<Span, String> {
                  \"{value}\""
             )
         })
+}
+
+/// `ffffffff81000000+ffffffff81000010`.
+fn addresses(value: &str) -> Result<Vec<u64>, String> {
+    let addresses = value
+        .split('+')
+        .map(|address| u64::from_str_radix(address, 16));
+    let addresses: Result<_, _> = addresses.collect();
+    addresses.map_err(|_| {
+        format!("argument called must be hexadecimal addresses with + between, not \"{value}\"")
+    })
 }
 
 fn switch(key: &str, value: &str) -> Result<bool, String> {

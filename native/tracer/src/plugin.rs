@@ -12,9 +12,8 @@ use kernsmith_arch::{Architecture, Marker, PageMap};
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_trace::{Facts, TraceWriter};
 
-use crate::block::LONGEST;
 use crate::engine::Engine;
-use crate::ffi::{self, Info, Insn, PluginId, Tb};
+use crate::ffi::{self, Info, PluginId, Tb};
 use crate::frame::FrameReader;
 use crate::instrument::Instrumentation;
 use crate::memory::Memory;
@@ -22,6 +21,8 @@ use crate::options::Options;
 use crate::output;
 use crate::page_reader::PageReader;
 use crate::stream::Stream;
+use crate::values::Values;
+use crate::watch;
 
 /// The API version QEMU checks.
 #[unsafe(no_mangle)]
@@ -51,6 +52,7 @@ struct Tracer {
     frames: Option<FrameReader>,
     pages: Option<PageReader>,
     memory: Option<Memory>,
+    values: Option<Values>,
 }
 
 static mut TRACER: *mut Tracer = null_mut();
@@ -130,7 +132,12 @@ fn install(
 ) -> Result<(), String> {
     let model = CpuModel::load(&options.cpu)?;
     let files = std::iter::once(&options.out);
-    let asked = [&options.profile, &options.trace, &options.memory];
+    let asked = [
+        &options.profile,
+        &options.trace,
+        &options.memory,
+        &options.values,
+    ];
     for file in files.chain(asked.into_iter().flatten()) {
         output::prepare(file)?;
     }
@@ -145,6 +152,7 @@ fn install(
         frames: None,
         pages: None,
         memory: None,
+        values: None,
     };
     // SAFETY: nothing else runs yet.
     unsafe {
@@ -171,6 +179,12 @@ extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
     tracer.instrumentation.locate();
     if tracer.options.memory.is_some() {
         tracer.memory = Memory::of(tracer.options.span);
+    }
+    if tracer.options.values.is_some() {
+        tracer.values = Values::of(tracer.architecture);
+        if tracer.values.is_none() {
+            fail("this QEMU does not show the registers that functions take their arguments in");
+        }
     }
     if tracer.frames.is_none() {
         let names = tracer.architecture.frame_registers();
@@ -201,9 +215,10 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
         let count = ffi::qemu_plugin_tb_n_insns(tb);
         for number in 0..count {
             let insn = ffi::qemu_plugin_tb_get_insn(tb, number);
-            watch_for_marker(tracer.architecture, insn);
+            watch::for_marker(tracer.architecture, insn, on_marker);
         }
         if tracer.phase == Phase::Armed {
+            watch::for_calls(&tracer.options.called, tb, count, on_call);
             let new_pages = tracer
                 .pages
                 .as_mut()
@@ -213,23 +228,6 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
             }
             let frames = tracer.frames.as_mut();
             tracer.instrumentation.instrument(frames, tb, count);
-        }
-    }
-}
-
-/// Has a mark's execution reported.
-unsafe fn watch_for_marker(architecture: &dyn Architecture, insn: *mut Insn) {
-    let mut bytes = [0; LONGEST];
-    let size = architecture.marker_bytes();
-    // SAFETY: `insn` is valid during translation.
-    unsafe {
-        if ffi::qemu_plugin_insn_size(insn) != size {
-            return;
-        }
-        ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
-        if let Some(marker) = architecture.marker(&bytes[..size]) {
-            let data = marker as usize as *mut c_void;
-            ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, ffi::CB_R_REGS, data);
         }
     }
 }
@@ -281,6 +279,9 @@ impl Tracer {
         if let Some(Err(message)) = self.memory.as_mut().map(Memory::begin) {
             fail(&message);
         }
+        if let Some(values) = &mut self.values {
+            values.begin();
+        }
     }
 
     fn end(&mut self) {
@@ -319,6 +320,9 @@ impl Tracer {
         }
         if let (Some(path), Some(memory)) = (&self.options.memory, self.memory.take()) {
             memory.end(path)?;
+        }
+        if let (Some(path), Some(values)) = (&self.options.values, self.values.take()) {
+            values.end(path)?;
         }
         let facts = Facts {
             tag: self.options.tag.clone(),
@@ -379,6 +383,13 @@ extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
         Some(Marker::Begin) => tracer.begin(),
         Some(Marker::End) => tracer.end(),
         None => {}
+    }
+}
+
+extern "C" fn on_call(_vcpu: c_uint, _data: *mut c_void) {
+    // SAFETY: a callback.
+    if let Some(values) = &mut unsafe { tracer() }.values {
+        values.shown();
     }
 }
 

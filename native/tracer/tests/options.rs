@@ -56,6 +56,29 @@ fn a_span_of_memory() {
 }
 
 #[test]
+fn functions_whose_arguments_are_wanted() {
+    let parse =
+        |arguments: &[&str]| Options::parse(["cpu=a", "out=b"].iter().chain(arguments).copied());
+    let options = parse(&["values=v", "called=ffffffff81000000+10"]).expect("valid");
+    assert_eq!(options.values.as_deref(), Some(Path::new("v")));
+    assert_eq!(options.called, [0xffff_ffff_8100_0000, 0x10]);
+    for wrong in ["", "x", "8+", "8,10"] {
+        let error = parse(&["values=v", &format!("called={wrong}")]).expect_err(wrong);
+        assert!(
+            error.starts_with("argument called must be hexadecimal"),
+            "{error}"
+        );
+    }
+    for alone in ["values=v", "called=8"] {
+        let error = parse(&[alone]).expect_err(alone);
+        assert_eq!(
+            error,
+            "arguments values=FILE and called=ADDRESS go together"
+        );
+    }
+}
+
+#[test]
 fn errors_say_which_argument() {
     let error =
         |arguments: &[&str]| Options::parse(arguments.iter().copied()).expect_err("invalid");
@@ -68,7 +91,7 @@ fn errors_say_which_argument() {
     );
     assert_eq!(
         error(&["cpus=a"]),
-        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, user, exact"
+        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact"
     );
 }
 

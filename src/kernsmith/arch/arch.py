@@ -59,6 +59,7 @@ class Target:
     flags: those of every kernel file that decide which other flags a compiler takes.
     march: the least `-march=`. debian: Debian's name of the architecture.
     loader: the dynamic loader of its C library, a file name.
+    returns: the instruction that returns from a function.
     """
 
     triple: str
@@ -66,6 +67,7 @@ class Target:
     march: str
     debian: str
     loader: str
+    returns: bytes
 
     def is_of(self, machine: str) -> bool:
         """Whether a compiler that calls its target so (`-dumpmachine`) compiles for it."""

@@ -33,6 +33,7 @@ ARCH = Arch(
         march="x86-64",
         debian="amd64",
         loader="ld-linux-x86-64.so.2",
+        returns=b"\xc3",
     ),
     registers=Registers(
         instruction=re.compile(r"^\s+[a-z][^#]*%(?:[xyzt]?mm\d|st\b|k[0-7]\b)"),

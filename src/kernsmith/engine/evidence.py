@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from kernsmith._native import counted, counters_span
+from kernsmith._native import counted, counters_span, seen_values, value_functions
 from kernsmith.engine.traces import trace_tag
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
@@ -21,6 +21,7 @@ from kernsmith.profile.counters import (
     counter_words,
     merge_counters,
     read_counters,
+    value_rows,
     write_counters,
 )
 from kernsmith.profile.counts import read_body
@@ -37,7 +38,7 @@ class Evidence(Generic[Left]):
 
     suffix: what the names of its files end with.
     asked: the job, so that a kernel leaves it behind. May raise UserError.
-    found: where the machine has put it, if it has.
+    found: where the machine has put it: files, none where it has not.
     parsed: from what a kernel and a workload left there. May raise UserError.
     read, write: a file of kernsmith's own.
     merge: of several workloads, each with the same weight.
@@ -46,8 +47,8 @@ class Evidence(Generic[Left]):
 
     suffix: str
     asked: Callable[[Job, Kernel], Job]
-    found: Callable[[Outcome], Path | None]
-    parsed: Callable[[Path, Kernel, Workload], Left]
+    found: Callable[[Outcome], tuple[Path, ...]]
+    parsed: Callable[[tuple[Path, ...], Kernel, Workload], Left]
     read: Callable[[Path], Left]
     write: Callable[[Left, Path], None]
     merge: Callable[[Sequence[Left]], Left]
@@ -68,7 +69,8 @@ def samples(period: int) -> Evidence[BranchCounts]:
     the kernel patches while it runs are counted: they are no errors here.
     """
 
-    def parsed(path: Path, kernel: Kernel, workload: Workload) -> BranchCounts:
+    def parsed(files: tuple[Path, ...], kernel: Kernel, workload: Workload) -> BranchCounts:
+        (path,) = files
         taken = TakenTrace(workload.name, path, trace_tag(kernel, workload))
         recorded = path.with_suffix(".perf.data")
         try:
@@ -85,36 +87,47 @@ def samples(period: int) -> Evidence[BranchCounts]:
         BRANCHES,
         way=f".every-{period}",
         asked=lambda job, kernel: replace(job, trace=trace_tag(kernel, job.workload)),
-        found=lambda outcome: outcome.trace,
+        found=lambda outcome: _files(outcome.trace),
         parsed=parsed,
     )
 
 
-def _parsed_counts(path: Path, kernel: Kernel, workload: Workload) -> BranchCounts:
+def _files(*paths: Path | None) -> tuple[Path, ...]:
+    return tuple(path for path in paths if path is not None)
+
+
+def _parsed_counts(files: tuple[Path, ...], kernel: Kernel, workload: Workload) -> BranchCounts:
+    (path,) = files
     raw = read_body(path.read_text().splitlines(), origin=path)
     return replace(raw, build_id=kernel.build_id, workloads=(workload.name,))
 
 
 def _with_memory(job: Job, kernel: Kernel) -> Job:
     try:
-        return replace(job, memory=counters_span(kernel.vmlinux))
+        return replace(
+            job,
+            memory=counters_span(kernel.vmlinux),
+            called=tuple(value_functions(kernel.vmlinux)),
+        )
     except ValueError as error:
         raise UserError(f"{kernel.vmlinux} cannot be trained on: {error}") from None
 
 
-def _parsed_memory(path: Path, kernel: Kernel, workload: Workload) -> Counters:
+def _parsed_memory(files: tuple[Path, ...], kernel: Kernel, workload: Workload) -> Counters:
+    memory, *called = files
     try:
-        words = counter_words(counted(kernel.vmlinux, path.read_bytes()))
+        words = counter_words(counted(kernel.vmlinux, memory.read_bytes()))
+        seen = [row for path in called for row in seen_values(path.read_text())]
     except ValueError as error:
         raise UserError(f"{kernel.vmlinux} cannot be trained on: {error}") from None
     start, _ = counters_span(kernel.vmlinux)
-    return Counters(start, words, kernel.build_id, (workload.name,))
+    return Counters(start, words, kernel.build_id, (workload.name,), value_rows(seen))
 
 
 BRANCHES = Evidence(
     suffix=".counts",
     asked=lambda job, kernel: replace(job, profile=True),
-    found=lambda outcome: outcome.counts,
+    found=lambda outcome: _files(outcome.counts),
     parsed=_parsed_counts,
     read=read_counts,
     write=write_counts,
@@ -123,7 +136,7 @@ BRANCHES = Evidence(
 COUNTERS = Evidence(
     suffix=".counters",
     asked=_with_memory,
-    found=lambda outcome: outcome.memory,
+    found=lambda outcome: _files(outcome.memory, outcome.values),
     parsed=_parsed_memory,
     read=read_counters,
     write=write_counters,

@@ -81,9 +81,10 @@ def train(
                 parts[workload.name] = _keep(kernel, evidence, workload, outcome, folder)
             finally:
                 seen(kernel, workload, wanted, run.started_at)
-                for path in (evidence.found(outcome), outcome.trace):
-                    if path is not None:
-                        path.unlink(missing_ok=True)
+                for path in evidence.found(outcome):
+                    path.unlink(missing_ok=True)
+                if outcome.trace:
+                    outcome.trace.unlink(missing_ok=True)
             events.progress("train", next(done), len(missing))
 
     visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
@@ -100,7 +101,7 @@ def _keep(
     kernel: Kernel, evidence: Evidence[Left], workload: Workload, outcome: Outcome, folder: Path
 ) -> Left:
     left = evidence.found(outcome)
-    if not outcome.ok or left is None:
+    if not outcome.ok or not left:
         raise TrainingFailed(
             f"training on {workload.name} failed ({outcome.status}): "
             f"{outcome.reason or 'no counts came out'}; console: {outcome.console}"

@@ -131,7 +131,9 @@ class Recipe:
     def instrumentation(self) -> Instrumentation | None:
         """How a kernel that is only trained on gets counters."""
         kind = find_step_kind(self.variant.trains) if self.variant.trains else None
-        return kind.instrument(self.toolchain.compiler.family) if kind and kind.instrument else None
+        if kind is None or kind.instrument is None:
+            return None
+        return kind.instrument(self.toolchain.compiler.family, self.arch.target.returns)
 
     @property
     def code_flags(self) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ class Job:
     words: put behind the kernel's command line.
     memory: also write this span of the guest's memory (the first address, and the one behind the
         last), as it was when the region began and when it ended (only where `Machine.profiles`).
+    called: also write the arguments of the kernel's functions at these addresses, with how often
+        they were called with them in the region (only where `Machine.profiles`).
     """
 
     workload: Workload
@@ -53,6 +55,7 @@ class Job:
     user: bool = False
     words: tuple[str, ...] = ()
     memory: tuple[int, int] | None = None
+    called: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Outcome:
     counts: branch counts, when they were asked for.
     trace: the executed blocks, when they were asked for.
     memory: the span of memory twice, when it was asked for.
+    values: the arguments of functions, when they were asked for.
     """
 
     status: str
@@ -97,6 +101,7 @@ class Outcome:
     counts: Path | None = None
     trace: Path | None = None
     memory: Path | None = None
+    values: Path | None = None
 
     @property
     def ok(self) -> bool:

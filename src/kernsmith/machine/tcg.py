@@ -117,6 +117,8 @@ class Tcg:
         if job.memory:
             first, end = job.memory
             options["span"] = f"{first:x}-{end:x}"
+        if job.called:
+            options["called"] = "+".join(f"{address:x}" for address in job.called)
         if job.user:
             options["user"] = "on"
         words = [_ARCH.boot.exact_words, _guest_arguments(job.workload), *job.words]
@@ -162,7 +164,10 @@ class TcgSession:
         counts = job.folder / "branches.counts" if job.profile else None
         trace = job.folder / "blocks.trace" if job.trace else None
         memory = job.folder / "counters.memory" if job.memory else None
-        written = {"out": counters, "profile": counts, "trace": trace, "memory": memory}
+        values = job.folder / "called.values" if job.called else None
+        written = {
+            "out": counters, "profile": counts, "trace": trace, "memory": memory, "values": values
+        }  # fmt: skip
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
@@ -183,10 +188,10 @@ class TcgSession:
             len(self.boots), tuple(command), console, started, status, reason, wall_seconds=seconds
         )
         self.boots.append(boot)
-        counts, trace, memory = (
-            path if path and path.exists() else None for path in (counts, trace, memory)
+        left = (
+            path if path and path.exists() else None for path in (counts, trace, memory, values)
         )
-        return Outcome(status, reason, metrics, console, seconds, boot, counts, trace, memory)
+        return Outcome(status, reason, metrics, console, seconds, boot, *left)
 
     def _judge(
         self, job: Job, console: Path, counters: Path, hung: bool, failure: str

@@ -8,6 +8,7 @@ nothing ran are none of them: they are compiled as without a profile.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,17 +34,20 @@ _SECTION = "__llvm_prf_cnts"
 _COMMANDS = ".*.o.cmd"
 _COUNTS = "-fprofile-generate"
 # What the compiler is told beside the profile: where hot begins, and that cold blocks go elsewhere,
-# as with AutoFDO (scripts/Makefile.autofdo); and that no values were counted, which it misses else.
+# as with AutoFDO (scripts/Makefile.autofdo).
 _CLANG = (
     "-fsplit-machine-functions",
     "-mllvm", "-enable-ext-tsp-block-placement=true",
     "-mllvm", f"-profile-summary-cutoff-hot={hot_cutoff(HOT)}",
-    "-mllvm", "-disable-vp=true",
 )  # fmt: skip
 # At the region's ends functions are in the middle: not all that flows in has flowed out.
 _GCC = ("-fprofile-correction",)
 # A profile of another kernel has functions that are other ones here: clang leaves them alone.
 _CLANG_GIVEN = (*_CLANG, "-mllvm", "-no-pgo-warn-mismatch=true")
+# Without values in the profile, clang misses them.
+_WITHOUT_VALUES = ("-mllvm", "-disable-vp=true")
+_SHOW_VALUES = ("--ic-targets", "--memop-sizes")
+_SITES = re.compile(r"Total number of sites: *[1-9]")
 
 
 def make_profdata(counters: Counters, kernel: Kernel, toolchain: Toolchain, target: Path) -> Path:
@@ -57,7 +61,10 @@ def make_profdata(counters: Counters, kernel: Kernel, toolchain: Toolchain, targ
     """
     check_counters(counters, kernel)
     try:
-        raw = llvm_raw_profile(kernel.vmlinux, counters.words.astype("<u8").tobytes())
+        words = counters.words.astype("<u8").tobytes()
+        raw = llvm_raw_profile(
+            kernel.vmlinux, words, [tuple(row) for row in counters.values.tolist()]
+        )
     except ValueError as error:
         raise UserError(f"there is no profile of {kernel.vmlinux}: {error}") from None
     with tempfile.TemporaryDirectory() as folder, replacing(target) as profile:
@@ -191,14 +198,15 @@ def _use(
             f"gcc's counters of a kernel are many files: {files[0]} cannot be given to "
             f"{toolchain.compiler.name}; let kernsmith train"
         )
-    show: list[str | Path] = [toolchain.tool("llvm-profdata"), "show", files[0]]
+    show: list[str | Path] = [toolchain.tool("llvm-profdata"), "show", *_SHOW_VALUES, files[0]]
     try:
-        process.run(show, log=None, timeout=PROFDATA_SECONDS, capture=False)
+        shown = process.run(show, log=None, timeout=PROFDATA_SECONDS)
     except ProcessFailed as error:
         reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
         raise UserError(f"{files[0]} is not a usable profile of llvm-profdata: {reason}") from None
     seen = _seen_alone(files[0], toolchain, stem.with_suffix(".seen"))
-    objects = _write_objects(_CLANG_GIVEN, _linked(kernel), stem.with_suffix(".objects"))
+    words = _CLANG_GIVEN + (() if _SITES.search(shown.output) else _WITHOUT_VALUES)
+    objects = _write_objects(words, _linked(kernel), stem.with_suffix(".objects"))
     return files[0], seen, objects
 
 

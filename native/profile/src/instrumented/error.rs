@@ -20,6 +20,8 @@ pub enum InstrumentedError {
     OtherCompiler(&'static str),
     /// What does not fit together.
     Corrupt(&'static str),
+    /// What is wrong with the values that were seen.
+    Values(&'static str),
     /// So many bytes of counters were given, and so many are there.
     OtherCounters { given: usize, has: usize },
 }
@@ -49,6 +51,7 @@ impl fmt::Display for InstrumentedError {
             }
             Self::OtherCompiler(whose) => write!(to, "its counters are those of {whose}"),
             Self::Corrupt(what) => write!(to, "it is corrupt: {what}"),
+            Self::Values(what) => write!(to, "the values that were seen are not its own: {what}"),
             Self::OtherCounters { given, has } => write!(
                 to,
                 "it has {has} bytes of counters, and {given} were read: they are of another kernel"

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use object::{File, Object, ObjectSection};
 
-use super::InstrumentedError;
-use super::{gcov, llvm};
+use super::values::{self, Seen};
+use super::{InstrumentedError, gcov, llvm};
 
 /// Addresses: the first, and the one behind the last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,14 +90,37 @@ impl Instrumented {
         Ok(counted)
     }
 
-    /// LLVM's raw profile of the counters' values (`.profraw`), which llvm-profdata takes.
+    /// Where the functions are that clang's code shows values to; none where it shows none.
+    #[must_use]
+    pub fn shown_to(&self) -> &[u64] {
+        match self {
+            Self::Llvm(records) => &records.shown_to,
+            Self::Gcov(_) => &[],
+        }
+    }
+
+    /// What values were seen, from the machine's file of the calls of [`Self::shown_to`].
     ///
     /// # Errors
     ///
-    /// Not as many counters as the image has, or they are gcc's.
-    pub fn raw_profile(&self, counters: &[u8]) -> Result<Vec<u8>, InstrumentedError> {
+    /// It is no such file.
+    pub fn seen(text: &str) -> Result<Vec<Seen>, InstrumentedError> {
+        values::read(text)
+    }
+
+    /// LLVM's raw profile of the counters' content and of values (`.profraw`), which llvm-profdata
+    /// takes.
+    ///
+    /// # Errors
+    ///
+    /// Not as many counters as the image has, or values of other functions, or they are gcc's.
+    pub fn raw_profile(
+        &self,
+        counters: &[u8],
+        seen: &[Seen],
+    ) -> Result<Vec<u8>, InstrumentedError> {
         match self {
-            Self::Llvm(records) => records.raw_profile(counters),
+            Self::Llvm(records) => records.raw_profile(counters, seen),
             Self::Gcov(_) => Err(InstrumentedError::OtherCompiler("gcc, not clang")),
         }
     }

@@ -4,12 +4,14 @@
 //! `-fprofile-generate` gives each function a record (`__llvm_prf_data`) with the hash of its name,
 //! that of its control flow, and where its counters are, relative to the record itself; counters
 //! (`__llvm_prf_cnts`) are 64-bit numbers; the names (`__llvm_prf_names`) are compressed. The raw
-//! profile is a header and these three as they are in memory ("Instrumentation Profile Format" of
+//! profile is a header and these three as they are in memory, and what values were seen (values.rs;
+//! "Instrumentation Profile Format" of
 //! LLVM's documentation; `llvm/include/llvm/ProfileData/InstrProfData.inc`).
 
 use object::{File, Object, ObjectSection, ObjectSymbol};
 
 use super::image::section;
+use super::values::{self, KINDS, Seen};
 use super::{InstrumentedError, Span};
 
 /// `INSTR_PROF_RAW_VERSION` of LLVM 19 to 22.
@@ -22,12 +24,11 @@ const VARIANTS: u64 = 0xffff_ffff_0000_0000;
 const VERSION_SYMBOL: &str = "__llvm_profile_raw_version";
 /// `sizeof(struct __llvm_profile_data)` on 64-bit machines.
 const RECORD: usize = 64;
-/// Where `CounterPtr` is in it, `NumCounters`, and how often values were looked at (three kinds of 16 bits).
+/// Where `CounterPtr` is in it, `NumCounters`, and at how many places values are looked at (of each
+/// kind 16 bits).
 const COUNTERS: usize = 16;
 const NUMBER: usize = 48;
 const VALUE_SITES: std::ops::Range<usize> = 52..58;
-/// `IPVK_Last`, the greatest number of a kind of values.
-const LAST_KIND: u64 = 2;
 
 /// What clang has put into an image.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct Records {
     at: Span,
     data: Vec<u8>,
     pub counters: Span,
+    /// Where the functions are that values are shown to.
+    pub shown_to: Vec<u64>,
     names_at: u64,
     names: Vec<u8>,
 }
@@ -62,6 +65,7 @@ impl Records {
             at,
             data: data.to_vec(),
             counters,
+            shown_to: values::functions(file),
             names_at: names.start,
             names: content.to_vec(),
         };
@@ -69,8 +73,7 @@ impl Records {
         Ok(records)
     }
 
-    /// That all records have counters of the image. Values are not looked at: there is no one to
-    /// write them down.
+    /// That all records have counters of the image.
     fn check(&self) -> Result<(), InstrumentedError> {
         let outside = InstrumentedError::Corrupt("a function's counters are outside of them all");
         for (number, record) in self.data.chunks_exact(RECORD).enumerate() {
@@ -81,16 +84,16 @@ impl Records {
             if first < self.counters.start || end.is_none_or(|end| end > self.counters.end) {
                 return Err(outside);
             }
-            if record[VALUE_SITES].iter().any(|byte| *byte != 0) {
-                return Err(InstrumentedError::Corrupt(
-                    "it counts values, too: it must be compiled with -mllvm -disable-vp=true",
-                ));
-            }
         }
         Ok(())
     }
 
-    pub fn raw_profile(&self, counters: &[u8]) -> Result<Vec<u8>, InstrumentedError> {
+    /// `seen`: the values that were seen.
+    pub fn raw_profile(
+        &self,
+        counters: &[u8],
+        seen: &[Seen],
+    ) -> Result<Vec<u8>, InstrumentedError> {
         let has = self.counters.bytes();
         if counters.len() != has {
             let given = counters.len();
@@ -112,14 +115,42 @@ impl Records {
             self.names_at,
             0, // virtual tables
             0, // bytes of their names
-            LAST_KIND,
+            KINDS as u64 - 1,
         ];
         let mut file: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
         file.extend(&self.data);
         file.extend(counters);
         file.extend(&self.names);
         file.resize(file.len().next_multiple_of(8), 0);
+        file.extend(self.values(seen)?);
         Ok(file)
+    }
+
+    /// The values of each record that has places for any, one behind the other.
+    fn values(&self, seen: &[Seen]) -> Result<Vec<u8>, InstrumentedError> {
+        let mut seen = seen.to_vec();
+        seen.sort_unstable();
+        let mut left = &seen[..];
+        let mut bytes = Vec::new();
+        for (number, record) in self.data.chunks_exact(RECORD).enumerate() {
+            let place = self.at.start.wrapping_add((number * RECORD) as u64);
+            let own = left.partition_point(|seen| seen.record <= place);
+            let (own, others) = left.split_at(own);
+            if own.first().is_some_and(|seen| seen.record != place) {
+                break;
+            }
+            left = others;
+            let mut sites = record[VALUE_SITES].chunks_exact(2);
+            let sites = std::array::from_fn(|_| sites.next().map_or(0, short));
+            if sites != [0; KINDS] || !own.is_empty() {
+                bytes.extend(values::data(sites, own)?);
+            }
+        }
+        if left.is_empty() {
+            Ok(bytes)
+        } else {
+            Err(InstrumentedError::Values("the image has no such function"))
+        }
     }
 }
 
@@ -142,6 +173,10 @@ fn version(file: &File<'_>) -> Result<u64, InstrumentedError> {
 /// The number that the first 8 bytes are; 0 where there are fewer.
 pub(super) fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().copied().map_or(0, u64::from_le_bytes)
+}
+
+fn short(bytes: &[u8]) -> u16 {
+    bytes.first_chunk().copied().map_or(0, u16::from_le_bytes)
 }
 
 fn half(bytes: &[u8]) -> u32 {

@@ -9,6 +9,8 @@ mod error;
 mod gcov;
 mod image;
 mod llvm;
+mod values;
 
 pub use error::InstrumentedError;
 pub use image::{Instrumented, Span};
+pub use values::Seen;

@@ -11,18 +11,27 @@ from __future__ import annotations
 
 from kernsmith.study.steps.kind import Instrumentation, StepKind
 
-# What is counted is edges. What functions are called through pointers with which values would need
-# the compiler's run-time library. Counters are one word for each edge, wherever they lie.
+# Counters are one word for each edge, wherever they lie. Values (which functions are called through
+# pointers, how long copies are) are shown to functions of the compiler's run-time library, which
+# would keep them in memory of its own: here the machine sees the calls.
 _CLANG = (
     "-fprofile-generate", "-mllvm", "-runtime-counter-relocation=false",
-    "-mllvm", "-disable-vp=true",
+    "-mllvm", "-vp-static-alloc=false",
 )  # fmt: skip
 _GCC = ("-fprofile-arcs", "-fprofile-update=single", "-fno-tree-loop-im", "-fprofile-info-section")
 
 
 # What no linker script names is put behind the last section of its kind, and that is freed when the
-# kernel has started.
+# kernel has started. The functions that values are shown to are one instruction, which returns.
 _CLANG_SCRIPT = """\
+SECTIONS
+{
+	.text.shown_values : {
+		__llvm_profile_instrument_target = .; RETURN
+		__llvm_profile_instrument_memop = .; RETURN
+	}
+}
+INSERT AFTER .text;
 SECTIONS
 {
 	__llvm_prf_cnts : ALIGN(8) { *(__llvm_prf_cnts) }
@@ -41,7 +50,8 @@ INSERT AFTER .data;
 """
 
 
-def _instrument(family: str) -> Instrumentation:
+def _instrument(family: str, returns: bytes) -> Instrumentation:
+    instruction = " ".join(f"BYTE({byte:#x})" for byte in returns)
     flags, script = (_CLANG, _CLANG_SCRIPT) if family == "clang" else (_GCC, _GCC_SCRIPT)
     return Instrumentation(
         variables=(
@@ -51,7 +61,7 @@ def _instrument(family: str) -> Instrumentation:
             # Counting needs registers; what is spilled for it lies on the stack.
             ("CONFIG_FRAME_WARN", "0"),
         ),
-        script=script,
+        script=script.replace("RETURN", instruction),
     )
 
 

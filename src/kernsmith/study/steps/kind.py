@@ -75,8 +75,9 @@ class StepKind:
         step. The order is found with traces of the training workloads.
     rewrites: whether it changes the linked kernel: no object is compiled again, and it is the last
         step, too.
-    instrument: how the kernel that is trained on gets counters; the argument is the family of the
-        compiler (`clang`, `gcc`). None where it is the kernel of the steps before as it is.
+    instrument: how the kernel that is trained on gets counters; the arguments are the family of the
+        compiler (`clang`, `gcc`) and the instruction that returns from a function. None where it is
+        the kernel of the steps before as it is.
     instead_of: other kinds of which the compiler would not read a profile beside this one's.
     backport: what stands in for a config symbol that older trees lack; None: they lack the step.
     """
@@ -96,7 +97,7 @@ class StepKind:
     relinks: bool = False
     rewrites: bool = False
     oldest_gcc: int = 0
-    instrument: Callable[[str], Instrumentation] | None = None
+    instrument: Callable[[str, bytes], Instrumentation] | None = None
     instead_of: tuple[str, ...] = ()
     backport: Backport | None = None
 
