@@ -24,6 +24,7 @@ pub struct Engine {
     counters: [Counters; 2],
     blocks: Arc<Mutex<Blocks>>,
     profile: Profile,
+    profiles_programs: bool,
     trace: Option<TraceWriter>,
     previous: *const Block,
     frame: Option<Frame>,
@@ -49,6 +50,7 @@ impl Engine {
             counters: [Counters::default(); 2],
             blocks,
             profile: Profile::default(),
+            profiles_programs: false,
             trace,
             previous: std::ptr::null(),
             frame: None,
@@ -70,6 +72,16 @@ impl Engine {
             block.entered.set(0);
             block.taken.set(0);
         }
+    }
+
+    /// From now on, programs' code is in the profile as well.
+    pub fn profile_programs(&mut self) {
+        self.profiles_programs = true;
+    }
+
+    #[inline(always)]
+    fn is_profiled(&self, block: &Block) -> bool {
+        block.kernel || self.profiles_programs
     }
 
     /// From now on, the kernel's code is mapped in these pages.
@@ -103,7 +115,7 @@ impl Engine {
     /// The branch profile of the region: see [`Profile::text`].
     #[must_use]
     pub fn profile_text(&self) -> String {
-        self.profile.text(&self.blocks())
+        self.profile.text(&self.blocks(), self.profiles_programs)
     }
 
     /// Ends the trace, if there is one. `facts` are written with it.
@@ -223,10 +235,10 @@ impl Engine {
         };
         let counters = &mut self.counters[usize::from(block.kernel)];
         self.front_end.branch(branch, counters);
-        if PROFILED && block.kernel && to != next {
+        if PROFILED && self.is_profiled(block) && to != next {
             if block.is_direct() {
                 self.profile.count_taken(block);
-            } else if self.space.is_kernel(to) {
+            } else if self.space.is_kernel(to) == block.kernel {
                 self.profile.count_indirect(block, to);
             }
         }
@@ -297,7 +309,7 @@ impl Engine {
         counters.instructions = counters.instructions.saturating_sub(lost);
         counters.rep_instructions = counters.rep_instructions.saturating_sub(repeated);
         self.undone[mode] += lost;
-        if PROFILED && block.kernel {
+        if PROFILED && self.is_profiled(block) {
             let last = executed.checked_sub(1);
             let last = last.map(|last| self.blocks().address_of(block, last));
             self.profile.count_part(block, last);

@@ -251,6 +251,9 @@ impl Tracer {
             trace,
         );
         engine.map(pages);
+        if self.options.user {
+            engine.profile_programs();
+        }
         match Stream::start(engine, profiled, traced) {
             Ok(stream) => self.stream = Some(stream),
             Err(error) => fail(&format!("cannot start a thread: {error}")),

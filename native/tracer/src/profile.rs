@@ -78,12 +78,12 @@ impl Profile {
     /// The profile in the text format that `llvm-profgen --unsymbolized-profile` reads
     /// (`llvm/tools/llvm-profgen/PerfReader.cpp`): the number of ranges, `start-end:count` lines,
     /// the number of branches, `from->to:count` lines; addresses in hexadecimal, sorted. The end
-    /// of a range is the address of its last instruction.
+    /// of a range is the address of its last instruction. `of_programs`: with the code of programs.
     #[must_use]
-    pub fn text(&self, blocks: &Blocks) -> String {
+    pub fn text(&self, blocks: &Blocks, of_programs: bool) -> String {
         let mut ranges: BTreeMap<_, u64> = self.parts.iter().map(|(k, v)| (*k, *v)).collect();
         let mut edges: BTreeMap<_, u64> = self.edges.iter().map(|(k, v)| (*k, *v)).collect();
-        for block in blocks.iter().filter(|block| block.kernel) {
+        for block in blocks.iter().filter(|block| block.kernel || of_programs) {
             let [entries, takens] = self
                 .carries
                 .get(&block.number())

@@ -26,18 +26,21 @@ from kernsmith.kernel.build import build_kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_compiler
-from kernsmith.machine.tcg import Tcg
+from kernsmith.machine.tcg import Tcg, open_machine
+from kernsmith.profile.counts import BranchCounts
 from kernsmith.silicon.binaries import Binary, compiler_of, layout_names, link_layouts
 from kernsmith.silicon.builds import BASELINE, Build
 from kernsmith.silicon.profiles import compile_build
 from kernsmith.silicon.programs import find_program
-from kernsmith.silicon.simulation import simulate
+from kernsmith.silicon.simulation import branch_counts, simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
 from kernsmith.stats.agreement import Point
 from kernsmith.study import Study, digest_of, plan_variants
 from kernsmith.threads import each_of, threads
 
 _COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
+# Counts are the same on every model.
+_TRAINED_ON = "skylake"
 
 
 @dataclass(frozen=True)
@@ -75,18 +78,24 @@ def table_file() -> Path:
 
 
 def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
-    """Fetch, compile and link all of a program's binaries; what is there is taken.
+    """Fetch, compile and link all of a program's binaries; what is there is taken. What trains by
+    branch counts does so in the `tcg` machine.
 
     Raises:
         UserError: a source cannot be fetched; ProgramMissing: a compiler is not installed.
     """
+
+    def train(binary: Binary) -> BranchCounts:
+        events.stage(f"{program}: training {binary.build}")
+        return branch_counts(open_machine(_TRAINED_ON), guest_kernel(events), binary)
+
     linker = find_compiler(default_compiler())
     source = find_program(program, events.note)
     made: list[Binary] = []
     events.stage(f"{program}: building")
     builds = [build for build in bench.builds if source.takes(build.name)]
     for number, build in enumerate(builds):
-        objects = compile_build(source, build, compiler_of(build), linker)
+        objects = compile_build(source, build, compiler_of(build), linker, train)
         count = bench.layouts if build.name == BASELINE else bench.others
         made += link_layouts(objects, layout_names(count), linker)
         events.progress(f"builds of {program}", number + 1, len(builds))

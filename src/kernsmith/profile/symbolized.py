@@ -22,9 +22,11 @@ def symbolized(
     log: Path | None,
     *,
     form: str = "extbinary",
+    program: bool = False,
 ) -> Path:
     """The counts as they are, by function and line, written by llvm-profgen; returns `target`.
 
+    vmlinux: what they are counts of. program: it is a program, not a kernel.
     form: `extbinary`, which compilers read, or `text`, which people do.
     log: where the converter's words are kept.
 
@@ -35,7 +37,7 @@ def symbolized(
         body = Path(folder) / "unsymbolized"
         body.write_text(body_text(counts), encoding="ascii")
         command = [
-            toolchain.tool("llvm-profgen"), "--kernel", "--use-offset=0",
+            toolchain.tool("llvm-profgen"), *([] if program else ["--kernel"]), "--use-offset=0",
             f"--unsymbolized-profile={body}", f"--binary={vmlinux}",
             f"--format={form}", f"--output={profile}",
         ]  # fmt: skip

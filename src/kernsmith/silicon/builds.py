@@ -9,7 +9,7 @@ from typing import Literal
 
 from kernsmith.errors import UserError
 
-Profile = Literal["", "instrumented"]
+Profile = Literal["", "autofdo", "instrumented"]
 
 BASELINE = "O2"
 """What all others are compared with."""
@@ -35,6 +35,7 @@ _BUILDS = (
     Build("Os", "clang", ("-Os",)),
     Build("align32", "clang", ("-O2", "-falign-functions=32")),
     Build("align64", "clang", ("-O2", "-falign-functions=64")),
+    Build("autofdo", "clang", ("-O2",), "autofdo"),
     Build("instrumented", "clang", ("-O2",), "instrumented"),
     Build("split", "clang", ("-O2", "-fsplit-machine-functions"), "instrumented"),
     Build("gcc-O2", "gcc", ("-O2",)),

@@ -4,20 +4,29 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 from kernsmith.files import locked
-from kernsmith.kernel.toolchain import Compiler
+from kernsmith.kernel.toolchain import Compiler, find_toolchain
 from kernsmith.process import run
-from kernsmith.silicon.binaries import DEFAULT, Objects, compile_program, link_layouts
+from kernsmith.profile.counts import BranchCounts
+from kernsmith.profile.symbolized import symbolized
+from kernsmith.silicon.binaries import DEFAULT, Binary, Objects, compile_program, link_layouts
 from kernsmith.silicon.builds import Build
 from kernsmith.silicon.programs import Program
 from kernsmith.silicon.uml import compile_with_kernel
+from kernsmith.study.steps import USUAL, find_step_kind
+
+Trainer = Callable[[Binary], BranchCounts]
+"""Runs a binary where every branch is counted: see `simulation.branch_counts`."""
 
 _SECONDS = 900.0
 
 
-def compile_build(program: Program, build: Build, compiler: Compiler, linker: Compiler) -> Objects:
+def compile_build(
+    program: Program, build: Build, compiler: Compiler, linker: Compiler, train: Trainer
+) -> Objects:
     """Compile a program in one way, with the profile that it asks for.
 
     linker: the clang that links, and whose tools convert profiles.
@@ -25,15 +34,53 @@ def compile_build(program: Program, build: Build, compiler: Compiler, linker: Co
     Raises:
         ProgramMissing: a tool or the profile runtime of the compiler is not installed.
     """
-    if program.kernel:
-        return compile_with_kernel(program, program.kernel, build, compiler)
+    if build.profile == "autofdo":
+        profile = _autofdo(program, build, compiler, linker, train)
+        used = _sampled(program, str(profile))
+        mark = " ".join((_digest(profile), *_sampled(program, "")))
+        return _compiled(program, build, compiler, used, mark)
     if build.profile == "instrumented":
         profile = _instrumented(program, build, compiler, linker)
-        return compile_program(
-            program, build, compiler, (f"-fprofile-use={profile}", "-Wno-backend-plugin"),
-            hashlib.sha256(profile.read_bytes()).hexdigest(),
-        )  # fmt: skip
-    return compile_program(program, build, compiler)
+        used = (f"-fprofile-use={profile}", "-Wno-backend-plugin")
+        return _compiled(program, build, compiler, used, _digest(profile))
+    return _compiled(program, build, compiler)
+
+
+def _compiled(
+    program: Program, build: Build, compiler: Compiler, flags: tuple[str, ...] = (), mark: str = ""
+) -> Objects:
+    """flags, mark: see `compile_program`."""
+    if program.kernel:
+        return compile_with_kernel(program, program.kernel, build, compiler, flags, mark)
+    return compile_program(program, build, compiler, flags, mark)
+
+
+def _digest(profile: Path) -> str:
+    return hashlib.sha256(profile.read_bytes()).hexdigest()
+
+
+def _sampled(program: Program, *profile: str) -> tuple[str, ...]:
+    """What compilations get that are trained on, or that read the profile: as kernels do."""
+    kind = find_step_kind("autofdo")
+    assert kind.backport is not None
+    # All programs but kernels are compiled with line tables.
+    flags = kind.backport.flags(profile, program.kernel is None)
+    return (*flags, *(kind.flags(USUAL) if profile else ()))
+
+
+def _autofdo(
+    program: Program, build: Build, compiler: Compiler, linker: Compiler, train: Trainer
+) -> Path:
+    """The branch counts of a run, by function and line (`.afdo`)."""
+    objects = _compiled(program, build, compiler, _sampled(program))
+    binary = link_layouts(objects, (DEFAULT,), linker)[0]
+    profile = binary.path.with_suffix(".afdo")
+    with locked(objects.folder / "train"):
+        if not profile.exists():
+            toolchain = find_toolchain(compiler.name)
+            log = profile.with_suffix(".log")
+            symbolized(train(binary), binary.path, toolchain, profile, log, program=True)
+    return profile
 
 
 def _instrumented(program: Program, build: Build, compiler: Compiler, linker: Compiler) -> Path:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,29 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.pinned import pin
 from kernsmith.machine.tcg import Tcg
+from kernsmith.profile.counts import BranchCounts, read_body
 from kernsmith.silicon.binaries import Binary
 from kernsmith.silicon.timing import TUNABLES
+
+# Programs' addresses are below the middle of all, whatever the architecture.
+_PROGRAMS_END = 1 << 63
+
+
+def branch_counts(machine: Tcg, kernel: Path, binary: Binary) -> BranchCounts:
+    """Every branch of a run of the program, and every stretch of its code; none of the kernel's.
+
+    Raises:
+        KernsmithError: the program did not come to its end.
+    """
+    with tempfile.TemporaryDirectory() as booted:
+        outcome = simulate(machine, kernel, binary, Path(booted), profile=True)
+        if outcome.counts is None:
+            raise KernsmithError(f"no counts came out of {binary.path.name} ({binary.build})")
+        lines = outcome.counts.read_text().splitlines()
+        counts = read_body(lines, origin=outcome.counts)
+    ranges = {place: count for place, count in counts.ranges.items() if place[1] < _PROGRAMS_END}
+    branches = {way: count for way, count in counts.branches.items() if max(way) < _PROGRAMS_END}
+    return replace(counts, ranges=ranges, branches=branches, workloads=(binary.program,))
 
 
 def simulate(

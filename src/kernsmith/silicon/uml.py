@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,16 +71,26 @@ _PLAIN = "lib/.kstrtox.o.cmd"
 
 
 def compile_with_kernel(
-    program: Program, kernel: KernelPart, build: Build, compiler: Compiler
+    program: Program,
+    kernel: KernelPart,
+    build: Build,
+    compiler: Compiler,
+    profile: Sequence[str] = (),
+    mark: str = "",
 ) -> Objects:
     """Compile a program and the kernel that it is a part of; what is there is taken.
+
+    profile, mark: see `binaries.compile_program`.
 
     Raises:
         UserError: the kernel's source has not got a symbol of the config.
         ProcessFailed: kbuild's or the compiler's own error.
     """
-    output = _built(kernel, build, compiler)
-    objects = compile_program(program, build, compiler)
+    flags = (*build.flags, *profile)
+    output = _built(
+        kernel, kernel_folder(kernel, build, compiler, [mark] if mark else profile), flags, compiler
+    )
+    objects = compile_program(program, build, compiler, profile, mark)
     script = objects.folder / "kernel.lds"
     parts = [objects.folder / f"kernel-{number}.o" for number in range(len(kernel.files))]
     with locked(objects.folder / "lock"):
@@ -98,10 +109,13 @@ def compile_with_kernel(
     )  # fmt: skip
 
 
-def kernel_folder(kernel: KernelPart, build: Build, compiler: Compiler) -> Path:
-    """Where a program's kernel is or will be, built in one way."""
+def kernel_folder(
+    kernel: KernelPart, build: Build, compiler: Compiler, guided: Sequence[str] = ()
+) -> Path:
+    """Where a program's kernel is or will be, built in one way. guided: what tells its profile."""
     toolchain = find_toolchain(compiler.name)
     of = [kernel.digest, kernel.config.read_text(), toolchain.compilers, *_FLAGS, *build.flags]
+    of += guided
     key = hashlib.sha256(json.dumps(of).encode()).hexdigest()[:32]
     return paths.cache_root() / "programs" / "kernels" / key
 
@@ -127,26 +141,25 @@ def with_data_apart(script: str) -> str:
     return script
 
 
-def _built(kernel: KernelPart, build: Build, compiler: Compiler) -> Path:
-    """What kbuild makes of the kernel."""
-    folder = kernel_folder(kernel, build, compiler)
+def _built(kernel: KernelPart, folder: Path, flags: Sequence[str], compiler: Compiler) -> Path:
+    """What kbuild makes of the kernel in a folder. flags: those of all its code."""
     output = folder / "out"
     with locked(folder / "lock"):
         if not is_built(folder):
             output.mkdir(exist_ok=True)
             write_compiler(folder, kernel.tree)
-            _make(kernel, build, compiler, output)
+            _make(kernel, flags, compiler, output)
             write_text(folder / "whole", "")
     return output
 
 
-def _make(kernel: KernelPart, build: Build, compiler: Compiler, output: Path) -> None:
+def _make(kernel: KernelPart, flags: Sequence[str], compiler: Compiler, output: Path) -> None:
     folder, toolchain = output.parent, find_toolchain(compiler.name)
     variables = dict(toolchain.make_variables)
     variables["HOSTCC"] = through_cache(folder, toolchain.host_compiler)
     variables["CC"] = through_cache(folder, variables["CC"])
     maps = (f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={kernel.tree}/=")
-    variables["KCFLAGS"] = " ".join((*maps, *_FLAGS, *build.flags))
+    variables["KCFLAGS"] = " ".join((*maps, *_FLAGS, *flags))
     variables["ARCH"] = "um"
     # llvm-objcopy refuses the static binary that kbuild itself links, which nobody runs.
     variables["OBJCOPY"] = "objcopy"
