@@ -87,7 +87,9 @@ def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
 
     def train(binary: Binary) -> BranchCounts:
         events.stage(f"{program}: training {binary.build}")
-        return branch_counts(open_machine(_TRAINED_ON), guest_kernel(events), binary)
+        counts = branch_counts(open_machine(_TRAINED_ON), guest_kernel(events), binary)
+        events.stage(f"{program}: building")
+        return counts
 
     linker = find_compiler(default_compiler())
     source = find_program(program, events.note)

@@ -40,10 +40,9 @@ _FLAGS = (
 # else behind them): else they would move by as many bytes as the functions' alignment takes up, and
 # would meet other lines and pages. A kernel's data begin at a page whatever its text's order is.
 _TEXT, _DATA = 0x400000, 0x4000000
-_LINK = (
-    "-static", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,norelro",
-    f"-Wl,--section-start=.text={_TEXT:#x},--section-start=.data={_DATA:#x}",
-)  # fmt: skip
+UNPLACED = ("-static", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,norelro")
+"""What the linker is told of a binary of which nothing lies at an address of ours."""
+_LINK = (*UNPLACED, f"-Wl,--section-start=.text={_TEXT:#x},--section-start=.data={_DATA:#x}")
 # Changes with the way in which orders are drawn: it is in the names of binaries.
 _ORDER = 2
 _SECONDS = 900.0

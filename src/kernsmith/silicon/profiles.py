@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kernsmith.files import locked
@@ -12,7 +13,14 @@ from kernsmith.kernel.toolchain import Compiler, find_toolchain
 from kernsmith.process import run
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.profile.symbolized import symbolized
-from kernsmith.silicon.binaries import DEFAULT, Binary, Objects, compile_program, link_layouts
+from kernsmith.silicon.binaries import (
+    DEFAULT,
+    UNPLACED,
+    Binary,
+    Objects,
+    compile_program,
+    link_layouts,
+)
 from kernsmith.silicon.builds import Build
 from kernsmith.silicon.programs import Program
 from kernsmith.silicon.uml import compile_with_kernel
@@ -73,6 +81,9 @@ def _autofdo(
 ) -> Path:
     """The branch counts of a run, by function and line (`.afdo`)."""
     objects = _compiled(program, build, compiler, _sampled(program))
+    if program.kernel is None:
+        # llvm-profgen 22 crashes where the text does not follow the file's header.
+        objects = replace(objects, frame=UNPLACED)
     binary = link_layouts(objects, (DEFAULT,), linker)[0]
     profile = binary.path.with_suffix(".afdo")
     with locked(objects.folder / "train"):
