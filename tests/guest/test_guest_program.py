@@ -35,6 +35,7 @@ MAY_BE_ABSENT = {
     **{name: NAT_MAY_LACK for name in NAMES if name.startswith("nat-")},
     "afalg-cipher": {errno.EAFNOSUPPORT, errno.ENOENT},
     "afalg-hash": {errno.EAFNOSUPPORT, errno.ENOENT},
+    "binder": {errno.ENODEV, errno.EPERM},
 }
 
 

@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from kernsmith.errors import KernsmithError
 from kernsmith.kernel.private_root import add_toolchain
+from kernsmith.kernel.toolchain import RUST, Rust, find_compiler, find_rust
+from kernsmith.kernel.toolchain.compiler import default_compiler
 from kernsmith.kernel.toolchain.listing import Installed, list_toolchains
 
 toolchain = App(name="toolchain", help="List compilers, or get a newer one beside the system's.")
@@ -26,7 +29,8 @@ def list_(
 ) -> int:
     """Show the compilers on PATH, in private roots and in folders, and what each can do.
 
-    Every compiler is asked; nothing is looked up in a table.
+    Every compiler is asked; nothing is looked up in a table. At the end stands what code in Rust
+    (CONFIG_RUST) is built with.
 
     Examples:
 
@@ -43,12 +47,18 @@ def list_(
         Print all of it as JSON, with every value of -march.
     """
     with Console(stderr=True).status("asking the compilers"):
-        found = list_toolchains(prefix)
+        found, rust = list_toolchains(prefix), _rust()
     if json:
-        document = {"version": 1, "compilers": [_document(each) for each in found]}
+        document = {
+            "version": 1,
+            "compilers": [_document(each) for each in found],
+            "rust": _rust_document(rust),
+        }
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        _print(found, Console(highlight=False))
+        console = Console(highlight=False)
+        _print(found, console)
+        _print_rust(rust, console)
     return 0
 
 
@@ -61,14 +71,17 @@ def add(compiler: str, /, *, json: bool = False) -> int:
     system stays as it is. Studies then name the compiler like any other. What was downloaded
     before a kill is used by the next call.
 
-    Example:
+    Examples:
 
         kernsmith toolchain add gcc-15
+
+        kernsmith toolchain add rust
 
     Parameters
     ----------
     compiler
-        gcc-13, gcc-14, gcc-15 …
+        gcc-13, gcc-14, gcc-15 …; rust: rustc, the source of its library, and bindgen, which configs
+        with CONFIG_RUST need.
     json
         Print where it is as JSON.
     """
@@ -78,11 +91,45 @@ def add(compiler: str, /, *, json: bool = False) -> int:
         document = {"version": 1, **asdict(root), "program": str(root.program)}
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        sys.stdout.write(
-            f"{root.package} of Debian {root.suite}: {root.program}\n"
-            f'studies name it so: compiler = "{compiler}"\n'
-        )
+        use = f'studies name it so: compiler = "{compiler}"'
+        if compiler == RUST:
+            use = "configs with CONFIG_RUST=y are built with it"
+        sys.stdout.write(f"{root.package} of Debian {root.suite}: {root.program}\n{use}\n")
     return 0
+
+
+def _rust() -> Rust | str:
+    """What code in Rust is built with beside the default compiler, or why it cannot be."""
+    try:
+        return find_rust(find_compiler(default_compiler()))
+    except KernsmithError as error:
+        return str(error)
+
+
+def _rust_document(rust: Rust | str) -> dict[str, Any]:
+    if isinstance(rust, str):
+        return {"problem": rust}
+    return {
+        "rustc": rust.rustc,
+        "version": _written(rust.release),
+        "llvm": _written(rust.llvm),
+        "library": str(rust.library),
+        "bindgen": rust.bindgen,
+        "bindgen_version": _written(rust.bindgen_release),
+        "libclang": str(rust.libclang),
+        "problem": "",
+    }
+
+
+def _print_rust(rust: Rust | str, console: Console) -> None:
+    if isinstance(rust, str):
+        console.print("Rust", style="bold", end="")
+        console.print(f": cannot be used: {rust}", markup=False)
+        return
+    console.print(f"Rust {_written(rust.release)}", style="bold", end="")
+    console.print(f": {rust.rustc}, by LLVM {_written(rust.llvm)}", markup=False)
+    lines = f"library {rust.library}\nbindgen {_written(rust.bindgen_release)}: {rust.bindgen}"
+    console.print(Padding(Text(f"{lines}, by {rust.libclang}"), (0, 0, 0, 4)))
 
 
 def _document(found: Installed) -> dict[str, Any]:

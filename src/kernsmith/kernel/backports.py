@@ -13,16 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernsmith.kernel.config import absent_symbols
+from kernsmith.kernel.config import DEBUG_INFO_SYMBOLS, absent_symbols
 from kernsmith.study.steps import StepKind, step_kinds
 from kernsmith.study.steps.kind import Backport
 
 _FLAGS = "KERNSMITH_OBJECT_FLAGS"
 _BUILT_IN = "$(filter $(basename $@).o,$(real-obj-y) $(lib-y))"
-# Of these one is set where kbuild has the compiler write debug information.
-_DEBUG_INFO = (
-    "DEBUG_INFO", "DEBUG_INFO_DWARF4", "DEBUG_INFO_DWARF5", "DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT",
-)  # fmt: skip
 
 
 def backports() -> dict[str, Backport]:
@@ -55,7 +51,7 @@ def object_flags(
 
     requested: the kernel's config symbols. files: of the profile; empty without one.
     """
-    has_debug_info = any(requested.get(other) == "y" for other in _DEBUG_INFO)
+    has_debug_info = any(requested.get(other) == "y" for other in DEBUG_INFO_SYMBOLS)
     return backports()[symbol].flags(files, has_debug_info)
 
 

@@ -32,6 +32,7 @@ from kernsmith.kernel.compile_cache import (
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINKED, NOTING_SCRIPT, place_script, record_link
 from kernsmith.kernel.recipe import Recipe
+from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
@@ -59,8 +60,8 @@ REPRODUCIBLE = {
 }
 
 _OBEYED = (
-    "ARCH", "CROSS_COMPILE", "GNUMAKEFLAGS", "KAFLAGS", "KBUILD_", "KCFLAGS", "KCONFIG_",
-    "KCPPFLAGS", "KRUSTFLAGS", "LLVM", "SUBARCH",
+    "ARCH", "BINDGEN_", "CROSS_COMPILE", "GNUMAKEFLAGS", "KAFLAGS", "KBUILD_", "KCFLAGS",
+    "KCONFIG_", "KCPPFLAGS", "KRUSTFLAGS", "LIBCLANG_", "LLVM", "RUST_LIB_SRC", "SUBARCH",
 )  # fmt: skip
 
 Progress = Callable[[int, int], None]
@@ -131,6 +132,11 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     if recipe.link_flags:
         variables["LD"] = " ".join([recipe.toolchain.linker.program, *recipe.link_flags])
     variables |= recipe.variables
+    if rust := recipe.rust:
+        # rustc starts the host's compiler to link, and takes one word only.
+        variables["HOSTCC"] = recipe.toolchain.host_compiler
+        flags, tree = recipe.code_flags, recipe.source.path
+        variables |= rust_variables(rust, recipe.requested, flags, output, tree)
     if counters := recipe.instrumentation:
         variables |= {**dict(counters.variables), LINKED: _SCRIPT}
     variables["ARCH"] = recipe.arch.kbuild
@@ -323,7 +329,8 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         },
         "compiler": toolchain.compiler.banner,
         "linker": toolchain.linker.banner,
-        "contents": dict(toolchain.contents),
+        "contents": dict(recipe.contents),
+        "rust": recipe.rust.banner if recipe.rust else "",
         "command": make_command(recipe, folder / "out", *recipe.arch.images),
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),

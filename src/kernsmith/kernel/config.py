@@ -17,9 +17,15 @@ _SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
 _UNSET = re.compile(r"^# CONFIG_(\w+) is not set$")
 # What arch/Kconfig offers beside LTO_NONE.
 LTO_SYMBOLS = ("LTO_CLANG_THIN", "LTO_CLANG_FULL", "LTO_CLANG_THIN_DIST")
+# Of these one is set where kbuild has the compiler write debug information.
+DEBUG_INFO_SYMBOLS = (
+    "DEBUG_INFO", "DEBUG_INFO_DWARF4", "DEBUG_INFO_DWARF5", "DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT",
+)  # fmt: skip
 _WRITTEN = "# Automatically generated file; DO NOT EDIT."
 # A comment of a fragment: what it asks for in trees that are older than one of its symbols.
 _OLDER = re.compile(r"^# without CONFIG_(\w+): CONFIG_(\w+)=(.*)$", re.MULTILINE)
+# A comment of a fragment: the shipped fragment that it is laid over.
+_OVER = re.compile(r"^# over (\w+)$", re.MULTILINE)
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
 
@@ -76,7 +82,11 @@ def read_fragment(name: str) -> Fragment:
         if not is_value(value):
             raise UserError(f"{path} sets CONFIG_{symbol} to {value[:80]!r}: {VALUES}")
     count = _OBJECTS.search(text)
-    return Fragment(name, symbols, int(count[1]) if count else 0, _WRITTEN in text, older)
+    objects = int(count[1]) if count else 0
+    if over := _OVER.search(text):
+        base = read_fragment(str(shipped("configs", f"{over[1]}.config")))
+        symbols, older = {**base.symbols, **symbols}, {**base.older, **older}
+    return Fragment(name, symbols, objects, _WRITTEN in text, older)
 
 
 def parse_config(text: str) -> dict[str, str]:

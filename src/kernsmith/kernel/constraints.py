@@ -15,14 +15,22 @@ from pathlib import Path
 
 from kernsmith import process
 from kernsmith.arch import find_arch
-from kernsmith.errors import ProgramMissing
+from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.kernel import bolt
 from kernsmith.kernel.backports import backported_symbols, backports, not_carried
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
 from kernsmith.kernel.script_patch import script_patch
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
-from kernsmith.kernel.toolchain import BFD, CLANG, LLD, Toolchain, find_toolchain
+from kernsmith.kernel.toolchain import (
+    BFD,
+    CLANG,
+    LLD,
+    RUST_REMEDY,
+    Toolchain,
+    find_rust,
+    find_toolchain,
+)
 from kernsmith.study.steps import find_step_kind, step_kinds
 from kernsmith.study.variant import Variant
 
@@ -36,6 +44,11 @@ class _Candidate:
     source: Source
     options: Mapping[str, str]
     layouts: bool
+
+    @property
+    def has_rust(self) -> bool:
+        """Whether code in Rust is asked for."""
+        return self.options.get("RUST") == "y"
 
 
 _MINIMUM_SCRIPT = "scripts/min-tool-version.sh"
@@ -72,9 +85,11 @@ def not_checked(source: Source) -> str | None:
 
 def _new_enough(candidate: _Candidate) -> str | None:
     compiler, linker = candidate.toolchain.compiler, candidate.toolchain.linker
-    for name, release, tool in (
-        (compiler.name, compiler.release, "llvm" if compiler.family == CLANG else "gcc"),
-        (linker.program, linker.release, "llvm" if linker.family == LLD else "binutils"),
+    rust = find_rust(compiler).tools if candidate.has_rust else {}
+    for tool, (name, release) in (
+        ("llvm" if compiler.family == CLANG else "gcc", (compiler.name, compiler.release)),
+        ("llvm" if linker.family == LLD else "binutils", (linker.program, linker.release)),
+        *rust.items(),
     ):
         least = _oldest(candidate.source.path, tool, candidate.variant.arch)
         if release < least:
@@ -82,6 +97,7 @@ def _new_enough(candidate: _Candidate) -> str | None:
             return (
                 f"{candidate.source.name} needs {tool} {wanted} or newer (its "
                 f"scripts/min-tool-version.sh says so), and {Path(name).name} is {got}"
+                + (f"; get a newer one with: {RUST_REMEDY}" if tool in rust else "")
             )
     return None
 
@@ -98,6 +114,17 @@ def _oldest(tree: Path, tool: str, arch: str) -> tuple[int, ...]:
     numbers = answer.output.strip().split(".")
     known = answer.returncode == 0 and all(number.isdigit() for number in numbers)
     return tuple(map(int, numbers)) if known else ()
+
+
+def _rust(candidate: _Candidate) -> str | None:
+    """Without rustc or bindgen Kconfig drops CONFIG_RUST and says nothing."""
+    if not candidate.has_rust:
+        return None
+    try:
+        find_rust(candidate.toolchain.compiler)
+    except UserError as error:
+        return str(error)
+    return None
 
 
 def _symbols_exist(candidate: _Candidate) -> str | None:
@@ -218,6 +245,7 @@ def _layouts(candidate: _Candidate) -> str | None:
 
 
 _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
+    _rust,
     _new_enough,
     _steps_exist,
     _symbols_exist,

@@ -10,6 +10,9 @@ its place that starts it with the root's own dynamic loader and libraries::
     usr/bin/gcc-15.elf             Debian's program
     toolchain.json                 which suite and version it is
 
+The root `rust` has rustc, the source of its library, and bindgen: a config with `CONFIG_RUST` takes
+them from there (`kernel.toolchain.rust`).
+
 A driver finds cc1 and the assembler by its own name, relative to where it lies; thus scripts that
 start scripts work, at the cost of a millisecond each. (Other interpreters in the programs' headers
 would cost nothing, but cc1 is not position-independent and breaks when its header grows.)
@@ -31,10 +34,13 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
-from kernsmith.kernel.toolchain.programs import private_compiler, private_root
+from kernsmith.kernel.toolchain.programs import RUST, private_root
 
 # Where newer compilers are, the oldest suite first: it asks least of the system.
 SUITES = ("trixie", "forky", "sid")
+# rustc reads the profiles that clang's tools write: its LLVM must not be older than theirs.
+_RUST_SUITES = ("forky", "sid", "trixie")
+_RUST_PACKAGES = ("rustc", "rust-src", "bindgen")
 ROOT_SECONDS = 3600.0
 _HOST = find_arch().target
 _LIBRARIES = f"usr/lib/{_HOST.triple}"
@@ -50,7 +56,10 @@ exec "$here/{libraries}/{loader}" --library-path "$here/{libraries}" \\
 
 @dataclass(frozen=True)
 class PrivateRoot:
-    """A compiler in a root of its own. package: name and version, as Debian calls it."""
+    """A compiler in a root of its own. package: name and version, as Debian calls it.
+
+    compiler: `gcc-15` and the like, or `rust`.
+    """
 
     compiler: str
     suite: str
@@ -59,13 +68,13 @@ class PrivateRoot:
     @property
     def program(self) -> Path:
         """What is started."""
-        return private_compiler(self.compiler)
+        return private_root(self.compiler) / "usr/bin" / _packages(self.compiler)[0]
 
 
 def add_toolchain(compiler: str, progress: Progress | None = None) -> PrivateRoot:
     """Make the private root of a compiler, or find the one that was made before.
 
-    compiler: `gcc-15` and the like.
+    compiler: `gcc-15` and the like, or `rust`.
     progress: called with what is being done.
 
     Raises:
@@ -73,10 +82,10 @@ def add_toolchain(compiler: str, progress: Progress | None = None) -> PrivateRoo
         ProcessFailed: mmdebstrap ended with an error. The same call goes on with the packages that
             were downloaded.
     """
-    if not re.fullmatch(r"gcc-\d+", compiler):
+    if compiler != RUST and not re.fullmatch(r"gcc-\d+", compiler):
         raise UserError(
             f"there is no private root for {compiler!r}: allowed are gcc-13, gcc-14, gcc-15 and "
-            "the like (install clang by apt-get, or name it by its path)"
+            f"the like, and {RUST} (install clang by apt-get, or name it by its path)"
         )
     root = private_root(compiler)
     with locked(root.with_name("lock")):
@@ -95,8 +104,10 @@ def find_private_root(compiler: str) -> PrivateRoot | None:
 def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:
     apt = PrivateApt(root.parent / "apt", suites=SUITES)
     apt.update(progress)
-    offers = apt.offers(compiler)
-    suite = next((suite for suite in SUITES if suite in offers), None)
+    packages = _packages(compiler)
+    offers = apt.offers(packages[0])
+    suites = _RUST_SUITES if compiler == RUST else SUITES
+    suite = next((suite for suite in suites if suite in offers), None)
     if suite is None:
         have = [name for name in apt.names("gcc-") if re.fullmatch(r"gcc-\d+", name)]
         raise UserError(
@@ -104,7 +115,7 @@ def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:
         )
     part = root.with_name(f"{compiler}.part")
     _extract(compiler, suite, part, progress)
-    kept = PrivateRoot(compiler, suite, f"{compiler} {offers[suite]}")
+    kept = PrivateRoot(compiler, suite, f"{packages[0]} {offers[suite]}")
     _wrap(part, kept.package)
     _check(part, compiler)
     (part / "toolchain.json").write_text(json.dumps(asdict(kept), indent=2) + "\n")
@@ -124,7 +135,7 @@ def _extract(compiler: str, suite: str, part: Path, progress: Progress | None) -
     downloaded = any(downloads.glob("*.deb"))
     command: list[str | Path] = [
         "mmdebstrap", "--mode=chrootless", "--variant=extract", f"--architectures={_HOST.debian}",
-        "--components=main", f"--include={compiler}",
+        "--components=main", f"--include={','.join(_packages(compiler))}",
         *([f"--keyring={keyring}"] if keyring else []),
         *(f"--aptopt={option}" for option in acquire_options()),
         *([f"--setup-hook={give}", "--skip=download/empty"] if downloaded else []),
@@ -206,14 +217,21 @@ def _is_program(path: Path) -> bool:
     return _PT_INTERP in kinds
 
 
+def _packages(compiler: str) -> tuple[str, ...]:
+    """What is extracted; the first one is called like its program."""
+    return _RUST_PACKAGES if compiler == RUST else (compiler,)
+
+
 def _check(root: Path, compiler: str) -> None:
     """That the compiler runs here: it compiles and assembles a function."""
-    compiled = root / "check.o"
-    process.run(
-        [root / "usr/bin" / compiler, "-O2", "-x", "c", "-c", "-", "-o", compiled],
-        input="int answer(void) { return 42; }\n",
-        timeout=120,
-    )
+    compiled, programs = root / "check.o", root / "usr/bin"
+    command: list[str | Path] = [programs / compiler, "-O2", "-x", "c", "-c", "-", "-o", compiled]
+    text = "int answer(void) { return 42; }\n"
+    if compiler == RUST:
+        process.run([programs / "bindgen", "--version"], timeout=120)
+        command = [programs / "rustc", "--crate-type=lib", "--emit=obj", "-", "-o", compiled]
+        text = "pub fn answer() -> i32 { 42 }\n"
+    process.run(command, input=text, timeout=120)
     compiled.unlink()
 
 

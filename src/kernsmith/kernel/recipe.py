@@ -18,10 +18,11 @@ from kernsmith.kernel.backports import (
 )
 from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.lto import lto_flags
+from kernsmith.kernel.rust_code import flags_behind
 from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
-from kernsmith.kernel.toolchain import Toolchain, find_toolchain
+from kernsmith.kernel.toolchain import Rust, Toolchain, find_rust, find_toolchain
 from kernsmith.study.steps import USUAL, Instrumentation, StepKind, Told, find_step_kind
 from kernsmith.study.variant import Variant, digest_of
 
@@ -72,6 +73,7 @@ class Recipe:
     requested: config symbols that kbuild is asked for. backported: those that the source is too old
         to have, and that flags stand in for (see `kernel.backports`).
     profiles: one for each step of the variant, in their order.
+    rust: what Rust code is built with, if the config has any.
     """
 
     variant: Variant
@@ -82,6 +84,7 @@ class Recipe:
     objects: int
     profiles: tuple[StepProfile, ...] = ()
     backported: tuple[str, ...] = ()
+    rust: Rust | None = None
 
     @property
     def arch(self) -> Arch:
@@ -142,6 +145,11 @@ class Recipe:
         return (*sections, *self.variant.flags, *self._beside(backported=False))
 
     @property
+    def contents(self) -> tuple[tuple[str, str], ...]:
+        """Digest of the content of each program that makes code, for identity."""
+        return self.toolchain.contents + (self.rust.contents if self.rust else ())
+
+    @property
     def link_flags(self) -> tuple[str, ...]:
         """What the linker of an LTO kernel is told; see `kernel.lto`."""
         linker = self.toolchain.linker.release[:1]
@@ -182,6 +190,8 @@ class Recipe:
             variant["instrumentation"] = asdict(self.instrumentation)
         if self.patch:
             variant["patch"] = digest_of(self.patch.diff)
+        if self.rust:
+            variant["rust"] = flags_behind(self.requested)
         if self.backported:
             # Where a profile lies is nothing to know a kernel by; its content is there already.
             variant["backported"] = self._object_flags(lambda path: "")
@@ -191,7 +201,7 @@ class Recipe:
                 "source": self.source.digest,
                 "variant": variant,
                 "config": [self.complete, sorted(self.requested.items())],
-                "toolchain": self.toolchain.contents,
+                "toolchain": self.contents,
                 "profile": self._profile_digests,
             }
         )
@@ -208,18 +218,20 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
     profiles: one for each step of the variant.
 
     Raises:
-        UserError: unknown config, compiler or linker.
+        UserError: unknown config, compiler or linker; CONFIG_RUST without a Rust toolchain.
     """
     fragment = read_fragment(variant.config)
     asked = fragment.symbols_in(source.path) | dict(variant.options)
     backported = backported_symbols(asked, source.path)
+    toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     return Recipe(
         variant=variant,
         source=source,
-        toolchain=find_toolchain(variant.compiler, variant.linker, variant.arch),
+        toolchain=toolchain,
         requested={symbol: v for symbol, v in asked.items() if symbol not in backported},
         complete=fragment.complete,
         objects=fragment.objects,
         profiles=profiles,
         backported=backported,
+        rust=find_rust(toolchain.compiler) if asked.get("RUST") == "y" else None,
     )

@@ -12,12 +12,13 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from kernsmith import paths, process
 from kernsmith.files import write_text
+from kernsmith.kernel.tree import folder_digest
 
 CLANG = "clang"
 GCC = "gcc"
@@ -55,6 +56,28 @@ def linker_content(program: str) -> str:
     return _digest([program])
 
 
+def content_of(programs: Sequence[str], libraries: Sequence[Path]) -> str:
+    """Digest of programs with the libraries that hold them, and of libraries that they load."""
+    return _digest(programs, libraries)
+
+
+def tree_content(folder: Path) -> str:
+    """Digest of all files of a folder; those that have not changed since are not read again."""
+    name = hashlib.sha256(str(folder).encode()).hexdigest()
+    paths.digests().mkdir(parents=True, exist_ok=True)
+    return folder_digest(folder, paths.digests() / f"{name}.tree")
+
+
+def needed_libraries(library: Path) -> list[str]:
+    """The names of the libraries that an ELF file asks for (DT_NEEDED).
+
+    Raises:
+        ProcessFailed: the file is none that readelf reads.
+    """
+    said = process.run(["readelf", "--dynamic", "--wide", library], timeout=_SECONDS).output
+    return re.findall(r"\(NEEDED\) .*\[(.+)\]$", said, re.MULTILINE)
+
+
 def content_digest(file: Path) -> str:
     """SHA-256 of a file's content in hexadecimal, read again only after the file has changed.
 
@@ -75,8 +98,9 @@ def content_digest(file: Path) -> str:
     return digest
 
 
-def _digest(programs: list[str]) -> str:
+def _digest(programs: Sequence[str], libraries: Sequence[Path] = ()) -> str:
     files = {file for program in programs for file in _files(program)}
+    files |= {path.resolve() for path in libraries}
     contents = sorted({content_digest(file) for file in files})
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 

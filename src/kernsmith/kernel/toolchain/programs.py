@@ -13,9 +13,12 @@ from pathlib import Path
 from kernsmith import paths, process
 from kernsmith.errors import ProgramMissing
 
+# The name of the private root with rustc, its library's source, and bindgen.
+RUST = "rust"
+
 
 def private_root(compiler: str) -> Path:
-    """Where the private root of a compiler (`gcc-15`) is or will be."""
+    """Where the private root of a compiler (`gcc-15`, `rust`) is or will be."""
     return paths.cache_root() / "toolchains" / compiler
 
 
@@ -25,9 +28,10 @@ def private_compiler(compiler: str) -> Path:
 
 
 def private_compilers() -> dict[str, Path]:
-    """The compilers of all private roots that are complete, by name."""
+    """The C compilers of all private roots that are complete, by name."""
     roots = sorted((paths.cache_root() / "toolchains").glob("*/toolchain.json"))
-    return {path.parent.name: private_compiler(path.parent.name) for path in roots}
+    names = (path.parent.name for path in roots)
+    return {name: private_compiler(name) for name in names if name != RUST}
 
 
 def programs(pattern: str, folders: Sequence[Path]) -> list[Path]:
