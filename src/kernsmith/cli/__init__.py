@@ -20,7 +20,7 @@ from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
     "optimize", "compare", "bisect", "layout", "profile", "run", "plan", "analyze", "report",
-    "kernels", "ledger", "package", "prune", "toolchain", "cpu", "silicon", "doctor",
+    "workload", "kernels", "ledger", "package", "prune", "toolchain", "cpu", "silicon", "doctor",
 )  # fmt: skip
 
 

@@ -338,7 +338,7 @@ def apply(
 def _names(words: Sequence[str]) -> tuple[str, ...]:
     from kernsmith.guest.workloads import load_catalogue
 
-    return tuple(work.name for work in load_catalogue().select(words))
+    return tuple(work.name for work in load_catalogue().including(words).select(words))
 
 
 def _open(kernel: str, workloads: Sequence[str], cpu: str, every: int, display: Any) -> Any:
@@ -350,7 +350,7 @@ def _open(kernel: str, workloads: Sequence[str], cpu: str, every: int, display: 
     if every < 1:
         raise UserError(f"--every must be at least 1, it is {every}")
     machine = open_machine(cpu)
-    chosen = load_catalogue().select(workloads)
+    chosen = load_catalogue().including(workloads).select(workloads)
     return open_lab(named_kernel(kernel), chosen, machine, display, every=every)
 
 

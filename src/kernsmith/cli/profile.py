@@ -325,7 +325,7 @@ def _record(
     from kernsmith.profile import write_counts
 
     chosen = named_kernel(kernel)
-    workloads = load_catalogue().select(names)
+    workloads = load_catalogue().including(names).select(names)
     machine = open_machine("skylake")
     document: dict[str, Any] = {"kernel": chosen.key}
     if counts is not None:

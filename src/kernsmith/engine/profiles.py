@@ -237,8 +237,9 @@ def _replays(prepared: Prepared, workload: Workload) -> bool:
     )
 
 
-def _amount(workload: Workload) -> tuple[str, int, int]:
-    return workload.name, workload.rounds, workload.warmup
+def _amount(workload: Workload) -> tuple[str | int, ...]:
+    own = (workload.content,) if workload.content else ()
+    return workload.name, workload.rounds, workload.warmup, *own
 
 
 def _noted(path: Path) -> dict[str, list[str]]:

@@ -29,14 +29,14 @@ from kernsmith.study import digest_of
 
 def trace_tag(kernel: Kernel, workload: Workload) -> str:
     """What a trace says that it is of."""
-    return f"{kernel.build_id}/{workload.name}-{workload.rounds}-{workload.warmup}"
+    return f"{kernel.build_id}/{workload.amount}"
 
 
 def trace_path(kernel: Kernel, workload: Workload, machine: Machine) -> Path:
     """Where a trace that is kept lies or will lie; one serves all CPU models."""
     conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
     folder = kernel.folder / "traces" / digest_of(conditions)[:12]
-    return folder / f"{workload.name}-{workload.rounds}-{workload.warmup}.trace"
+    return folder / f"{workload.amount}.trace"
 
 
 @dataclass(frozen=True)

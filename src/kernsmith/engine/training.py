@@ -93,8 +93,7 @@ def train(
 
 
 def _path(folder: Path, workload: Workload, evidence: Evidence[Left]) -> Path:
-    run = f"{workload.name}-{workload.rounds}-{workload.warmup}"
-    return folder / f"{run}{evidence.way}{evidence.suffix}"
+    return folder / f"{workload.amount}{evidence.way}{evidence.suffix}"
 
 
 def _keep(

@@ -132,6 +132,8 @@ def _row(
     kernel: Kernel, workload: Workload, trial: Trial | _Default, conditions: dict[str, Any]
 ) -> TrialRow:
     conditions |= {"rounds": workload.rounds, "warmup": workload.warmup}
+    if workload.content:
+        conditions["content"] = workload.content
     fields: dict[str, Any] = {
         "kernel": kernel.key,
         "layout": str(trial.layout),

@@ -7,6 +7,7 @@ It is not compressed: unpacking would only make every boot longer.
 
 import hashlib
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +26,26 @@ class _Entry:
     device: tuple[int, int] = (0, 0)
 
 
-def build_initramfs(init: Path) -> bytes:
+@dataclass(frozen=True)
+class Member:
+    """A file beside ``/init``, or a folder: its path from the root, and its content; a folder has
+    none."""
+
+    name: str
+    content: bytes | None = None
+    executable: bool = False
+
+    def entry(self) -> _Entry:
+        if self.content is None:
+            return _Entry(self.name, stat.S_IFDIR | 0o755)
+        mode = 0o755 if self.executable else 0o644
+        return _Entry(self.name, stat.S_IFREG | mode, self.content)
+
+
+def build_initramfs(init: Path, members: Sequence[Member] = ()) -> bytes:
     """The archive with ``init`` as ``/init``; equal bytes for equal programs, whenever it is made.
+
+    members: what else is in it, folders before what is in them.
 
     Besides it: ``/dev/console`` and ``/dev/null`` (the kernel opens the first one for ``/init``
     before anything is mounted), and empty folders to mount on. Owner is root, every time stamp 0.
@@ -45,6 +64,7 @@ def build_initramfs(init: Path) -> bytes:
         _Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
         _Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
         _Entry("init", stat.S_IFREG | 0o755, program),
+        *(member.entry() for member in members),
     ]
     archive = b"".join(_member(inode, entry) for inode, entry in enumerate(entries, start=1))
     archive += _member(0, _Entry(_END, 0))

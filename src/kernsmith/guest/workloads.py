@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,6 +21,8 @@ class Workload:
     sets: names of the sets that it belongs to.
     rounds, warmup: default amounts of work in the region of interest and before it.
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
+    file: that of a user's own workload (see `guest.own`); empty for those of the catalogue.
+    initramfs: what the guest is booted with, named by its content; None for the catalogue's.
     """
 
     name: str
@@ -29,6 +31,19 @@ class Workload:
     rounds: int
     warmup: int
     needs: tuple[str, ...]
+    file: str = ""
+    initramfs: Path | None = None
+
+    @property
+    def content(self) -> str:
+        """The digest of a user's own workload; empty for those of the catalogue."""
+        return self.initramfs.parent.name if self.initramfs else ""
+
+    @property
+    def amount(self) -> str:
+        """What runs, and how often, in a word: what is kept of its runs is named by it."""
+        own = f"-{self.content[:16]}" if self.content else ""
+        return f"{self.name}-{self.rounds}-{self.warmup}{own}"
 
     def missing(self, symbols: Mapping[str, str]) -> tuple[str, ...]:
         """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks."""
@@ -43,8 +58,8 @@ class UnknownWorkload(UserError):
     def __init__(self, name: str, sets: Sequence[str], workloads: Sequence[str]) -> None:
         self.name = name
         super().__init__(
-            f"there is no workload {name!r}: allowed are the sets {', '.join(sets)} "
-            f"and the workloads {', '.join(workloads)}"
+            f"there is no workload {name!r}: allowed are the sets {', '.join(sets)}, "
+            f"the workloads {', '.join(workloads)}, and files of your own (….toml)"
         )
 
 
@@ -75,11 +90,29 @@ class Catalogue:
         """
         wanted: set[str] = set()
         for name in names:
-            found = {w.name for w in self.workloads if name == w.name or name in w.sets}
+            found = {w.name for w in self.workloads if name in (w.name, w.file, *w.sets)}
             if not found:
                 raise UnknownWorkload(name, self.sets, self.names)
             wanted |= found
         return tuple(workload for workload in self.workloads if workload.name in wanted)
+
+    def including(self, words: Iterable[str]) -> Catalogue:
+        """The catalogue with the users' own workloads among these words behind it: those that end
+        with `.toml`.
+
+        Raises:
+            UserError: a file is no workload, or its name is taken.
+        """
+        from kernsmith.guest.own import SUFFIX, read_own_workload
+
+        known = list(self.workloads)
+        for word in dict.fromkeys(word for word in words if word.endswith(SUFFIX)):
+            own = replace(read_own_workload(Path(word)), file=word)
+            taken = [*self.sets, *(each.name for each in known)]
+            if own.name in taken:
+                raise UserError(f"{word}: name: {own.name!r} is a workload or a set already")
+            known.append(own)
+        return Catalogue(tuple(known))
 
 
 def guest_program() -> Path:

@@ -171,7 +171,8 @@ class TcgSession:
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
-        command = machine.command(self.image, job, machine.guest.path, files)
+        initramfs = job.workload.initramfs or machine.guest.path
+        command = machine.command(self.image, job, initramfs, files)
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")

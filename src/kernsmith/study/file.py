@@ -94,7 +94,7 @@ class WorkloadsTable(_Table):
     """[workloads]: what runs in the guest."""
 
     use: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
-    """Workloads, or sets of them."""
+    """Workloads, sets of them, or files of your own workloads (TOML)."""
     train: list[str] = Field(default_factory=list)
     """What profiles come from; default: all of `use`."""
     folds: int = Field(0, ge=0, le=1000)
@@ -281,7 +281,14 @@ def located(study: Study, folder: Path) -> Study:
         config=file_beside(study.config, folder),
         cpu=file_beside(study.cpu, folder),
         profile=str(path_beside(folder, study.profile)) if study.profile else "",
+        workloads=tuple(_own_beside(word, folder) for word in study.workloads),
+        train=tuple(_own_beside(word, folder) for word in study.train),
     )
+
+
+def _own_beside(word: str, folder: Path) -> str:
+    """A word for workloads; where it is a file of the user's, its absolute path."""
+    return str(path_beside(folder, word)) if word.endswith(".toml") else word
 
 
 def _symbol(name: str) -> str:

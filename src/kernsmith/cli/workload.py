@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith workload`: what can run in the guest, and a user's own workloads."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.table import Table
+
+from kernsmith.errors import KernsmithError, UserError
+
+if TYPE_CHECKING:
+    from kernsmith.guest.workloads import Workload
+    from kernsmith.machine import Outcome
+
+workload = App(name="workload", help="List, check and run what the guest can do.")
+Words = Annotated[tuple[str, ...], Parameter(negative=())]
+_TAIL = 8
+
+
+@workload.command(name="list")
+def list_(words: Words = (), /, *, json: bool = False) -> int:
+    """List workloads: what each does, how often, its sets, and what it needs of a kernel.
+
+    Examples:
+
+        kernsmith workload list
+
+        kernsmith workload list net mine.toml --json
+
+    Parameters
+    ----------
+    words
+        Workloads, sets of them, or files of your own; default: the whole catalogue.
+    json
+        Print JSON.
+    """
+    chosen = _chosen(words)
+    if json:
+        _print_json({"version": 1, "workloads": [_as_json(each) for each in chosen]})
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for title in ("workload", "sets", "rounds", "what it does"):
+        table.add_column(title, justify="right" if title == "rounds" else "left")
+    for each in chosen:
+        table.add_row(each.name, " ".join(each.sets), str(each.rounds), each.description)
+    Console(highlight=False).print(table)
+    return 0
+
+
+@workload.command
+def show(word: str, /, *, json: bool = False) -> int:
+    """Show one workload: what it does, how much, and what it needs of a kernel.
+
+    Examples:
+
+        kernsmith workload show tcp-stream
+
+        kernsmith workload show mine.toml
+
+    Parameters
+    ----------
+    word
+        A workload, or a file of your own.
+    json
+        Print JSON.
+    """
+    each = _one(word)
+    if json:
+        _print_json({"version": 1, **_as_json(each)})
+        return 0
+    lines = {
+        "workload": each.name,
+        "description": each.description,
+        "sets": " ".join(each.sets) or "none",
+        "rounds": f"{each.rounds}, {each.warmup} before the region of interest",
+        "needs": " ".join(each.needs) or "nothing beside what all kernels have",
+    }
+    if each.initramfs:
+        lines |= {"file": each.file, "content": each.content}
+    for name, value in lines.items():
+        print(f"{name:12} {value}")
+    return 0
+
+
+@workload.command
+def check(word: str, /, *, kernel: str) -> int:
+    """Run one round of a workload on a kernel, and say whether it did its work.
+
+    A workload of your own that does not check its output is told as such: what fails without a word
+    would look fast.
+
+    Examples:
+
+        kernsmith workload check mine.toml --kernel 8cbd96d6
+
+    Parameters
+    ----------
+    word
+        A workload, or a file of your own.
+    kernel
+        A kernel of the cache, by the beginning of its key or by its vmlinux.
+    """
+    from kernsmith.guest.own import parse_own_workload
+
+    each = _one(word)
+    _run(replace(each, rounds=1, warmup=0), kernel, "skylake")
+    print(f"{each.name} did its work")
+    if each.file and not parse_own_workload(Path(each.file)).check.output:
+        print("only its exit status is checked; [check] output names a file with what it prints")
+    return 0
+
+
+@workload.command
+def run(
+    word: str,
+    /,
+    *,
+    kernel: str,
+    cpu: str = "emeraldrapids",
+    rounds: int | None = None,
+    json: bool = False,
+) -> int:
+    """Run a workload on a kernel in the tcg machine, and print its metrics.
+
+    The figures of a second run are the same, to the last digit. Nothing is written down: a study
+    (`kernsmith run`) compares kernels.
+
+    Examples:
+
+        kernsmith workload run pipe --kernel 8cbd96d6
+
+        kernsmith workload run mine.toml --kernel 8cbd96d6 --rounds 100 --json
+
+    Parameters
+    ----------
+    word
+        A workload, or a file of your own.
+    kernel
+        A kernel of the cache, by the beginning of its key or by its vmlinux.
+    cpu
+        CPU model: a shipped one (kernsmith cpu models) or a TOML file.
+    rounds
+        Rounds in the region of interest; default: the workload's own.
+    json
+        Print JSON.
+    """
+    each = _one(word)
+    if rounds is not None:
+        if rounds < 1:
+            raise UserError(f"--rounds must be at least 1, it is {rounds}")
+        each = replace(each, rounds=rounds)
+    outcome = _run(each, kernel, cpu)
+    if json:
+        metrics = {name: {"value": v, "unit": unit} for name, (v, unit) in outcome.metrics.items()}
+        _print_json({"version": 1, "workload": _as_json(each), "cpu": cpu, "metrics": metrics})
+        return 0
+    table = Table(box=None, pad_edge=False)
+    table.add_column("metric")
+    table.add_column(each.name, justify="right")
+    table.add_column("unit")
+    for name, (value, unit) in outcome.metrics.items():
+        shown = f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
+        table.add_row(name, shown, unit)
+    Console(highlight=False).print(table)
+    return 0
+
+
+def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
+    """Boot a kernel with a workload. Raises KernsmithError when it did not do its work."""
+    from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.config import parse_config
+    from kernsmith.machine import Job, run_once
+    from kernsmith.machine.tcg import open_machine
+
+    chosen = named_kernel(kernel)
+    missing = each.missing(parse_config((chosen.output / ".config").read_text()))
+    if missing:
+        raise UserError(f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {missing[0]}")
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = run_once(open_machine(cpu), chosen.vmlinux, Job(each, Path(folder)))
+        if outcome.ok:
+            return outcome
+        last = outcome.console.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:]
+    said = "\n".join(f"    {line}" for line in last)
+    raise KernsmithError(f"{each.name} did not do its work: {outcome.reason}\n{said}")
+
+
+def _chosen(words: tuple[str, ...]) -> tuple[Workload, ...]:
+    from kernsmith.guest.workloads import load_catalogue
+
+    catalogue = load_catalogue()
+    return catalogue.including(words).select(words) if words else catalogue.workloads
+
+
+def _one(word: str) -> Workload:
+    found = _chosen((word,))
+    if len(found) != 1:
+        raise UserError(f"{word!r} is a set of {len(found)} workloads: name one of them")
+    return found[0]
+
+
+def _as_json(each: Workload) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "sets": list(each.sets),
+        "description": each.description,
+        "rounds": each.rounds,
+        "warmup": each.warmup,
+        "needs": list(each.needs),
+        "file": each.file or None,
+        "content": each.content or None,
+    }
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    sys.stdout.write(json_text.dumps(document, indent=1) + "\n")

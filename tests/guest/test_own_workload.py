@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Users' own workloads: what a file may say, and what runs in the guest."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernsmith.errors import UserError
+from kernsmith.guest.own import read_own_workload
+from kernsmith.guest.workloads import load_catalogue
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.machine import Job, Outcome, run_once
+from kernsmith.machine.tcg import open_machine
+from kernsmith.paths import shipped
+from kernsmith.study.file import read_study
+
+PROGRAM = """
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    int main(int count, char **words)
+    {
+        char line[64] = "";
+        FILE *file = fopen(words[1], "r");
+        if (!file || !fgets(line, sizeof(line), file))
+            return 3;
+        if (strcmp(line, "die") == 0)
+            abort();
+        printf("it says %s", line);
+        return 0;
+    }
+"""
+TABLE = """\
+name = "reader"
+program = "bin/reader"
+arguments = ["data/line"]
+files = ["data"]
+rounds = 4
+needs = ["CONFIG_TMPFS"]
+
+[check]
+output = "expected"
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "reader.c").write_text(PROGRAM)
+    for name, *flags in (("static", "-static"), ("shared",)):
+        command = ["gcc", "-O1", *flags, "-o", str(folder / name), str(folder / "reader.c")]
+        subprocess.run(command, check=True)
+    return folder
+
+
+@pytest.fixture
+def file(programs: Path, tmp_path: Path) -> Path:
+    """A workload that does what it must."""
+    folder = tmp_path / "reader"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "data").mkdir()
+    (folder / "bin/reader").write_bytes((programs / "static").read_bytes())
+    (folder / "data/line").write_text("so\n")
+    (folder / "expected").write_text("it says so\n")
+    path = folder / "reader.toml"
+    path.write_text(TABLE)
+    return path
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(UserError) as error:
+        read_own_workload(path)
+    told = str(error.value)
+    assert "\n" not in told and str(path) in told
+    return told
+
+
+def test_equal_content_is_the_same_workload_wherever_it_lies(file: Path, tmp_path: Path) -> None:
+    first = read_own_workload(file)
+    assert (first.name, first.rounds, first.warmup) == ("reader", 4, 1)
+    assert first.needs == ("CONFIG_TMPFS",)
+    os.utime(file.parent / "data/line", (1, 1))
+    moved = file.parent.rename(tmp_path / "elsewhere")
+    assert read_own_workload(moved / "reader.toml").content == first.content
+    (moved / "data/line").write_text("other\n")
+    other = read_own_workload(moved / "reader.toml")
+    assert other.content != first.content
+    assert other.amount != first.amount
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('name = "reader"', "name = reader", "is not valid TOML"),
+        ('name = "reader"', 'name = "A B"', "name: a name is small letters"),
+        ('name = "reader"', "", "name: Field required"),
+        ("rounds = 4", "rounds = 0", "rounds: Input should be greater"),
+        ("rounds = 4", "turns = 4", "turns: there is no such key: allowed are name"),
+        ('["CONFIG_TMPFS"]', '["TMPFS"]', "needs: 'TMPFS' is no config symbol"),
+        ('"bin/reader"', '"bin/writer"', "program: there is no 'bin/writer' beside the file"),
+        ('"bin/reader"', '"/bin/true"', "program: '/bin/true' is not below the folder"),
+        ('"bin/reader"', '"../x"', "program: '../x' is not below the folder"),
+        ('"bin/reader"', '"data/line"', "is no program for x86-64"),
+        ('files = ["data"]', 'files = ["."]', "files.0: '.' is not below the folder"),
+        ('"expected"', '"../expected"', "check.output: '../expected' is not below"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(file: Path, old: str, new: str, told: str) -> None:
+    assert old in TABLE
+    file.write_text(TABLE.replace(old, new))
+    assert told in refused(file)
+
+
+def test_nothing_outside_of_the_folder_is_read(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    (file.parent / "data/link").symlink_to(tmp_path / "secret")
+    assert "is not below the folder" in refused(file)
+
+
+def test_programs_that_need_libraries_are_refused(file: Path, programs: Path) -> None:
+    (file.parent / "bin/reader").write_bytes((programs / "shared").read_bytes())
+    assert "link it with -static" in refused(file)
+    content = (programs / "static").read_bytes()
+    for size in (0, 5, 20, 63, 100):
+        (file.parent / "bin/reader").write_bytes(content[:size])
+        assert "is no program for x86-64" in refused(file)
+
+
+def test_a_name_that_is_taken_and_a_file_that_is_not_there(file: Path, tmp_path: Path) -> None:
+    file.write_text(TABLE.replace('"reader"', '"pipe"', 1))
+    with pytest.raises(UserError, match="'pipe' is a workload or a set already"):
+        load_catalogue().including([str(file)])
+    with pytest.raises(UserError, match="cannot read the workload"):
+        load_catalogue().including([str(tmp_path / "nothing.toml")])
+
+
+def test_a_study_names_it_from_its_own_folder(file: Path) -> None:
+    text = (shipped("studies") / "aa.toml").read_text()
+    study = file.parent / "study.toml"
+    study.write_text(text.replace('use = ["lab"]', 'use = ["reader.toml", "pipe"]'))
+    words = read_study(study).workloads
+    assert words == (str(file), "pipe")
+    chosen = load_catalogue().including(words).select(words)
+    assert [each.name for each in chosen] == ["pipe", "reader"]
+
+
+def ran(file: Path, kernel: Kernel, folder: Path) -> Outcome:
+    machine = open_machine("skylake")
+    return run_once(machine, kernel.vmlinux, Job(read_own_workload(file), folder))
+
+
+@pytest.mark.kernel
+def test_it_runs_in_the_guest_and_counts_the_same_twice(
+    file: Path, micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    first, again = (ran(file, micro_kernel, tmp_path / name) for name in ("first", "again"))
+    assert first.ok, first.reason
+    assert first.metrics == again.metrics
+    once = replace(read_own_workload(file), rounds=1)
+    machine = open_machine("skylake")
+    outcome = run_once(machine, micro_kernel.vmlinux, Job(once, tmp_path / "once"))
+    ratio = first.metrics["user_instructions"][0] / outcome.metrics["user_instructions"][0]
+    assert 3.5 < ratio < 4.5
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("expected", "it says no\n", "the program printed something else than expected"),
+        ("expected", "it says so\nand more\n", "the program printed something else than expected"),
+        ("data/line", "die", "the program was killed by signal 6"),
+        ("data/line", "", "the program ended with status 3, not 0"),
+    ],
+)
+def test_what_did_not_do_its_work_has_no_figures(
+    file: Path, micro_kernel: Kernel, tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    (file.parent / name).write_text(content)
+    outcome = ran(file, micro_kernel, tmp_path / "run")
+    assert not outcome.ok and not outcome.metrics
+    assert told in outcome.reason
+
+
+@pytest.mark.kernel
+def test_the_commands_show_check_and_run_it(file: Path, micro_kernel: Kernel) -> None:
+    def call(*words: str, expect: int = 0) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [sys.executable, "-m", "kernsmith", "workload", *words],
+            cwd=file.parent, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == expect, done.stderr
+        return done
+
+    kernel = ("--kernel", str(micro_kernel.vmlinux))
+    assert json.loads(call("show", "reader.toml", "--json").stdout)["rounds"] == 4
+    assert "reader did its work" in call("check", "reader.toml", *kernel).stdout
+    document = json.loads(call("run", "reader.toml", "--rounds", "2", "--json", *kernel).stdout)
+    assert document["metrics"]["kernel_instructions"]["value"] > 10_000
+    assert "name one of them" in call("show", "lab", expect=2).stderr
+    file.write_text(TABLE.replace('["CONFIG_TMPFS"]', '["CONFIG_NO_SUCH"]'))
+    told = call("check", "reader.toml", *kernel, expect=2).stderr
+    assert "lacks what reader needs: CONFIG_NO_SUCH" in told
