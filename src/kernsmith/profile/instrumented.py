@@ -46,7 +46,7 @@ _GCC = ("-fprofile-correction",)
 _CLANG_GIVEN = (*_CLANG, "-mllvm", "-no-pgo-warn-mismatch=true")
 # Without values in the profile, clang misses them.
 _WITHOUT_VALUES = ("-mllvm", "-disable-vp=true")
-_SHOW_VALUES = ("--ic-targets", "--memop-sizes")
+_SHOW_VALUES = ("--all-functions", "--ic-targets", "--memop-sizes")
 _SITES = re.compile(r"Total number of sites: *[1-9]")
 
 
