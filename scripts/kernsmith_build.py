@@ -31,7 +31,10 @@ _ROOT = Path(__file__).resolve().parents[1]
 _SHIPPED = _ROOT / "src/kernsmith/_shipped"
 _DATA = ("configs", "cpus", "studies", "guest/programs")
 _PROGRAMS = ("libkernsmith_tracer.so", "kernsmith-compiler")
-_FILES = ("build/guest/kernsmith-guest", "build/guest/kernsmith-own", "guest/marker.h")
+_FILES = (
+    *(f"build/guest/kernsmith-{name}" for name in ("guest", "own", "modules")),
+    "guest/marker.h",
+)
 
 
 def build_wheel(

@@ -195,7 +195,7 @@ def test_boots_that_train_write_the_traces(machine: Scripted) -> None:
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
         record_default(plan, machine, ledger, kernel, workload, outcome, started)
         assert outcome.trace is not None
-        hand_over(kernel, workload, machine, outcome.trace)
+        hand_over(kernel, workload, machine, outcome, outcome.trace)
 
     plan = replace(plan, train=plan.workloads)
     Profiles(plan, Silent(), LocalWorkers()).counts(

@@ -8,7 +8,7 @@ import pytest
 
 from kernsmith import process
 from kernsmith.errors import UserError
-from kernsmith.guest import build_initramfs, digest
+from kernsmith.guest import build_initramfs, build_layer, digest, module_loader
 
 
 @pytest.fixture
@@ -74,3 +74,27 @@ def test_cpio_reads_it(init: Path) -> None:
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         build_initramfs(tmp_path / "none")
+
+
+def test_a_layer_goes_behind_the_guests_archive(init: Path) -> None:
+    guest = build_initramfs(init)
+    layer = build_layer("modules", {"load": b"\x7fELF"}, {"list": b"one\n", "one.ko": b"module"})
+    found = members(layer)
+    assert list(found) == [
+        "modules",
+        "modules/load",
+        "modules/list",
+        "modules/one.ko",
+        "TRAILER!!!",
+    ]
+    assert found["modules"][1] == stat.S_IFDIR | 0o755
+    assert found["modules/load"][1] == stat.S_IFREG | 0o755
+    *fields, data_at = found["modules/one.ko"]
+    assert layer[data_at : data_at + fields[6]] == b"module"
+    assert len(guest) % 512 == len(layer) % 512 == 0
+
+
+def test_the_program_that_loads_modules_is_for_the_first_process_only(program: Path) -> None:
+    told = process.run([module_loader()], log=None, timeout=10, check=False)
+    assert told.returncode == 2
+    assert "rdinit=/modules/load" in told.output

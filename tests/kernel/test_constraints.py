@@ -145,3 +145,11 @@ def test_functions_have_sections_only_where_the_linker_script_gathers_them(
     plain = Variant(source="x", config="micro")
     assert "set one of CONFIG_LD_DEAD" in str(refusal(plain, old, layouts=True))
     assert refusal(plain, old, layouts=False) is None
+
+
+def test_counters_in_a_kernel_that_loads_modules_are_refused(source: Source) -> None:
+    counted = variant(profile="instrumented", modules="loop+ext2")
+    told = refusal(counted, source, layouts=False)
+    assert told is not None
+    assert "modules (loop, ext2) cannot reach them" in told
+    assert refusal(variant(profile="autofdo", modules="loop"), source, layouts=True) is None

@@ -53,7 +53,15 @@ FIGURES = st.text("0123456789+-.eEnaif_ x=\x00", max_size=40)
 LINES = st.builds(
     "{}{}".format,
     st.sampled_from(
-        ["kernsmith: metric x=", "kernsmith: metric ", "kernsmith: end pipe status=", "panic: "]
+        [
+            "kernsmith: metric x=",
+            "kernsmith: metric ",
+            "kernsmith: end pipe status=",
+            "kernsmith: end modules status=",
+            "kernsmith: section x .text ",
+            "kernsmith: said ",
+            "panic: ",
+        ]
     ),
     FIGURES | st.text() | st.integers().map(str) | st.just("9" * 5000),
 )
@@ -66,3 +74,39 @@ def test_any_text_is_a_verdict(text: str) -> None:
     assert status in {"ok", "failed", "panic"}
     assert reason.isprintable()
     assert all(isfinite(value) for value in said.metrics.values())
+
+
+LOADED = f"""kernsmith: module camellia_generic\r
+kernsmith: section camellia_generic .text ffffffffa0002040\r
+kernsmith: section camellia_generic .rodata ffffffffa0100000\r
+kernsmith: module bare\r
+{GOOD}"""
+
+
+def test_where_modules_are() -> None:
+    said = read_console(LOADED)
+    assert said.verdict("pipe") == ("ok", "")
+    sections = {".text": 0xFFFFFFFFA0002040, ".rodata": 0xFFFFFFFFA0100000}
+    assert said.modules == {"camellia_generic": sections, "bare": {}}
+    assert read_console(GOOD).modules == {}
+
+
+def test_a_module_that_is_refused_is_told_with_the_kernels_words() -> None:
+    refused = (
+        "kernsmith: module first\n"
+        "kernsmith: said <4>[    1.9] second: Unknown symbol nothing (err -2)\n"
+        "kernsmith: end modules status=2 load of second: No such file or directory\n"
+    )
+    status, reason = read_console(refused).verdict("pipe")
+    assert status == "failed"
+    assert reason == (
+        "the kernel's modules were not loaded: load of second: No such file or directory "
+        "(errno 2); the kernel said: [    1.9] second: Unknown symbol nothing (err -2)"
+    )
+    mounted = read_console("kernsmith: end init status=19 mount /sys: No such device\n")
+    assert mounted.verdict("pipe")[1].startswith("the guest could not start: mount /sys")
+
+
+@pytest.mark.parametrize("line", ["section a .text xyz", "section a .text", "module a b", "module"])
+def test_a_line_of_modules_that_is_cut_says_nothing(line: str) -> None:
+    assert read_console(f"kernsmith: {line}\n").modules == {}

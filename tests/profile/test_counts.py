@@ -106,3 +106,55 @@ def test_any_damage_is_counts_or_a_sentence(
         read_counts(path)
     except UserError as error:
         assert "\n" not in str(error)
+
+
+LOADED = BranchCounts(
+    ranges={(0x10, 0x1F): 5, (0x100, 0x10F): 7, (0x210, 0x21F): 9},
+    branches={(0x1F, 0x100): 7, (0x10F, 0x10): 6, (0x10F, 0x210): 1, (0x21F, 0x210): 8},
+    build_id="ab",
+    workloads=("afalg",),
+    modules={
+        "one": {".text": (0x100, 0x180)},
+        "two": {".text": (0x200, 0x280), ".noinstr.text": (0x180, 0x190)},
+    },
+)
+
+
+def test_counts_know_where_modules_were(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    write_counts(LOADED, path)
+    assert path.read_text().splitlines()[3] == "module one .text 100-180"
+    assert read_counts(path) == LOADED
+    assert merge_counts([read_counts(path), LOADED]).modules == LOADED.modules
+
+
+def test_counts_of_a_kernel_and_of_its_modules_are_told_apart() -> None:
+    own = LOADED.of_kernel()
+    assert own.ranges == {(0x10, 0x1F): 5}
+    assert own.branches == {(1, 0x10): 6}
+    two = LOADED.of_module("two")
+    assert two.ranges == {(0x210, 0x21F): 9}
+    assert two.branches == {(1, 0x210): 1, (0x21F, 0x210): 8}
+    assert not own.modules
+    assert SMALL.of_kernel() == SMALL
+
+
+def test_modules_that_moved_are_not_merged() -> None:
+    moved = replace(LOADED, modules={"one": {".text": (0x300, 0x380)}})
+    with pytest.raises(UserError, match="modules at different places"):
+        merge_counts([LOADED, moved])
+
+
+@settings(deadline=None)
+@given(line=st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
+def test_any_line_of_modules_is_counts_or_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, line: str
+) -> None:
+    path = tmp_path_factory.mktemp("counts") / "c"
+    write_counts(LOADED, path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:4], f"module {line}", *lines[4:]]) + "\n")
+    try:
+        assert len(read_counts(path).modules) >= 2
+    except UserError as error:
+        assert "\n" not in str(error)

@@ -76,7 +76,8 @@ def optimize(
         old for AutoFDO (before Linux 6.13) gets it by flags and a patch that is shown; steps that
         it cannot have are left out and named.
     config
-        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+        A shipped config (lab, micro, modules), a fragment over tinyconfig, or a complete .config. A
+        comment in it, `# loads: NAME NAME`, names modules that the guest loads.
     workload
         Workloads or sets of them to measure; may be given several times.
     train

@@ -181,7 +181,8 @@ def show(
     """Show the functions of a kernel that a file of counts is about, the hottest first.
 
     A function's share is of all bytes of code that were executed; "entered" is how often a branch
-    led to its beginning.
+    led to its beginning. Functions of modules have their module's name behind their own: `FUNCTION
+    [MODULE]`.
 
     Examples:
 
@@ -201,6 +202,7 @@ def show(
         Print JSON.
     """
     from kernsmith.kernel.artifact import named_vmlinux
+    from kernsmith.kernel.module_code import module_symbols
     from kernsmith.kernel.toolchain import find_toolchain
     from kernsmith.profile import read_counts
     from kernsmith.profile.functions import check_image, function_shares, function_symbols
@@ -209,7 +211,8 @@ def show(
         raise UserError(f"--limit must be at least 0, it is {limit}")
     vmlinux, toolchain, read = named_vmlinux(kernel), find_toolchain(), read_counts(counts)
     check_image(read, vmlinux, toolchain)
-    found = function_shares(read, function_symbols(vmlinux, toolchain))
+    own = function_symbols(vmlinux, toolchain)
+    found = function_shares(read, [*own, *module_symbols(vmlinux.parent, read.modules)])
     shown = found[: limit or None]
     if json:
         functions = [asdict(function) for function in shown]

@@ -185,7 +185,8 @@ def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
     if missing:
         raise UserError(f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {missing[0]}")
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run_once(open_machine(cpu), chosen.vmlinux, Job(each, Path(folder)))
+        job = Job(each, Path(folder), modules=chosen.guest_archive)
+        outcome = run_once(open_machine(cpu), chosen.vmlinux, job)
         if outcome.ok:
             return outcome
         last = outcome.console.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:]

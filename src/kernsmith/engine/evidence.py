@@ -14,7 +14,9 @@ from kernsmith.engine.traces import trace_tag
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.module_code import code_spans
 from kernsmith.machine import Job, Outcome
+from kernsmith.machine.protocol import Placement
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counters import (
     Counters,
@@ -42,6 +44,7 @@ class Evidence(Generic[Left]):
     parsed: from what a kernel and a workload left there. May raise UserError.
     read, write: a file of kernsmith's own.
     merge: of several workloads, each with the same weight.
+    placed: with where the kernel's modules were in that boot.
     way: stands before the suffix where a kernel's runs can be taken in several.
     """
 
@@ -52,6 +55,7 @@ class Evidence(Generic[Left]):
     read: Callable[[Path], Left]
     write: Callable[[Left, Path], None]
     merge: Callable[[Sequence[Left]], Left]
+    placed: Callable[[Left, Kernel, Placement], Left] = lambda left, kernel, modules: left
     way: str = ""
 
 
@@ -132,6 +136,7 @@ BRANCHES = Evidence(
     read=read_counts,
     write=write_counts,
     merge=merge_counts,
+    placed=lambda counts, kernel, modules: replace(counts, modules=code_spans(kernel, modules)),
 )
 COUNTERS = Evidence(
     suffix=".counters",

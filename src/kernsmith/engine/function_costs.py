@@ -109,12 +109,17 @@ def costs_path(trace: Path, cpu: Path) -> Path:
     return trace.with_suffix(f".{digest_of(cpu.read_text(encoding='utf-8'))[:12]}.functions")
 
 
-def write_costs(folder: Path, trace: Path, cpu: Path, target: Path) -> None:
-    """Count a trace of the kernel in a folder by function, if that was not done before."""
+def write_costs(
+    folder: Path, trace: Path, cpu: Path, target: Path, places: Path | None = None
+) -> None:
+    """Count a trace of the kernel in a folder by function, if that was not done before.
+
+    places: where its modules were, see `read_code`.
+    """
     known = read_costs(target)
     if known and known.collisions and known.stacks:
         return
-    code = read_code(folder)
+    code = read_code(folder, places)
     found = trace_functions(trace, cpu, code, _LEAST)
     source = _table(found, code.source) if code.by_source else None
     tables = {

@@ -8,6 +8,7 @@ from kernsmith.engine.profiles import counts_beside
 from kernsmith.engine.verdicts import StudyResult
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import load_kernel
+from kernsmith.kernel.module_code import module_symbols
 from kernsmith.kernel.symbols import is_function, read_system_map
 from kernsmith.profile import read_counts
 from kernsmith.profile.functions import function_shares
@@ -31,8 +32,8 @@ def find_hottest(result: StudyResult) -> HottestView | None:
             counts = read_counts(path)
         except UserError:
             continue
-        symbols = [each for each in read_system_map(kernel.system_map) if is_function(each)]
-        shares = function_shares(counts, symbols)
+        own = [each for each in read_system_map(kernel.system_map) if is_function(each)]
+        shares = function_shares(counts, [*own, *module_symbols(kernel.folder, counts.modules)])
         return HottestView(
             build_id=counts.build_id,
             workloads=counts.workloads,

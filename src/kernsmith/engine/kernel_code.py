@@ -4,15 +4,20 @@ is inlined in."""
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from kernsmith._native import source_functions
 from kernsmith.arch import architectures
+from kernsmith.files import write_text
+from kernsmith.kernel.artifact import load_kernel
+from kernsmith.kernel.module_code import Spans, code_spans, module_image, module_symbols
 from kernsmith.kernel.symbols import Symbol, is_function, read_system_map
+from kernsmith.machine import Outcome
 
 UNKNOWN = "?"
 """The name of code in front of all symbols."""
@@ -44,14 +49,69 @@ class KernelCode:
 
 
 @lru_cache(maxsize=2)
-def read_code(folder: Path) -> KernelCode:
-    """The code of the kernel in a folder."""
+def read_code(folder: Path, places: Path | None = None) -> KernelCode:
+    """The code of the kernel in a folder.
+
+    places: a file that says where its modules were (see `note_modules`); their functions have the
+        module's name behind their own: `FUNCTION [MODULE]`.
+    """
     symbols = [each for each in read_system_map(folder / "System.map") if is_function(each)]
+    source = _source(folder / "vmlinux")
+    for name, spans in _loaded(folder, places).items():
+        symbols += module_symbols(folder, {name: spans})
+        if source.spans:
+            source = source.with_module(name, spans, folder)
+    return _Parts(symbols, source.names, source.frames).code(source.spans)
+
+
+def note_modules(outcome: Outcome, places: Path) -> None:
+    """Keep where a boot had the modules of its kernel, if any."""
+    if outcome.modules:
+        write_text(places, json.dumps(outcome.modules))
+
+
+def _loaded(folder: Path, places: Path | None) -> Mapping[str, Spans]:
+    if places is None or not places.exists():
+        return {}
+    kernel = load_kernel(folder)
+    return code_spans(kernel, json.loads(places.read_text(encoding="utf-8"))) if kernel else {}
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What `source_functions` tells of an image: names, frames, and stretches of code."""
+
+    names: list[str]
+    frames: list[tuple[int | None, int]]
+    spans: list[tuple[int, int, int]]
+
+    def with_module(self, name: str, spans: Spans, folder: Path) -> _Source:
+        """With the functions of a module that the kernel in a folder had there."""
+        kernel = load_kernel(folder)
+        assert kernel is not None
+        own = _source(module_image(kernel, name, spans))
+        names, frames = len(self.names), len(self.frames)
+        inside = [
+            (first, end, frame + frames)
+            for first, end, frame in own.spans
+            if any(start <= first < behind for start, behind in spans.values())
+        ]
+        moved = [
+            (None if outer is None else outer + frames, function + names)
+            for outer, function in own.frames
+        ]
+        return _Source(
+            names=[*self.names, *(f"{each} [{name}]" for each in own.names)],
+            frames=[*self.frames, *moved],
+            spans=sorted([*self.spans, *inside]),
+        )
+
+
+def _source(image: Path) -> _Source:
     try:
-        names, frames, spans = source_functions(folder / "vmlinux")
+        return _Source(*source_functions(image))
     except ValueError:
-        names, frames, spans = [], [], []
-    return _Parts(symbols, names, frames).code(spans)
+        return _Source([], [], [])
 
 
 class _Parts:
@@ -94,8 +154,12 @@ class _Parts:
 
     def _symbol(self, known: Sequence[int], address: int) -> str:
         at = bisect_right(known, address) - 1
+        if at < 0:
+            return UNKNOWN
+        name, _, module = self._symbols[at][1].partition(" ")
         # .llvm.123, .cold, .constprop.0: of the same function of the source.
-        return self._symbols[at][1].partition(".")[0] or UNKNOWN if at >= 0 else UNKNOWN
+        own = name.partition(".")[0] or UNKNOWN
+        return f"{own} {module}" if module else own
 
     def _function(self, name: str) -> int:
         return self._functions.setdefault(name, len(self._functions))

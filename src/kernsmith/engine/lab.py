@@ -71,7 +71,7 @@ class Lab:
         events.stage("boot the relinked kernel")
         folder = image.parent / "lab"
         jobs = [
-            Job(work, folder / work.name)
+            Job(work, folder / work.name, modules=self.kernel.guest_archive)
             for work in self.workloads
             if not only or work.name in only
         ]
@@ -136,7 +136,15 @@ def take_traces(
         missing = [w for w in workloads if not paths[w.name].exists()]
         if missing:
             events.stage(f"trace {len(missing)} workloads")
-        jobs = [Job(w, folder / f"{w.name}.boot", trace=trace_tag(kernel, w)) for w in missing]
+        jobs = [
+            Job(
+                work,
+                folder / f"{work.name}.boot",
+                trace=trace_tag(kernel, work),
+                modules=kernel.guest_archive,
+            )
+            for work in missing
+        ]
         for name, outcome in _run_all(kernel.vmlinux, jobs, machine, events, workers).items():
             assert outcome.trace is not None
             outcome.trace.replace(paths[name])

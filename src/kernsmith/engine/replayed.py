@@ -227,7 +227,12 @@ class _Work:
         return Tracing(
             machine=machine,
             folder=kernel.folder,
-            job=Job(workload, self.folder / f"{kernel.key[:20]}-{workload.name}", trace=tag),
+            job=Job(
+                workload,
+                self.folder / f"{kernel.key[:20]}-{workload.name}",
+                trace=tag,
+                modules=kernel.guest_archive,
+            ),
             path=trace_path(kernel, workload, machine),
             cpu=machine.cpu,
             boots=group.default is None,

@@ -91,7 +91,7 @@ def _keeping(prepared: Prepared, ledger: Ledger) -> Seen:
         trainer = prepared.trainer
         record_default(prepared, trainer, ledger, kernel, workload, outcome, started)
         if outcome.ok and outcome.trace is not None:
-            hand_over(kernel, workload, trainer, outcome.trace)
+            hand_over(kernel, workload, trainer, outcome, outcome.trace)
 
     return seen
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import fcntl
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernsmith.engine.function_costs import costs_path, write_costs
+from kernsmith.engine.kernel_code import note_modules
 from kernsmith.engine.replay import BATCH, Traced, open_traced
 from kernsmith.engine.sessions import Ran
 from kernsmith.engine.workers import Say
@@ -23,7 +24,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.layout import Arrangement, TraceFile
 from kernsmith.layout.traced import Figures
 from kernsmith.ledger import now
-from kernsmith.machine import Job, Machine
+from kernsmith.machine import Job, Machine, Outcome
 from kernsmith.study import digest_of
 
 
@@ -37,6 +38,11 @@ def trace_path(kernel: Kernel, workload: Workload, machine: Machine) -> Path:
     conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
     folder = kernel.folder / "traces" / digest_of(conditions)[:12]
     return folder / f"{workload.amount}.trace"
+
+
+def places_path(trace: Path) -> Path:
+    """Where it is noted where modules were when a trace was taken; trace: see `trace_path`."""
+    return trace.with_suffix(".modules")
 
 
 @dataclass(frozen=True)
@@ -90,17 +96,21 @@ def trace_and_replay(say: Say, asked: Tracing) -> bool:
         if path is None:
             return False
         _replay(say, asked, path)
-        write_costs(asked.folder, path, asked.cpu, costs_path(asked.path, asked.cpu))
+        costs = costs_path(asked.path, asked.cpu)
+        write_costs(asked.folder, path, asked.cpu, costs, places_path(asked.path))
         if asked.free and not asked.keep:
             own.unlink(missing_ok=True)
     return True
 
 
-def hand_over(kernel: Kernel, workload: Workload, machine: Machine, trace: Path) -> None:
+def hand_over(
+    kernel: Kernel, workload: Workload, machine: Machine, outcome: Outcome, trace: Path
+) -> None:
     """Let a study find a trace that another boot in the default layout has written."""
     path = trace_path(kernel, workload, machine)
     with locked(_lock(path)):
         trace.replace(_own(path))
+        note_modules(outcome, places_path(path))
 
 
 def free_trace(kernel: Kernel, workload: Workload, machine: Machine) -> None:
@@ -126,7 +136,7 @@ def _lock(path: Path) -> Path:
 
 def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
     """Boot; the trace, if there is to be one and the boot ended well."""
-    job = asked.job if traced else Job(asked.job.workload, asked.job.folder)
+    job = asked.job if traced else replace(asked.job, trace="")
     image = asked.folder / "vmlinux"
     with asked.machine.open(image, job.folder) as session:
         started = now()
@@ -135,6 +145,7 @@ def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
     if outcome.ok and outcome.trace is not None:
         path = asked.path if asked.keep else _own(asked.path)
         outcome.trace.replace(path)
+        note_modules(outcome, places_path(asked.path))
     say(Ran(0, outcome, started))
     return path
 

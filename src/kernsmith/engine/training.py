@@ -66,7 +66,8 @@ def train(
 
     def begin(workload: Workload) -> Job:
         job = folder / f"{workload.name}.boot"
-        return evidence.asked(Job(workload, job, trace=trace_of(workload)), kernel)
+        asked = Job(workload, job, trace=trace_of(workload), modules=kernel.guest_archive)
+        return evidence.asked(asked, kernel)
 
     def ran(visit: Visit[Workload], workload: Workload, run: Ran) -> None:
         outcomes.append((workload, run))
@@ -107,6 +108,7 @@ def _keep(
         )
     try:
         parsed = evidence.parsed(left, kernel, workload)
+        parsed = evidence.placed(parsed, kernel, outcome.modules)
     except UserError as error:
         raise TrainingFailed(f"training on {workload.name} failed: {error}") from None
     evidence.write(parsed, _path(folder, workload, evidence))

@@ -147,7 +147,13 @@ class _Work:
             return None
         self.attempts[trial] = attempt
         folder = self.folder / row.digest[:20] / str(attempt)
-        return Job(self.prepared.workload(trial.workload), folder, trial.replicate)
+        kernel = self.forge.kernel(trial.variant)
+        return Job(
+            self.prepared.workload(trial.workload),
+            folder,
+            trial.replicate,
+            modules=kernel.guest_archive if kernel else None,
+        )
 
     def _ran(self, visit: Visit[Trial], trial: Trial, ran: Ran) -> None:
         """Record a run as soon as it has ended."""

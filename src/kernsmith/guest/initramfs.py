@@ -7,7 +7,7 @@ It is not compressed: unpacking would only make every boot longer.
 
 import hashlib
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,23 @@ def build_initramfs(init: Path, members: Sequence[Member] = ()) -> bytes:
         _Entry("init", stat.S_IFREG | 0o755, program),
         *(member.entry() for member in members),
     ]
+    return _archive(entries)
+
+
+def build_layer(folder: str, programs: Mapping[str, bytes], files: Mapping[str, bytes]) -> bytes:
+    """An archive to put behind another one: a folder, with programs and other files in it.
+
+    The kernel unpacks one archive after the other, as if they were one.
+    """
+    entries = [_Entry(folder, stat.S_IFDIR | 0o755)]
+    for mode, contents in ((0o755, programs), (0o644, files)):
+        entries += [
+            _Entry(f"{folder}/{name}", stat.S_IFREG | mode, data) for name, data in contents.items()
+        ]
+    return _archive(entries)
+
+
+def _archive(entries: Iterable[_Entry]) -> bytes:
     archive = b"".join(_member(inode, entry) for inode, entry in enumerate(entries, start=1))
     archive += _member(0, _Entry(_END, 0))
     return archive + b"\0" * (-len(archive) % 512)

@@ -120,6 +120,11 @@ def guest_program() -> Path:
     return shipped("build", "guest", "kernsmith-guest")
 
 
+def module_loader() -> Path:
+    """Where the build puts the program that loads a kernel's modules."""
+    return shipped("build", "guest", "kernsmith-modules")
+
+
 def load_catalogue(program: Path | None = None) -> Catalogue:
     """The catalogue of a guest program (the built one by default).
 

@@ -17,6 +17,8 @@ from kernsmith.errors import UserError
 PROVENANCE_VERSION = 1
 FOLDER_LETTERS = 20
 """So much of its key is the name of a kernel's folder."""
+MODULES, MODULES_ARCHIVE = "modules", "modules.cpio"
+"""In a kernel's folder: the modules that its guest loads, and the archive that brings them."""
 _KEY = re.compile("[0-9a-f]{1,64}")
 
 
@@ -26,7 +28,8 @@ class Kernel:
 
     key: content address over source, config, toolchain, flags and profile.
     folder: holds `vmlinux`, the image for boot loaders, `System.map`, `config`, `build.log`,
-        `provenance.json`, kbuild's output in `out/`, and relinked images in `layouts/`.
+        `provenance.json`, kbuild's output in `out/`, relinked images in `layouts/`, and modules in
+        `modules/`, if it loads any.
     """
 
     key: str
@@ -52,6 +55,16 @@ class Kernel:
     def system_map(self) -> Path:
         """`System.map` of the default layout."""
         return self.folder / "System.map"
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Names of the modules that its guest loads, in that order."""
+        return tuple(each["name"] for each in self.provenance.get("modules", ()))
+
+    @property
+    def guest_archive(self) -> Path | None:
+        """What is put behind the guest's archive so that these are loaded; None without any."""
+        return self.folder / MODULES_ARCHIVE if self.modules else None
 
     @property
     def order(self) -> list[str]:

@@ -22,6 +22,7 @@ from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_
 from kernsmith.kernel.build import place_images, read_build_id
 from kernsmith.kernel.kbuild import command_in, copy_output, link_again
 from kernsmith.kernel.link import LINK_SCRIPT, LinkFailed
+from kernsmith.kernel.modules import carry_modules
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.kernel.toolchain.content import linker_content
@@ -65,6 +66,7 @@ def bolted(kernel: Kernel, profile: Path, program: str) -> Kernel:
         _link(kernel, folder, program, reserve)
         place_images(output, folder, kernel.arch)
         _note_link(kernel, folder, reserve)
+        carry_modules(kernel, folder)
         provenance = kernel.provenance | {
             "key": key,
             "command": command_in(kernel, folder),

@@ -31,6 +31,12 @@ from kernsmith.kernel.compile_cache import (
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINKED, NOTING_SCRIPT, place_script, record_link
+from kernsmith.kernel.modules import (
+    LINK_SCRIPT_OF_MODULES,
+    TEXT_IN_GROUPS,
+    check_modules,
+    place_modules,
+)
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
@@ -106,7 +112,9 @@ def build_kernel(
         started = time.monotonic()
         resumed = _keep_log(folder)
         _configure(recipe, folder)
-        check(parse_config((folder / "out/.config").read_text(encoding="utf-8")))
+        symbols = parse_config((folder / "out/.config").read_text(encoding="utf-8"))
+        check_modules(recipe.modules, symbols)
+        check(symbols)
         _compile(recipe, folder, on_progress, resumed, alone)
         _check_unchanged(recipe.source)
         return _finish(recipe, folder, time.monotonic() - started)
@@ -139,6 +147,8 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
         variables |= rust_variables(rust, recipe.requested, flags, output, tree)
     if counters := recipe.instrumentation:
         variables |= {**dict(counters.variables), LINKED: _SCRIPT}
+    if recipe.groups_modules:
+        variables["LDFLAGS_MODULE"] = f"-T {LINK_SCRIPT_OF_MODULES}"
     variables["ARCH"] = recipe.arch.kbuild
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
@@ -212,13 +222,15 @@ def _compile(
 
     if counters := recipe.instrumentation:
         (folder / "out" / _SCRIPT).write_text(counters.script)
+    if recipe.groups_modules:
+        write_text(folder / "out" / LINK_SCRIPT_OF_MODULES, TEXT_IN_GROUPS)
     place_script(folder / "out", NOTING_SCRIPT)
     _make(
         recipe,
         folder,
         "build.log",
         f"-j{os.cpu_count() or 1}",
-        *recipe.arch.images,
+        *recipe.targets,
         on_line=count,
         alone=alone,
     )
@@ -270,6 +282,8 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     provenance = _provenance(recipe, folder, seconds) | {
         "simd": {"beyond": list(_check_registers(recipe, folder))}
     }
+    if recipe.modules:
+        provenance["modules"] = place_modules(recipe.modules, folder / "out", folder)
     write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
     return Kernel(recipe.key, folder, provenance)
 
@@ -331,7 +345,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "linker": toolchain.linker.banner,
         "contents": dict(recipe.contents),
         "rust": recipe.rust.banner if recipe.rust else "",
-        "command": make_command(recipe, folder / "out", *recipe.arch.images),
+        "command": make_command(recipe, folder / "out", *recipe.targets),
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),
         "patch": recipe.patch.diff if recipe.patch else "",

@@ -26,6 +26,7 @@ _WRITTEN = "# Automatically generated file; DO NOT EDIT."
 _OLDER = re.compile(r"^# without CONFIG_(\w+): CONFIG_(\w+)=(.*)$", re.MULTILINE)
 # A comment of a fragment: the shipped fragment that it is laid over.
 _OVER = re.compile(r"^# over (\w+)$", re.MULTILINE)
+_LOADS = re.compile(r"^# loads: (.+)$", re.MULTILINE)
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
 
@@ -37,6 +38,7 @@ class Fragment:
     objects: how many objects such a kernel compiles, for progress; 0 when unknown.
     older: for some symbols, another one with its value that takes their place in trees that do not
         have them.
+    modules: names of those that the guest loads.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Fragment:
     objects: int
     complete: bool
     older: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
 
     def symbols_in(self, tree: Path) -> dict[str, str]:
         """What it asks of a tree."""
@@ -58,7 +61,8 @@ def read_fragment(name: str) -> Fragment:
     """A shipped fragment by its name (`lab`), or any file by its path.
 
     A file that Kconfig itself wrote (its header says so) is a complete `.config`: it is taken as
-    it is instead of being laid over `tinyconfig`.
+    it is instead of being laid over `tinyconfig`. Modules to load are named by a comment:
+    `# loads: NAME NAME`.
 
     Raises:
         UserError: no such config (the message lists those that are shipped), or a value in it that
@@ -83,10 +87,12 @@ def read_fragment(name: str) -> Fragment:
             raise UserError(f"{path} sets CONFIG_{symbol} to {value[:80]!r}: {VALUES}")
     count = _OBJECTS.search(text)
     objects = int(count[1]) if count else 0
+    modules = tuple(name for names in _LOADS.findall(text) for name in names.split())
     if over := _OVER.search(text):
         base = read_fragment(str(shipped("configs", f"{over[1]}.config")))
         symbols, older = {**base.symbols, **symbols}, {**base.older, **older}
-    return Fragment(name, symbols, objects, _WRITTEN in text, older)
+        modules = modules or base.modules
+    return Fragment(name, symbols, objects, _WRITTEN in text, older, modules)
 
 
 def parse_config(text: str) -> dict[str, str]:

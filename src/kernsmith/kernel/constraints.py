@@ -213,6 +213,19 @@ def _steps(candidate: _Candidate) -> str | None:
     return None
 
 
+def _modules(candidate: _Candidate) -> str | None:
+    variant = candidate.variant
+    loaded = read_fragment(variant.config).modules if variant.modules is None else variant.modules
+    kinds = (find_step_kind(step.kind) for step in variant.steps)
+    counting = next((kind.name for kind in kinds if kind.instrument), variant.trains)
+    if not loaded or not counting:
+        return None
+    return (
+        f"profile={counting} has counters in the kernel itself, and modules ({', '.join(loaded)}) "
+        "cannot reach them: take autofdo, or modules = none"
+    )
+
+
 def _flags(candidate: _Candidate) -> str | None:
     compiler, flags = candidate.toolchain.compiler, candidate.variant.flags
     said = compiler.refuses(flags) if flags else ""
@@ -252,6 +265,7 @@ _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
     _sections,
     _steps,
     _lto,
+    _modules,
     _flags,
     _layouts,
 )

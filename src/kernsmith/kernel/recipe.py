@@ -18,11 +18,13 @@ from kernsmith.kernel.backports import (
 )
 from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.lto import lto_flags
+from kernsmith.kernel.modules import FORMAT, TARGET, module_name
 from kernsmith.kernel.rust_code import flags_behind
 from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import Rust, Toolchain, find_rust, find_toolchain
+from kernsmith.kernel.toolchain.linker import LLD
 from kernsmith.study.steps import USUAL, Instrumentation, StepKind, Told, find_step_kind
 from kernsmith.study.variant import Variant, digest_of
 
@@ -74,6 +76,7 @@ class Recipe:
         to have, and that flags stand in for (see `kernel.backports`).
     profiles: one for each step of the variant, in their order.
     rust: what Rust code is built with, if the config has any.
+    modules: names of those that the guest loads.
     """
 
     variant: Variant
@@ -85,6 +88,7 @@ class Recipe:
     profiles: tuple[StepProfile, ...] = ()
     backported: tuple[str, ...] = ()
     rust: Rust | None = None
+    modules: tuple[str, ...] = ()
 
     @property
     def arch(self) -> Arch:
@@ -129,6 +133,16 @@ class Recipe:
 
     def _is_backported(self, kind: StepKind) -> bool:
         return kind.backport is not None and kind.backport.symbol in self.backported
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What make builds."""
+        return (*self.arch.images, TARGET) if self.modules else self.arch.images
+
+    @property
+    def groups_modules(self) -> bool:
+        """Whether hot and cold functions of modules are put apart: where a profile tells which."""
+        return bool(self.modules and self.read_profiles and self.toolchain.linker.family == LLD)
 
     @property
     def instrumentation(self) -> Instrumentation | None:
@@ -195,6 +209,8 @@ class Recipe:
         if self.backported:
             # Where a profile lies is nothing to know a kernel by; its content is there already.
             variant["backported"] = self._object_flags(lambda path: "")
+        if self.modules:
+            variant["modules"] = [FORMAT, *self.modules]
         return digest_of(
             {
                 "recipe": RECIPE,
@@ -218,10 +234,12 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
     profiles: one for each step of the variant.
 
     Raises:
-        UserError: unknown config, compiler or linker; CONFIG_RUST without a Rust toolchain.
+        UserError: unknown config, compiler or linker; CONFIG_RUST without a Rust toolchain; a name
+            that no module can have.
     """
     fragment = read_fragment(variant.config)
     asked = fragment.symbols_in(source.path) | dict(variant.options)
+    modules = fragment.modules if variant.modules is None else variant.modules
     backported = backported_symbols(asked, source.path)
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     return Recipe(
@@ -234,4 +252,5 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
         profiles=profiles,
         backported=backported,
         rust=find_rust(toolchain.compiler) if asked.get("RUST") == "y" else None,
+        modules=tuple(map(module_name, modules)),
     )

@@ -20,6 +20,7 @@ from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest, load_
 from kernsmith.kernel.build import place_images, read_build_id
 from kernsmith.kernel.kbuild import command_in, copy_output, link_again
 from kernsmith.kernel.link import LINK_SCRIPT, LinkFailed, whole_order
+from kernsmith.kernel.modules import carry_modules
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.variant import digest_of
 
@@ -59,6 +60,7 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
         place_images(output, folder, kernel.arch)
         write_text(folder / "order", "".join(f"{name}\n" for name in names))
         copy_file(kernel.folder / "link.env", folder / "link.env")
+        carry_modules(kernel, folder)
         readelf = find_toolchain(kernel.provenance["variant"]["compiler"]).tool("llvm-readelf")
         provenance = kernel.provenance | {
             "key": key,

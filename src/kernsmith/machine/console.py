@@ -5,16 +5,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 
-from kernsmith.machine.protocol import FAILED, OK, PANIC
+from kernsmith.machine.protocol import FAILED, OK, PANIC, Placement
 
 _FIGURE = re.compile(r"^kernsmith: metric (.*)$")
 # As many letters as the ledger keeps, and what C prints as a finite number.
 _METRIC = re.compile(r"(\w{1,64})=([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)", re.ASCII)
 _BEGIN = re.compile(r"^kernsmith: begin (\S+)$")
 _END = re.compile(r"^kernsmith: end (\S+) status=([0-9]{1,9})(?!\S)\s*(.*)$")
+# What guest/modules/load.c prints; names are as long as the kernel lets them be.
+_MODULE = re.compile(r"^kernsmith: module (\w{1,55})$", re.ASCII)
+_SECTION = re.compile(
+    r"^kernsmith: section (\w{1,55}) ([\w.+-]{1,200}) ([0-9a-f]{1,16})$", re.ASCII
+)
+_LOG = re.compile(r"^kernsmith: said (?:<\d+>)?(.*)$")
+# Whose end it is that happens before a workload begins.
+_BEFORE = {"init": "the guest could not start", "modules": "the kernel's modules were not loaded"}
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 
 
@@ -25,6 +33,7 @@ class Said:
     ended: (workload, status, message) of the end line, None when there was none.
     panic: the kernel's own words, empty when it did not panic.
     garbled: the first figure that is no finite number, as it stands there; None without one.
+    modules: where modules were loaded. log: the end of the kernel's log, where one was refused.
     """
 
     began: bool
@@ -32,6 +41,8 @@ class Said:
     panic: str
     metrics: Mapping[str, float]
     garbled: str | None = None
+    modules: Placement = field(default_factory=dict)
+    log: tuple[str, ...] = ()
 
     def verdict(self, workload: str) -> tuple[str, str]:
         """(status, reason) for a boot that was to run this workload and has ended."""
@@ -41,6 +52,9 @@ class Said:
             what = "the workload did not end" if self.began else "the guest did not start"
             return FAILED, what
         name, status, message = self.ended
+        if name in _BEFORE and not self.began:
+            said = f"; the kernel said: {' / '.join(self.log)}" if self.log else ""
+            return FAILED, f"{_BEFORE[name]}: {message or 'no reason given'} (errno {status}){said}"
         if name != workload:
             return FAILED, f"the guest ran {name!r} instead"
         if status:
@@ -57,6 +71,8 @@ def read_console(text: str) -> Said:
     """
     began, ended, panic, garbled = False, None, "", None
     metrics: dict[str, float] = {}
+    modules: dict[str, dict[str, int]] = {}
+    log: list[str] = []
     for line in text.splitlines():
         line = "".join(filter(str.isprintable, line)).strip()
         if match := _FIGURE.match(line):
@@ -69,6 +85,12 @@ def read_console(text: str) -> Said:
             began = True
         elif match := _END.match(line):
             ended = (match[1], int(match[2]), match[3])
+        elif match := _MODULE.match(line):
+            modules.setdefault(match[1], {})
+        elif match := _SECTION.match(line):
+            modules.setdefault(match[1], {})[match[2]] = int(match[3], 16)
+        elif match := _LOG.match(line):
+            log.append(match[1].strip())
         elif match := _PANIC.search(line):
             panic = panic or match[1]
-    return Said(began, ended, panic, metrics, garbled)
+    return Said(began, ended, panic, metrics, garbled, modules, tuple(log))

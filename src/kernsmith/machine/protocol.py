@@ -18,13 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel
 
 from kernsmith.guest.workloads import Workload
+
+Placement = Mapping[str, Mapping[str, int]]
+"""Where modules are: by module and section, the address of the first byte."""
 
 OK = "ok"
 PANIC = "panic"
@@ -45,6 +48,8 @@ class Job:
         last), as it was when the region began and when it ended (only where `Machine.profiles`).
     called: also write the arguments of the kernel's functions at these addresses, with how often
         they were called with them in the region (only where `Machine.profiles`).
+    modules: the archive of the kernel's modules, which are loaded before the workload begins; None:
+        there are none (see `kernel.modules`).
     """
 
     workload: Workload
@@ -56,6 +61,7 @@ class Job:
     words: tuple[str, ...] = ()
     memory: tuple[int, int] | None = None
     called: tuple[int, ...] = ()
+    modules: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,7 @@ class Outcome:
     trace: the executed blocks, when they were asked for.
     memory: the span of memory twice, when it was asked for.
     values: the arguments of functions, when they were asked for.
+    modules: by the name of each module that was loaded, the addresses of its sections.
     """
 
     status: str
@@ -102,6 +109,7 @@ class Outcome:
     trace: Path | None = None
     memory: Path | None = None
     values: Path | None = None
+    modules: Placement = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

@@ -22,10 +22,10 @@ from kernsmith import paths, process
 from kernsmith._native import cpu_model_check
 from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
-from kernsmith.files import locked
+from kernsmith.files import locked, write_bytes
 from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program
-from kernsmith.machine.console import read_console
+from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, VERSION, by_virtual_clock, metric
 from kernsmith.machine.models import shipped_names
@@ -38,7 +38,8 @@ QEMU = _ARCH.qemu.program
 BOOT_SECONDS = 300.0
 MINIMUM_QEMU = 10
 MEMORY_MIB = 512
-
+LOADED_FIRST = "rdinit=/modules/load"
+"""What a kernel with modules is told: to run guest/modules/load.c, which becomes /init."""
 
 # What a noise-free model leaves out; docs/model.md says more.
 ASSUMPTIONS = (
@@ -107,6 +108,15 @@ class Tcg:
         """A session that boots anew for each run; nothing of it stays in `folder`."""
         yield TcgSession(self, image)
 
+    def initramfs(self, job: Job) -> Path:
+        """The guest's archive or the workload's, with that of the kernel's modules behind it."""
+        own = job.workload.initramfs or self.guest.path
+        if job.modules is None:
+            return own
+        path = job.folder / "initramfs.cpio"
+        write_bytes(path, own.read_bytes() + job.modules.read_bytes())
+        return path
+
     def command(
         self, image: Path, job: Job, initramfs: Path, files: Mapping[str, Path]
     ) -> list[str]:
@@ -121,7 +131,8 @@ class Tcg:
             options["called"] = "+".join(f"{address:x}" for address in job.called)
         if job.user:
             options["user"] = "on"
-        words = [_ARCH.boot.exact_words, _guest_arguments(job.workload), *job.words]
+        loads = (LOADED_FIRST,) if job.modules else ()
+        words = [_ARCH.boot.exact_words, *loads, _guest_arguments(job.workload), *job.words]
         # QEMU takes a comma in a value when it is doubled.
         asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in asked)
@@ -171,8 +182,7 @@ class TcgSession:
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
-        initramfs = job.workload.initramfs or machine.guest.path
-        command = machine.command(self.image, job, initramfs, files)
+        command = machine.command(self.image, job, machine.initramfs(job), files)
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -184,20 +194,23 @@ class TcgSession:
             hung = True
         except ProcessFailed as error:
             failure = str(error).splitlines()[0]
-        status, reason, metrics = self._judge(job, console, counters, hung, failure)
+        said = read_console(console.read_text(encoding="utf-8", errors="replace"))
+        status, reason, metrics = self._judge(job, said, counters, hung, failure)
         boot = Boot(
             len(self.boots), tuple(command), console, started, status, reason, wall_seconds=seconds
         )
         self.boots.append(boot)
-        left = (
+        counts, trace, memory, values = (
             path if path and path.exists() else None for path in (counts, trace, memory, values)
         )
-        return Outcome(status, reason, metrics, console, seconds, boot, *left)
+        return Outcome(
+            status, reason, metrics, console, seconds, boot, counts, trace, memory, values,
+            said.modules,
+        )  # fmt: skip
 
     def _judge(
-        self, job: Job, console: Path, counters: Path, hung: bool, failure: str
+        self, job: Job, said: Said, counters: Path, hung: bool, failure: str
     ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
-        said = read_console(console.read_text(encoding="utf-8", errors="replace"))
         if hung and not said.panic:
             return HANG, f"no end after {self.machine.boot_seconds:g} s", {}
         status, reason = said.verdict(job.workload.name)

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import ProcessFailed, UserError
+from kernsmith.files import replacing
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.module_code import module_image
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import BranchCounts, is_counts, read_counts
@@ -30,7 +34,29 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
         raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
     target.parent.mkdir(parents=True, exist_ok=True)
     real = counts.without_targets(entry_spans(kernel.system_map))
-    return symbolized(real, kernel.vmlinux, toolchain, target, target.with_suffix(".log"))
+    log = target.with_suffix(".log")
+    modules = {name: part for name in real.modules if (part := real.of_module(name)).ranges}
+    if not modules:
+        return symbolized(real.of_kernel(), kernel.vmlinux, toolchain, target, log)
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / "vmlinux"
+        made = [symbolized(real.of_kernel(), kernel.vmlinux, toolchain, whole, log)]
+        for name, part in modules.items():
+            image = module_image(kernel, name, real.modules[name])
+            own = target.with_suffix(f".{name}.log")
+            made.append(symbolized(part, image, toolchain, Path(folder) / f"{name}.ko", own))
+        _merge(made, toolchain, target)
+    return target
+
+
+def _merge(profiles: Sequence[Path], toolchain: Toolchain, target: Path) -> None:
+    """One profile of several binaries that ran together: counts of a function add up."""
+    with replacing(target) as merged:
+        command: list[str | Path] = [
+            toolchain.tool("llvm-profdata"), "merge", "--sample", "--extbinary",
+            f"--output={merged}", *profiles,
+        ]  # fmt: skip
+        process.run(command, log=None, timeout=300)
 
 
 def check_build_id(counts: BranchCounts, kernel: Kernel) -> None:

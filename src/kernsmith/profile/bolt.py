@@ -37,7 +37,7 @@ def make_fdata(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, targe
     first, last = text_span(kernel.system_map)
     if not any(first <= start < last for start, _ in counts.ranges):
         raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
-    real = counts.without_targets(entry_spans(kernel.system_map))
+    real = counts.of_kernel().without_targets(entry_spans(kernel.system_map))
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, replacing(target) as profile:
         given = Path(folder) / "aggregated"

@@ -23,7 +23,7 @@ def call_lines(counts: BranchCounts, kernel: Kernel) -> str:
             functions.setdefault(symbol.address, symbol.name)
     starts = sorted(functions)
     calls: Counter[tuple[str, str]] = Counter()
-    for (source, target), count in counts.branches.items():
+    for (source, target), count in counts.of_kernel().branches.items():
         at = bisect_right(starts, source) - 1
         if target in functions and at >= 0 and starts[at] != target:
             calls[functions[starts[at]], functions[target]] += count

@@ -4,15 +4,17 @@
 The body of the file is llvm-profgen's unsymbolized profile (LLVM, `llvm-profgen` command guide):
 the number of ranges, `start-end:count` lines, the number of branches, `from->to:count` lines, all
 addresses hexadecimal. kernsmith puts three lines before it: the format's version, with the word
-`sampled` where not everything that ran was seen; the build id of the kernel; and the workloads.
+`sampled` where not everything that ran was seen; the build id of the kernel; and the workloads. Of
+a kernel that had loaded modules there is a line more for each section of their code, which says
+where it was: `module NAME SECTION START-END`, hexadecimal; the end is behind the last byte.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kernsmith.errors import UserError
@@ -23,7 +25,13 @@ _SAMPLED = " sampled"
 _RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
 _BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
 
+_MODULE = re.compile(r"module (\w{1,55}) (\S{1,200}) ([0-9a-f]{1,16})-([0-9a-f]{1,16})", re.ASCII)
+# Where llvm-profgen has branches come from that are of other code than its binary's.
+OUTSIDE = 1
+
 Pair = tuple[int, int]
+ModuleSpans = Mapping[str, Mapping[str, Pair]]
+"""Code of modules: by module and section, the first address and the one behind the last."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class BranchCounts:
     branches: (address of the branch, target) → times taken.
     build_id: of the `vmlinux` that the addresses belong to, hexadecimal.
     sampled: whether code without counts may have run.
+    modules: where the code of modules was.
     """
 
     ranges: Mapping[Pair, int]
@@ -41,6 +50,7 @@ class BranchCounts:
     build_id: str = ""
     workloads: tuple[str, ...] = ()
     sampled: bool = False
+    modules: ModuleSpans = field(default_factory=dict)
 
     @property
     def weight(self) -> int:
@@ -74,18 +84,44 @@ class BranchCounts:
         }
         return replace(self, branches=kept)
 
+    def of_kernel(self) -> BranchCounts:
+        """Of the kernel itself, without its modules; branches from there come from `OUTSIDE`."""
+        if not self.modules:
+            return self
+        spans = [span for sections in self.modules.values() for span in sections.values()]
+        return self._within(lambda address: not any(a <= address < b for a, b in spans))
+
+    def of_module(self, name: str) -> BranchCounts:
+        """Of one of the modules; branches from all other code come from `OUTSIDE`."""
+        spans = list(self.modules[name].values())
+        return self._within(lambda address: any(a <= address < b for a, b in spans))
+
+    def _within(self, inside: Callable[[int], bool]) -> BranchCounts:
+        branches: dict[Pair, int] = {}
+        for (source, target), count in self.branches.items():
+            if inside(target):
+                pair = (source if inside(source) else OUTSIDE, target)
+                branches[pair] = branches.get(pair, 0) + count
+        ranges = {pair: count for pair, count in self.ranges.items() if inside(pair[0])}
+        return replace(self, ranges=ranges, branches=branches, modules={})
+
 
 def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -> BranchCounts:
     """One profile of several workloads, each with the same weight unless there are `weights`.
 
     Raises:
-        UserError: profiles of different kernels.
+        UserError: profiles of different kernels, or of one with its modules at different places.
     """
     least = min(weights, default=1.0)
     given = [weight / least for weight in weights] or [1.0] * len(parts)
     identities = {part.build_id for part in parts}
     if len(identities) != 1:
         raise UserError("profiles of different kernels cannot be merged (their build ids differ)")
+    modules = parts[0].modules
+    if any(part.modules != modules for part in parts):
+        raise UserError(
+            "profiles of a kernel that had its modules at different places cannot be merged"
+        )
     heaviest = max(part.weight for part in parts)
     ranges: dict[Pair, int] = {}
     branches: dict[Pair, int] = {}
@@ -97,7 +133,7 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
             branches[pair] = branches.get(pair, 0) + count
     names = tuple(name for part in parts for name in part.workloads)
     sampled = any(part.sampled for part in parts)
-    return BranchCounts(ranges, branches, identities.pop(), names, sampled)
+    return BranchCounts(ranges, branches, identities.pop(), names, sampled, modules)
 
 
 def body_text(counts: BranchCounts) -> str:
@@ -113,7 +149,12 @@ def write_counts(counts: BranchCounts, path: Path) -> None:
     """Write a counts file, all at once."""
     first = f"{MAGIC}{_SAMPLED}" if counts.sampled else MAGIC
     head = f"{first}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
-    write_text(path, head + body_text(counts), encoding="ascii")
+    places = "".join(
+        f"module {name} {section} {start:x}-{end:x}\n"
+        for name, sections in sorted(counts.modules.items())
+        for section, (start, end) in sorted(sections.items())
+    )
+    write_text(path, head + places + body_text(counts), encoding="ascii")
 
 
 def is_exact(path: Path) -> bool:
@@ -157,9 +198,22 @@ def read_counts(path: Path) -> BranchCounts:
         raise UserError(f"{path} is not a profile of kernsmith: its first line is not {MAGIC!r}")
     build_id = _header(path, lines, 1, "build-id")
     workloads = _header(path, lines, 2, "workloads").split()
-    body = read_body(lines[3:], origin=path, first_line=4)
+    modules = _modules(lines)
+    head = 3 + sum(map(len, modules.values()))
+    body = read_body(lines[head:], origin=path, first_line=head + 1)
     sampled = lines[0] != MAGIC
-    return BranchCounts(body.ranges, body.branches, build_id, tuple(workloads), sampled)
+    return BranchCounts(body.ranges, body.branches, build_id, tuple(workloads), sampled, modules)
+
+
+def _modules(lines: Sequence[str]) -> ModuleSpans:
+    """What the lines behind the first three say, as far as they are of modules."""
+    modules: dict[str, dict[str, Pair]] = {}
+    for line in lines[3:]:
+        found = _MODULE.fullmatch(line)
+        if found is None or found[2] in modules.get(found[1], {}):
+            break
+        modules.setdefault(found[1], {})[found[2]] = (int(found[3], 16), int(found[4], 16))
+    return modules
 
 
 def _header(path: Path, lines: Sequence[str], index: int, key: str) -> str:

@@ -16,6 +16,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import write_text
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import link_map
+from kernsmith.kernel.modules import module_objects
 from kernsmith.profile.counts import BranchCounts
 
 # A line of lld's map: address, load address, size, alignment, an input section of an object that
@@ -29,7 +30,8 @@ WHOLE = "vmlinux.o"
 
 
 def idle_objects(counts: BranchCounts, kernel: Kernel) -> list[str]:
-    """Objects of a kernel of which nothing was executed, as kbuild names them, sorted.
+    """Objects of a kernel of which nothing was executed, as kbuild names them, sorted. All objects
+    of a module are such if nothing of it was, also if it was not loaded.
 
     None, so that all take the profile, where samples may have missed what ran, or the linker's map
     does not tell of which object a section is.
@@ -44,7 +46,13 @@ def idle_objects(counts: BranchCounts, kernel: Kernel) -> list[str]:
     objects = {name for _, _, name in sections}
     if WHOLE in objects:
         return []
-    return sorted(objects - _executed(sections, counts))
+    of_modules = {
+        name
+        for module, names in module_objects(kernel.output).items()
+        if module not in counts.modules or not counts.of_module(module).ranges
+        for name in names
+    }
+    return sorted((objects - _executed(sections, counts)) | of_modules)
 
 
 def input_sections(link_map: Path, wanted: str = "") -> Iterator[tuple[int, int, str]]:

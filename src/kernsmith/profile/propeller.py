@@ -32,7 +32,7 @@ def make_propeller(
             no map of basic blocks that can be read.
     """
     check_build_id(counts, kernel)
-    kept = counts.without_targets(entry_spans(kernel.system_map))
+    kept = counts.of_kernel().without_targets(entry_spans(kernel.system_map))
     ranges = [(start, last, count) for (start, last), count in kept.ranges.items()]
     branches = [(source, target, count) for (source, target), count in kept.branches.items()]
     text = text_span(kernel.system_map)

@@ -16,7 +16,7 @@ PROFGEN_SECONDS = 900.0
 
 def symbolized(
     counts: BranchCounts,
-    vmlinux: Path,
+    image: Path,
     toolchain: Toolchain,
     target: Path,
     log: Path | None,
@@ -26,7 +26,8 @@ def symbolized(
 ) -> Path:
     """The counts as they are, by function and line, written by llvm-profgen; returns `target`.
 
-    vmlinux: what they are counts of. program: it is a program, not a kernel.
+    image: what they are counts of: a kernel, a module (see `kernel.module_code`), or, with
+        `program`, that.
     form: `extbinary`, which compilers read, or `text`, which people do.
     log: where the converter's words are kept.
 
@@ -38,7 +39,7 @@ def symbolized(
         body.write_text(body_text(counts), encoding="ascii")
         command = [
             toolchain.tool("llvm-profgen"), *([] if program else ["--kernel"]), "--use-offset=0",
-            f"--unsymbolized-profile={body}", f"--binary={vmlinux}",
+            f"--unsymbolized-profile={body}", f"--binary={image}",
             f"--format={form}", f"--output={profile}",
         ]  # fmt: skip
         process.run(command, log=log, timeout=PROFGEN_SECONDS)

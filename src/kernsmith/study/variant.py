@@ -66,6 +66,7 @@ class Variant:
     layout: in which orders of functions it is linked; the kernel itself has the objects' own.
     trains: the kind of step that its kernel has counters for and is run to train, and nothing
         else; empty for kernels as they are used.
+    modules: names of the modules that its guest loads; None: those that its config names.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
     without: workloads that others of its kind are trained on and this one is not: those that it is
         judged by (see `study.folds`); empty: all of the study's.
@@ -84,6 +85,7 @@ class Variant:
     steps: tuple[Step, ...] = ()
     trains: str = ""
     layout: LayoutLevel = RANDOM
+    modules: tuple[str, ...] | None = None
     label: str = ""
     without: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
@@ -167,7 +169,7 @@ class Variant:
         for name in ("layout", "label", "without", "levels", "given_name"):
             del fields[name]
         # Variants were there before these: they add nothing to what variants were called.
-        for name, usual in (("arch", ARCH), ("trains", "")):
+        for name, usual in (("arch", ARCH), ("trains", ""), ("modules", None)):
             if fields[name] == usual:
                 del fields[name]
         for step in fields["steps"]:

@@ -15,9 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from kernsmith import _native
 from kernsmith.errors import UserError
 from kernsmith.profile.counts import BranchCounts
+from kernsmith.profile.coverage.images import cover_images
 
 
 class LineCount(NamedTuple):
@@ -130,17 +130,14 @@ class Coverage:
 
 
 def cover(counts: BranchCounts, vmlinux: Path) -> Coverage:
-    """Tell counts of a kernel by the lines that its code was made from.
+    """Tell counts of a kernel by the lines that its code was made from, with those of the modules
+    that lie beside it.
 
     Raises:
         UserError: no vmlinux, one without line tables or symbols, or one of another kernel; or
             nothing of it was executed.
     """
-    ranges = [(first, last, count) for (first, last), count in counts.ranges.items()]
-    try:
-        found = _native.source_coverage(vmlinux, ranges)
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    found = cover_images(counts, vmlinux)
     if found["build_id"] != counts.build_id:
         raise UserError(
             f"the profile is of another kernel: its build id is {counts.build_id or 'absent'}, "

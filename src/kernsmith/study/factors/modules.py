@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`modules`: which modules of the kernel the guest loads before anything is measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from kernsmith.study.factors.protocol import Factor, LevelError
+from kernsmith.study.variant import Variant
+
+CONFIG, NONE = "config", "none"
+_AND = "+"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}")
+
+
+def _check(level: str) -> None:
+    if not all(map(_NAME.fullmatch, level.split(_AND))):
+        raise LevelError(
+            f"factor 'modules' has no level {level[:80]!r}: allowed are {CONFIG}, {NONE}, and "
+            f"names of modules, several with {_AND!r} between them"
+        )
+
+
+def _apply(variant: Variant, level: str) -> Variant:
+    names = () if level == NONE else tuple(level.split(_AND))
+    return replace(variant, modules=None if level == CONFIG else names)
+
+
+FACTOR = Factor(
+    name="modules",
+    description=f"{CONFIG}: the guest loads the modules that the config names; {NONE}: it loads "
+    f"none; or names, with {_AND!r} between them, each with those that it depends on",
+    apply=_apply,
+    allow=_check,
+)
