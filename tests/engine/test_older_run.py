@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""AutoFDO on Linux 6.12, which does not know it: the whole chain on real kernels.
+"""AutoFDO and Propeller on Linux 6.12, which knows neither: the whole chain on real kernels.
 
-It costs two builds of the micro kernel, some minutes each on two cores. An ordinary test run takes
+It costs four builds of the micro kernel, some minutes each on two cores. An ordinary test run takes
 part in it when they are there; `make test-all` builds them.
 """
 
@@ -23,35 +23,47 @@ from older_sources import older_source
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("older")]
 
 SOURCE = "debian:6.12"
-STUDY = f"""
+STUDY = """
 [source]
-use = "{SOURCE}"
+use = "debian:6.12"
 config = "micro"
 [machine]
 cpu = "emeraldrapids"
 [workloads]
 use = ["pipe", "file", "fork"]
 [factors]
-profile = ["none", "autofdo", "autofdo+propeller"]
+profile = {stacks}
 [design]
 layouts = 8
 """
-AUTOFDO = "profile=autofdo"
+NONE, AUTOFDO, PROPELLER = "profile=none", "profile=autofdo", "profile=autofdo+propeller"
 
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    stacks = ["none", "autofdo", "autofdo+thinlto-dist"]
+    return found(tmp_path_factory.mktemp("older"), stacks, [NONE, AUTOFDO])
+
+
+@pytest.fixture(scope="module")
+def propelled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Where Propeller comes behind it, all of AutoFDO's kernel has the map of its blocks."""
+    stacks = ["none", "autofdo", "autofdo+propeller"]
+    return found(tmp_path_factory.mktemp("propelled"), stacks, [NONE, AUTOFDO, PROPELLER])
+
+
+def found(folder: Path, stacks: list[str], builds: list[str]) -> dict[str, Any]:
+    """The document of a study of these stacks, which takes these builds."""
     older_source(SOURCE)
-    folder = tmp_path_factory.mktemp("older")
     study = folder / "study.toml"
-    study.write_text(STUDY)
+    study.write_text(STUDY.format(stacks=json.dumps(stacks)))
     plan = json.loads(kernsmith(folder, "plan", str(study), "--json").stdout)
-    assert [build["variant"] for build in plan["builds"]] == ["profile=none", AUTOFDO]
+    assert [build["variant"] for build in plan["builds"]] == builds
     if not os.environ.get(ALL) and not all(build["cached"] for build in plan["builds"]):
-        pytest.skip("two kernels are not built yet: it takes minutes, and make test-all does it")
+        pytest.skip("kernels are not built yet: it takes minutes, and make test-all does it")
     done = kernsmith(folder, "run", str(study), "-o", str(folder / "result"), "--json")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
 def kernel_of(document: dict[str, Any], name: str) -> Kernel:
@@ -62,7 +74,7 @@ def kernel_of(document: dict[str, Any], name: str) -> Kernel:
 def test_the_kernel_is_faster_and_the_rest_is_told(document: dict[str, Any]) -> None:
     assert not document["failures"]
     assert all(run["status"] == "ok" for run in document["runs"])
-    assert "needs CONFIG_PROPELLER_CLANG" in document["remarks"][0]
+    assert "needs CONFIG_LTO_CLANG_THIN_DIST" in document["remarks"][0]
     (ratio,) = (
         verdict["ratio"]
         for verdict in document["verdicts"]
@@ -70,17 +82,35 @@ def test_the_kernel_is_faster_and_the_rest_is_told(document: dict[str, Any]) -> 
     )
     assert ratio < 0.93
     report = Path(document["report"]).with_name("report.md").read_text().replace("\\_", "_")
-    assert "CONFIG_PROPELLER_CLANG" in report
+    assert "CONFIG_LTO_CLANG_THIN_DIST" in report
+
+
+def warnings_of(kernel: Kernel) -> set[str]:
+    """What compiler and linker said; objtool is the tree's own."""
+    log = (kernel.folder / "build.log").read_text(errors="replace")
+    return set(re.findall(r".*\bwarning\b: (?!objtool).*", log, re.IGNORECASE))
+
+
+def test_propeller_makes_it_faster_still(propelled: dict[str, Any]) -> None:
+    assert not propelled["failures"]
+    assert all(run["status"] == "ok" for run in propelled["runs"])
+    said = " ".join(propelled["remarks"])
+    assert "has no CONFIG_AUTOFDO_CLANG" in said and "has no CONFIG_PROPELLER_CLANG" in said
+    ratios = {
+        verdict["variant"]: verdict["ratio"]
+        for verdict in propelled["verdicts"]
+        if (verdict["metric"], verdict["workload"]) == ("model_cycles", "overall")
+    }
+    assert ratios[PROPELLER] < ratios[AUTOFDO] - 0.02
+    none, propeller = (warnings_of(kernel_of(propelled, name)) for name in (NONE, PROPELLER))
+    assert propeller <= none
 
 
 def test_neither_compiler_nor_linker_says_a_word_that_it_does_not_say_without_a_profile(
     document: dict[str, Any],
 ) -> None:
     """The tree's objtool does, of jump tables: it is older than such code."""
-    said = []
-    for name in ("profile=none", AUTOFDO):
-        log = (kernel_of(document, name).folder / "build.log").read_text(errors="replace")
-        said.append(set(re.findall(r".*\bwarning\b: (?!objtool).*", log, re.IGNORECASE)))
+    said = [warnings_of(kernel_of(document, name)) for name in (NONE, AUTOFDO)]
     assert said[1] <= said[0]
 
 

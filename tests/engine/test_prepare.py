@@ -95,7 +95,7 @@ def older_study(*stacks: str) -> Study:
 def test_a_step_that_the_source_is_too_old_for_is_left_out_and_the_rest_goes_on() -> None:
     name = older_source("debian:6.12").name
     notes = Notes()
-    stacks = ("none", "autofdo", "autofdo+propeller", "autofdo+propeller+layout")
+    stacks = ("none", "autofdo", "autofdo+thinlto-dist", "autofdo+thinlto-dist+layout")
     prepared = prepare(older_study(*stacks), notes)
     assert [variant.name for variant in prepared.variants] == [
         "profile=none", "profile=autofdo", "profile=autofdo+layout",
@@ -103,8 +103,8 @@ def test_a_step_that_the_source_is_too_old_for_is_left_out_and_the_rest_goes_on(
     assert not prepared.refused
     left_out, flags, patch = prepared.remarks
     assert left_out == (
-        f"the step propeller needs CONFIG_PROPELLER_CLANG, which {name} does not have: it is left "
-        "out"
+        "the step thinlto-dist needs CONFIG_LTO_CLANG_THIN_DIST, which "
+        f"{name} does not have: it is left out"
     )
     assert flags.startswith(f"{name} has no CONFIG_AUTOFDO_CLANG: kernsmith gives its flags")
     diff = Path(patch.rpartition(": ")[2]).read_text()
@@ -118,5 +118,5 @@ def test_without_any_step_that_the_source_can_have_there_is_no_study() -> None:
     older_source("debian:6.12")
     with pytest.raises(UserError, match=r"nothing remains to be compared: the step thinlto-dist"):
         prepare(older_study("none", "thinlto-dist"), Silent())
-    with pytest.raises(UserError, match=r"the baseline 'profile=propeller' cannot be built: the"):
-        prepare(older_study("propeller", "none"), Silent())
+    with pytest.raises(UserError, match=r"the baseline 'profile=thinlto-dist' cannot be built"):
+        prepare(older_study("thinlto-dist", "none"), Silent())

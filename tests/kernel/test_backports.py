@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""AutoFDO in trees that do not know it: the same flags for the same objects, by real trees."""
+"""AutoFDO and Propeller in trees that do not know them: the same flags for the same objects."""
 
 import os
 import subprocess
@@ -21,6 +21,7 @@ from kernsmith.study.steps import Told, step_kinds
 from older_sources import OLDER, older_source
 
 AUTOFDO = step_kinds()["autofdo"]
+PROPELLER = step_kinds()["propeller"]
 
 
 @pytest.fixture(params=OLDER)
@@ -56,6 +57,21 @@ def test_flags_are_those_of_the_kernels_own_makefile(
     done = subprocess.run(make, input=text, capture_output=True, text=True, check=True)
     files = (profile, "/a/trained.idle") if profile else ()
     flags = backports()["AUTOFDO_CLANG"].flags(files, bool(debug_info))
+    assert list(flags) == done.stdout.split()
+
+
+@pytest.mark.parametrize("profile", ["", "/a/trained"])
+def test_so_are_propellers(source: Source, profile: str) -> None:
+    """scripts/Makefile.propeller, with a clang that is new enough."""
+    text = (
+        f"clang-min-version = y\ninclude {source.path}/scripts/Makefile.propeller\n"
+        "all: ; @echo '$(CFLAGS_PROPELLER_CLANG)'\n"
+    )
+    said = [f"CLANG_PROPELLER_PROFILE_PREFIX={profile}"] if profile else []
+    make = ["make", "-s", "-f", "-", "CONFIG_AUTOFDO_CLANG=y", *said]
+    done = subprocess.run(make, input=text, capture_output=True, text=True, check=True)
+    files = tuple(f"{profile}{suffix}" for suffix in PROPELLER.suffixes) if profile else ()
+    flags = backports()["PROPELLER_CLANG"].flags(files, False)
     assert list(flags) == done.stdout.split()
 
 
@@ -130,14 +146,30 @@ def test_steps_that_a_tree_is_too_old_for_are_named_with_the_reason(
 ) -> None:
     kinds = step_kinds()
     reasons = {name: not_carried(kind, older.path, older.name) for name, kind in kinds.items()}
-    assert {name for name, reason in reasons.items() if reason} == {
-        "propeller", "splitting", "thinlto-dist",
-    }  # fmt: skip
-    told = f"the step propeller needs CONFIG_PROPELLER_CLANG, which {older.name} does not have"
-    assert reasons["propeller"] == told
+    assert {name for name, reason in reasons.items() if reason} == {"thinlto-dist"}
+    told = (
+        f"the step thinlto-dist needs CONFIG_LTO_CLANG_THIN_DIST, which {older.name} does not have"
+    )
+    assert reasons["thinlto-dist"] == told
     assert not any(not_carried(kind, source.path, source.name) for kind in kinds.values())
     assert refusal(variant("autofdo"), older, layouts=True) is None
-    assert refusal(variant("autofdo+propeller"), older, layouts=True) == told
+    assert refusal(variant("autofdo+propeller"), older, layouts=True) is None
+    assert refusal(variant("autofdo+thinlto-dist"), older, layouts=True) == told
+
+
+def test_propellers_map_has_a_section_and_its_order_reaches_the_linker(
+    older: Source, tmp_path: Path
+) -> None:
+    recipe = make_recipe(variant("autofdo+propeller"), older)
+    assert recipe.backported == ("AUTOFDO_CLANG", "PROPELLER_CLANG")
+    assert "-fbasic-block-address-map" in recipe.object_flags
+    assert recipe.patch is not None
+    assert ".llvm_bb_addr_map 0 : { *(.llvm_bb_addr_map) }" in recipe.patch.diff
+    files = tuple(tmp_path / f"trained{suffix}" for suffix in PROPELLER.suffixes)
+    trained = replace(recipe, profiles=(StepProfile(PROPELLER, files),))
+    assert f"-fbasic-block-sections=list={files[0]}" in trained.object_flags
+    (linker,) = (word for word in make_command(trained, tmp_path) if word.startswith("LD="))
+    assert linker.endswith(f" --symbol-ordering-file={files[1]} --no-warn-symbol-ordering")
 
 
 def test_a_linker_script_that_cannot_be_patched_takes_no_profile(

@@ -156,6 +156,20 @@ def _sections(candidate: _Candidate) -> str | None:
     )
 
 
+def _backports(candidate: _Candidate) -> str | None:
+    """Flags that stand in for a symbol may need a newer compiler than its Makefile does."""
+    compiler, source = candidate.toolchain.compiler, candidate.source
+    kinds = [find_step_kind(step.kind) for step in candidate.variant.steps]
+    for symbol in backported_symbols(candidate.options, source.path) if kinds else ():
+        oldest = backports()[symbol].oldest_clang
+        if compiler.family == CLANG and compiler.version < oldest:
+            return (
+                f"{source.name} has no CONFIG_{symbol}, and what stands in for it needs clang "
+                f"{oldest} or newer: {compiler.name} is too old"
+            )
+    return None
+
+
 def _gathers(candidate: _Candidate) -> bool:
     """Whether functions may have sections of their own, by themselves or with a patch."""
     tree, options = candidate.source.path, candidate.options
@@ -263,6 +277,7 @@ _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
     _steps_exist,
     _symbols_exist,
     _sections,
+    _backports,
     _steps,
     _lto,
     _modules,

@@ -294,7 +294,8 @@ def _link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] 
     objects = [str(_pad(work, noted["CC"], paddings, log))] if paddings else []
     linker_flags = noted.get("KBUILD_LDFLAGS", "").split()
     # The kernel's own order, if it has one, is in `order`.
-    kept = [flag for flag in linker_flags if not flag.startswith("--symbol-ordering-file=")]
+    kept = _unordered(linker_flags)
+    noted["LD"] = " ".join(_unordered(noted["LD"].split()))
     strip = _without_debug(kernel, work, script.with_name("gen-btf.sh").exists(), noted)
     ldflags = " ".join([noted.get("LDFLAGS_vmlinux", ""), *strip, *flags, *objects])
     command: list[str | Path] = [
@@ -323,6 +324,11 @@ def _rewrite(kernel: Kernel, work: Path) -> None:
         )
     except (ProcessFailed, ProgramMissing) as error:
         raise LinkFailed(f"the layout is not rewritten: {error}") from error
+
+
+def _unordered(words: Sequence[str]) -> list[str]:
+    """Words for the linker without an order of functions."""
+    return [word for word in words if not word.startswith("--symbol-ordering-file=")]
 
 
 def _without_debug(

@@ -103,7 +103,9 @@ class Recipe:
     @property
     def patch(self) -> ScriptPatch | None:
         """What is changed of the source's linker script for that."""
-        return script_patch(self.source.path, self.requested)
+        known = backports()
+        sections = (known[symbol].section for symbol in self.backported)
+        return script_patch(self.source.path, self.requested, tuple(filter(None, sections)))
 
     @property
     def object_flags(self) -> tuple[str, ...]:
@@ -165,10 +167,16 @@ class Recipe:
 
     @property
     def link_flags(self) -> tuple[str, ...]:
-        """What the linker of an LTO kernel is told; see `kernel.lto`."""
+        """What the linker is told beside the kernel's own flags: of an LTO kernel (see
+        `kernel.lto`), and of an order of functions that the source's Makefiles know nothing of."""
         linker = self.toolchain.linker.release[:1]
         flags = (*self.code_flags, *self._beside(backported=True))
-        return lto_flags(self.requested, flags, self.variables, *linker, backported=self.backported)
+        lto = lto_flags(self.requested, flags, self.variables, *linker, backported=self.backported)
+        orders = (
+            each.symbol_order for each in self.read_profiles if self._is_backported(each.kind)
+        )
+        ordered = [f"--symbol-ordering-file={order}" for order in orders if order]
+        return (*lto, *ordered, *(["--no-warn-symbol-ordering"] if ordered else []))
 
     @property
     def variables(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ Before `TEXT_MAIN` of include/asm-generic/vmlinux.lds.h named such sections alwa
 some options, and then took in cold code (`.text.unlikely`) that other lines were to place. The
 patch names them always, puts the lines of cold code in front of `TEXT_MAIN` (the first line that
 fits decides), and adds one for what `-fsplit-machine-functions` splits off. That is what Linux has
-itself since.
+itself since. Tables that are not loaded, like Propeller's map of blocks, get a section on request.
 
 The tree stays as it is: kbuild finds the patched header first, in its output, where generated
 headers lie (`LINUXINCLUDE` of the top Makefile).
@@ -29,6 +29,7 @@ _PLAIN = re.compile(r"^(\s*#\s*define\s+TEXT_MAIN\s+\.text)[ \t]*$", re.MULTILIN
 _SECTIONS = ".text.[0-9a-zA-Z_]*"
 _COLD = re.compile(r"\s*\*\(\.text\.(?:unlikely|unknown)\b")
 _HOT = re.compile(r"\s*\*\(\.text\.hot\b")
+_TABLES = re.compile(r"^#define ELF_DETAILS\b.*\\\n", re.MULTILINE)
 _SPLIT = "\t\t*(.text.split .text.split.*)\t\t\t\t\\\n"
 
 
@@ -40,21 +41,30 @@ class ScriptPatch:
     diff: str
 
 
-def script_patch(tree: Path, options: Mapping[str, str]) -> ScriptPatch | None:
+def script_patch(
+    tree: Path, options: Mapping[str, str], tables: tuple[str, ...] = ()
+) -> ScriptPatch | None:
     """What must be changed for functions to have sections of their own in this tree, with these
-    config symbols; None where nothing must, or this program does not know how."""
+    config symbols; None where nothing must, or this program does not know how.
+
+    tables: names of sections that are to be kept, too, and not loaded.
+    """
     if not needed_options(tree):
         return None
-    return _patch(tree, gathers_functions(tree, options))
+    return _patch(tree, gathers_functions(tree, options), tables)
 
 
 @cache
-def _patch(tree: Path, gathers: bool) -> ScriptPatch | None:
+def _patch(tree: Path, gathers: bool, tables: tuple[str, ...]) -> ScriptPatch | None:
     """gathers: the tree's own script names functions' sections already."""
     old = (tree / SCRIPT).read_text(encoding="utf-8", errors="surrogateescape")
     new = _in_order(old)
     if new is not None and not gathers:
         new, changed = _PLAIN.subn(rf"\1 {_SECTIONS}", new)
+        new = new if changed else None
+    if new is not None and tables:
+        kept = "".join(f"\t\t{name} 0 : {{ *({name}) }}\t\\\n" for name in tables)
+        new, changed = _TABLES.subn(lambda found: found[0] + kept, new)
         new = new if changed else None
     if new is None or new == old:
         return None

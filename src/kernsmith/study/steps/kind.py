@@ -45,10 +45,14 @@ class Backport:
     flags: what each object of the kernel and of its modules is compiled with, as the symbol's
         Makefile has it in newer trees. Arguments: the files of the profile (none for the kernel
         that is trained on), and whether kbuild has debug information written anyway.
+    section: of those objects, one that the linker script must keep; empty without one.
+    oldest_clang: major version of the oldest clang that takes the flags.
     """
 
     symbol: str
     flags: Callable[[tuple[str, ...], bool], tuple[str, ...]]
+    section: str = ""
+    oldest_clang: int = 0
 
 
 @dataclass(frozen=True)
