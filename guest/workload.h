@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a workload is. Adding one means adding one file to workloads/:
+ * What a workload is. Adding one means adding one file to a folder of workloads/, which is a program
+ * of its own (a workload beside others in one program would move their code, and their figures):
  *
  *	static int play(unsigned number) { ... return 0; }
  *

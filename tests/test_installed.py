@@ -76,6 +76,7 @@ def test_a_wheel_holds_the_programs_and_the_data(wheel: Path) -> None:
         "target/release/libkernsmith_tracer.so",
         "target/release/kernsmith-compiler",
         "build/guest/kernsmith-guest",
+        "build/guest/kernsmith-guest-android",
         "build/guest/kernsmith-own",
         "build/guest/kernsmith-modules",
         "configs/micro.config",

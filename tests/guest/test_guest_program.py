@@ -2,6 +2,7 @@
 """The guest program as a program of this machine: every workload does what it says."""
 
 import errno
+import json
 import re
 import subprocess
 import time
@@ -11,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from kernsmith import process
-from kernsmith.guest import load_catalogue
+from kernsmith.guest import build_initramfs, guest_program, load_catalogue
+from kernsmith.guest.workloads import suite_programs
 from kernsmith.paths import shipped
 from kernsmith.process import Completed
 
 # One file, one workload: unix_socket.c is unix-socket. Only nat.c has a family of them.
-FILES = sorted((shipped("guest") / "workloads").glob("*.c"))
+WORKLOADS = shipped("guest") / "workloads"
+FILES = [*sorted(WORKLOADS.glob("*.c")), *sorted(WORKLOADS.glob("*/*.c"))]
 
 
 def names_in(path: Path) -> list[str]:
@@ -26,7 +29,8 @@ def names_in(path: Path) -> list[str]:
     return [f"{stem}-{protocol}-{size}" for protocol, size in family] or [stem]
 
 
-NAMES = sorted(name for path in FILES for name in names_in(path))
+SUITES = {name: path.parent.name for path in FILES for name in names_in(path)}
+NAMES = sorted(SUITES)
 ETHERNET_HEADER = 14
 # What a container or another kernel may lack, by the workloads that need it. Only root may make
 # network namespaces.
@@ -39,6 +43,12 @@ MAY_BE_ABSENT = {
 }
 
 
+def program_of(program: Path, name: str) -> Path:
+    """Files in a folder of workloads are a program of their own."""
+    suite = SUITES[name]
+    return program if suite == WORKLOADS.name else program.with_name(f"{program.name}-{suite}")
+
+
 def guest(program: Path, *options: str) -> Completed:
     return process.run([program, *options], log=None, timeout=60, check=False)
 
@@ -49,7 +59,22 @@ def metrics(lines: Sequence[str]) -> dict[str, float]:
 
 
 def test_every_file_is_a_workload(program: Path) -> None:
-    assert sorted(load_catalogue(program).names) == NAMES
+    assert sorted(load_catalogue().names) == NAMES
+
+
+def test_a_folder_of_workloads_is_a_program_and_no_other_has_them(program: Path) -> None:
+    for name in NAMES:
+        for each in (program, *suite_programs()):
+            listed = json.loads(guest(each, "--list").output)["workloads"]
+            expected = each == program_of(program, name)
+            assert (name in [entry["name"] for entry in listed]) == expected
+
+
+def test_a_workload_of_a_folder_boots_with_its_own_program() -> None:
+    pipe, binder = load_catalogue().select(["pipe", "binder"])
+    assert (pipe.initramfs, pipe.content) == (None, "")
+    assert binder.initramfs
+    assert binder.initramfs.read_bytes() == build_initramfs(program_of(guest_program(), "binder"))
 
 
 def ended(done: Completed, name: str) -> int:
@@ -66,7 +91,8 @@ def ended(done: Completed, name: str) -> int:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workload_runs_and_reports(program: Path, name: str) -> None:
-    done = guest(program, "--run", name, "--rounds", "40", "--warmup", "2")
+    chosen = program_of(program, name)
+    done = guest(chosen, "--run", name, "--rounds", "40", "--warmup", "2")
     first, *between, last = done.output.splitlines()
     assert first == f"kernsmith: begin {name}"
     assert (ended(done, name), done.returncode) == (0, 0), last

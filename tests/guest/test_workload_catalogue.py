@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kernsmith.errors import KernsmithError, UserError
-from kernsmith.guest import Catalogue, UnknownWorkload, Workload, load_catalogue
+from kernsmith.guest import Catalogue, UnknownWorkload, Workload, load_catalogue, workloads
 from kernsmith.guest.workloads import parse_catalogue
 
 LAB = {
@@ -99,13 +99,17 @@ def test_a_name_has_one_meaning() -> None:
         catalogue(entry("read", "lab"), entry("read"), entry("lab"))
 
 
-def test_a_program_that_was_not_built_is_named(tmp_path: Path) -> None:
+def test_a_program_that_was_not_built_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workloads, "guest_program", lambda: tmp_path / "kernsmith-guest")
     with pytest.raises(UserError, match="has not been built"):
-        load_catalogue(tmp_path / "kernsmith-guest")
+        load_catalogue()
 
 
-def test_the_shipped_catalogue(program: Path) -> None:
-    shipped = load_catalogue(program)
+@pytest.mark.usefixtures("program")
+def test_the_shipped_catalogue() -> None:
+    shipped = load_catalogue()
     assert {workload.name for workload in shipped.select(["lab"])} == LAB
     assert {workload.name for workload in shipped.select(["nat"])} == NAT
     for workload in shipped:

@@ -83,7 +83,7 @@ def show(word: str, /, *, json: bool = False) -> int:
         "rounds": f"{each.rounds}, {each.warmup} before the region of interest",
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
-    if each.initramfs:
+    if each.file:
         lines |= {"file": each.file, "content": each.content}
     for name, value in lines.items():
         print(f"{name:12} {value}")

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.files import write_bytes
 
 _MAGIC = b"070701"
 _END = "TRAILER!!!"
@@ -86,6 +88,14 @@ def _archive(entries: Iterable[_Entry]) -> bytes:
     archive = b"".join(_member(inode, entry) for inode, entry in enumerate(entries, start=1))
     archive += _member(0, _Entry(_END, 0))
     return archive + b"\0" * (-len(archive) % 512)
+
+
+def kept_initramfs(archive: bytes, name: str) -> Path:
+    """Where an archive lies for the machine to boot with: in a folder that its digest names."""
+    kept = paths.pinned() / digest(archive) / f"{name}.cpio"
+    if not kept.exists():
+        write_bytes(kept, archive)
+    return kept
 
 
 def digest(archive: bytes) -> str:

@@ -6,7 +6,6 @@ Nothing of it is executed on the host, and nothing is read but what lies in the 
 
 from __future__ import annotations
 
-import hashlib
 import re
 import stat
 import struct
@@ -15,10 +14,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from kernsmith import paths
 from kernsmith.errors import UserError
-from kernsmith.files import write_bytes
-from kernsmith.guest.initramfs import Member, build_initramfs
+from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs
 from kernsmith.guest.workloads import Workload
 from kernsmith.paths import shipped
 
@@ -136,10 +133,7 @@ def read_own_workload(path: Path) -> Workload:
     if said.check.output:
         expected = _beside(path, said.check.output, "check.output").read_bytes()
         members.append(Member(f"{_FOLDER}/output", expected))
-    archive = build_initramfs(own_program(), tuple(members))
-    kept = paths.pinned() / hashlib.sha256(archive).hexdigest() / f"{said.name}.cpio"
-    if not kept.exists():
-        write_bytes(kept, archive)
+    kept = kept_initramfs(build_initramfs(own_program(), tuple(members)), said.name)
     return Workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
         said.warmup, tuple(said.needs), str(path), kept,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The catalogue of workloads. It is the guest program's own: `kernsmith-guest --list`."""
+"""The catalogue of workloads. It is the guest programs' own: `kernsmith-guest --list`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, UserError
+from kernsmith.guest.initramfs import build_initramfs, kept_initramfs
 from kernsmith.paths import shipped
 
 
@@ -22,7 +23,8 @@ class Workload:
     rounds, warmup: default amounts of work in the region of interest and before it.
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
     file: that of a user's own workload (see `guest.own`); empty for those of the catalogue.
-    initramfs: what the guest is booted with, named by its content; None for the catalogue's.
+    initramfs: what the guest is booted with, named by its content; None for those of
+        `guest_program`, which the machine itself knows.
     """
 
     name: str
@@ -36,7 +38,7 @@ class Workload:
 
     @property
     def content(self) -> str:
-        """The digest of a user's own workload; empty for those of the catalogue."""
+        """The digest of its initramfs; empty for those of `guest_program`."""
         return self.initramfs.parent.name if self.initramfs else ""
 
     @property
@@ -65,7 +67,7 @@ class UnknownWorkload(UserError):
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All workloads of a guest program, in its order."""
+    """All workloads of one guest program after the other, in their orders."""
 
     workloads: tuple[Workload, ...]
 
@@ -120,23 +122,42 @@ def guest_program() -> Path:
     return shipped("build", "guest", "kernsmith-guest")
 
 
+def suite_programs() -> tuple[Path, ...]:
+    """The guest programs of the folders of workloads (`guest/workloads/NAME`), by name.
+
+    Each has a program of its own, so that one more workload moves the code of no other.
+    """
+    own = guest_program()
+    return tuple(p for p in sorted(own.parent.glob(f"{own.name}-*")) if not p.suffix)
+
+
 def module_loader() -> Path:
     """Where the build puts the program that loads a kernel's modules."""
     return shipped("build", "guest", "kernsmith-modules")
 
 
-def load_catalogue(program: Path | None = None) -> Catalogue:
-    """The catalogue of a guest program (the built one by default).
+def load_catalogue() -> Catalogue:
+    """The workloads of all guest programs.
 
     Raises:
-        UserError: the program has not been built.
-        KernsmithError: it prints something else than a catalogue.
+        UserError: the guest program has not been built.
+        KernsmithError: one of them prints something else than a catalogue, or two workloads or a
+            workload and a set share a name.
     """
-    path = program or guest_program()
-    if not path.is_file():
-        raise UserError(f"the guest program {path} has not been built; build it with: make setup")
-    done = process.run([path, "--list"], log=None, timeout=10)
-    return parse_catalogue(done.output)
+    own, *suites = (_listed(program) for program in (guest_program(), *suite_programs()))
+    known = list(own.workloads)
+    for program, suite in zip(suite_programs(), suites, strict=True):
+        kept = kept_initramfs(build_initramfs(program), program.name)
+        known += (replace(workload, initramfs=kept) for workload in suite)
+    return _checked(Catalogue(tuple(known)))
+
+
+def _listed(program: Path) -> Catalogue:
+    if not program.is_file():
+        raise UserError(
+            f"the guest program {program} has not been built; build it with: make setup"
+        )
+    return parse_catalogue(process.run([program, "--list"], log=None, timeout=10).output)
 
 
 class _Entry(BaseModel):
@@ -167,7 +188,10 @@ def parse_catalogue(text: str) -> Catalogue:
         listing = _Listing.model_validate_json(text)
     except ValidationError as error:
         raise KernsmithError(f"the guest program lists no catalogue: {error}") from None
-    catalogue = Catalogue(tuple(Workload(**dict(entry)) for entry in listing.workloads))
+    return _checked(Catalogue(tuple(Workload(**dict(entry)) for entry in listing.workloads)))
+
+
+def _checked(catalogue: Catalogue) -> Catalogue:
     taken = [*catalogue.names, *catalogue.sets]
     twice = sorted({name for name in taken if taken.count(name) > 1})
     if twice:
