@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A program of the silicon bench that is compiled with AutoFDO: trained in the tcg machine."""
+"""A program of the silicon bench with AutoFDO and Propeller: trained in the tcg machine."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -21,6 +23,10 @@ from kernsmith.silicon.timing import time_binaries
 pytestmark = pytest.mark.kernel
 
 
+def by_address(binary: Binary) -> str:
+    return run(["nm", "-n", str(binary.path)], timeout=60).output
+
+
 def test_a_program_trains_in_the_machine_and_does_the_same_work(micro_kernel: Kernel) -> None:
     trained: list[BranchCounts] = []
 
@@ -30,16 +36,21 @@ def test_a_program_trains_in_the_machine_and_does_the_same_work(micro_kernel: Ke
         return counts
 
     program, clang = find_program("tcc"), find_compiler(default_compiler())
-    binaries = []
-    for build in find_builds(["autofdo"]):
+    binaries, orders = [], []
+    for build in find_builds(["autofdo", "propeller"]):
         objects = compile_build(program, build, clang, clang, train)
         binaries += link_layouts(objects, (DEFAULT,), clang)
-    assert [binary.build for binary in binaries] == ["O2", "autofdo"]
+        orders += [objects.order] if objects.order else []
+    assert [binary.build for binary in binaries] == ["O2", "autofdo", "propeller"]
     # Nothing of the kernel; a second time, the profile is there.
     assert all(end < 1 << 47 for counts in trained for _, end in counts.ranges)
-    named = [run(["nm", str(binary.path)], timeout=60).output for binary in binaries]
-    split = [said.count(".cold\n") for said in named]
+    split = [by_address(binary).count(".cold\n") for binary in binaries]
     assert split[1] > split[0] + 20
+    # Propeller's own order of functions, hot ones first.
+    (order,) = orders
+    names = order.read_text().split()
+    code = re.findall(r"^[0-9a-f]+ [tTwW] (\S+)$", by_address(binaries[2]), re.MULTILINE)
+    assert [name for name in code if name in set(names)] == names
     try:
         timed = time_binaries(binaries, runs=2)
     except UserError as error:

@@ -61,7 +61,8 @@ class Objects:
     """A program compiled in one way.
 
     folder: where it lies, named by what it was made of. frame: what the linker is told about the
-        binary. inputs: what it links beside the files.
+        binary. inputs: what it links beside the files. order: a file with the order of functions
+        in the default layout; without one, it is that of the objects.
     """
 
     program: Program
@@ -70,6 +71,7 @@ class Objects:
     files: tuple[Path, ...]
     frame: tuple[str, ...] = _LINK
     inputs: tuple[str, ...] = ()
+    order: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,8 @@ def _link(
         extra: list[str] = [*map(str, objects.files), *objects.inputs]
         if layout != DEFAULT:
             extra += _ordered(objects, layout, linker, names)
+        elif objects.order:
+            extra += _by_order(objects.order)
         libraries = [f"-l{name}" for name in program.libraries]
         new = path.with_suffix(".new")
         frame = [linker.program, *objects.frame, f"--ld-path={newest_lld()}"]
@@ -202,7 +206,11 @@ def _ordered(objects: Objects, layout: str, linker: Compiler, names: Names) -> l
         run([linker.program, "-c", "-o", str(compiled), str(source)], timeout=_SECONDS)
         extra.append(str(compiled))
     write_text(order_file, "\n".join(order) + "\n")
-    return [*extra, f"-Wl,--symbol-ordering-file={order_file}", "-Wl,--no-warn-symbol-ordering"]
+    return [*extra, *_by_order(order_file)]
+
+
+def _by_order(file: Path) -> list[str]:
+    return [f"-Wl,--symbol-ordering-file={file}", "-Wl,--no-warn-symbol-ordering"]
 
 
 def _pushed_apart(order: Sequence[str], seed: str) -> tuple[list[str], dict[str, int]]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from kernsmith.errors import UserError
 
-Profile = Literal["", "autofdo", "instrumented"]
+Profile = Literal["", "autofdo", "autofdo+propeller", "instrumented"]
 
 BASELINE = "O2"
 """What all others are compared with."""
@@ -36,6 +36,7 @@ _BUILDS = (
     Build("align32", "clang", ("-O2", "-falign-functions=32")),
     Build("align64", "clang", ("-O2", "-falign-functions=64")),
     Build("autofdo", "clang", ("-O2",), "autofdo"),
+    Build("propeller", "clang", ("-O2",), "autofdo+propeller"),
     Build("instrumented", "clang", ("-O2",), "instrumented"),
     Build("split", "clang", ("-O2", "-fsplit-machine-functions"), "instrumented"),
     Build("gcc-O2", "gcc", ("-O2",)),

@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from kernsmith.files import locked
+from kernsmith._native import propeller_profile
+from kernsmith.errors import KernsmithError
+from kernsmith.files import locked, write_text
+from kernsmith.kernel.symbols import fixed_spans, read_system_map
 from kernsmith.kernel.toolchain import Compiler, find_toolchain
 from kernsmith.process import run
 from kernsmith.profile.counts import BranchCounts
+from kernsmith.profile.propeller import EXT_TSP
 from kernsmith.profile.symbolized import symbolized
 from kernsmith.silicon.binaries import (
     DEFAULT,
@@ -25,6 +31,7 @@ from kernsmith.silicon.builds import Build
 from kernsmith.silicon.programs import Program
 from kernsmith.silicon.uml import compile_with_kernel
 from kernsmith.study.steps import USUAL, find_step_kind
+from kernsmith.study.steps.propeller import CLUSTERS, SYMBOLS
 
 Trainer = Callable[[Binary], BranchCounts]
 """Runs a binary where every branch is counted: see `simulation.branch_counts`."""
@@ -42,11 +49,13 @@ def compile_build(
     Raises:
         ProgramMissing: a tool or the profile runtime of the compiler is not installed.
     """
-    if build.profile == "autofdo":
+    if build.profile.startswith("autofdo"):
         profile = _autofdo(program, build, compiler, linker, train)
         used = _sampled(program, str(profile))
         mark = " ".join((_digest(profile), *_sampled(program, "")))
-        return _compiled(program, build, compiler, used, mark)
+        if build.profile == "autofdo":
+            return _compiled(program, build, compiler, used, mark)
+        return _propelled(program, build, compiler, linker, train, (used, mark))
     if build.profile == "instrumented":
         profile = _instrumented(program, build, compiler, linker)
         used = (f"-fprofile-use={profile}", "-Wno-backend-plugin")
@@ -92,6 +101,46 @@ def _autofdo(
             log = profile.with_suffix(".log")
             symbolized(train(binary), binary.path, toolchain, profile, log, program=True)
     return profile
+
+
+def _propelled(
+    program: Program, build: Build, compiler: Compiler, linker: Compiler, train: Trainer,
+    below: tuple[tuple[str, ...], str],
+) -> Objects:  # fmt: skip
+    """Blocks and functions in an order by the branch counts of the program as it is below.
+
+    below: flags of that, and their mark.
+    """
+    backport = find_step_kind("propeller").backport
+    assert backport is not None
+
+    def compiled(files: tuple[str, ...], *marks: str) -> Objects:
+        flags = backport.flags(files, program.kernel is None)
+        told = " ".join((below[1], *(marks or flags)))
+        return _compiled(program, build, compiler, (*below[0], *flags), told)
+
+    objects = compiled(())
+    binary = link_layouts(objects, (DEFAULT,), linker)[0]
+    clusters, order = (objects.folder / f"propeller{suffix}" for suffix in (CLUSTERS, SYMBOLS))
+    with locked(objects.folder / "train"):
+        if not order.exists():
+            made = _propeller_profile(train(binary), binary.path, objects.folder / "System.map")
+            write_text(clusters, made["clusters"])
+            write_text(order, made["symbols"])
+    return replace(compiled((str(clusters),), "propeller", _digest(clusters)), order=order)
+
+
+def _propeller_profile(counts: BranchCounts, binary: Path, system_map: Path) -> dict[str, Any]:
+    sections = run(["readelf", "-SW", str(binary)], timeout=_SECONDS).output
+    found = re.search(r" \.text +PROGBITS +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) ", sections)
+    if not found:
+        raise KernsmithError(f"{binary} has no section .text")
+    start, size = (int(word, 16) for word in found.groups())
+    write_text(system_map, run(["nm", "-n", str(binary)], timeout=_SECONDS).output)
+    ranges = [(first, last, count) for (first, last), count in counts.ranges.items()]
+    branches = [(source, target, count) for (source, target), count in counts.branches.items()]
+    whole = fixed_spans(read_system_map(system_map))
+    return propeller_profile(binary, ranges, branches, EXT_TSP, (start, start + size), whole)
 
 
 def _instrumented(program: Program, build: Build, compiler: Compiler, linker: Compiler) -> Path:
