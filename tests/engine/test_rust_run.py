@@ -17,7 +17,9 @@ from kernsmith import process
 from kernsmith.kernel.artifact import Kernel, named_kernel
 from kernsmith.kernel.link import link_map
 from kernsmith.kernel.private_root import add_toolchain, find_private_root
+from kernsmith.kernel.symbols import is_function, read_system_map
 from kernsmith.kernel.toolchain import RUST, find_toolchain
+from kernsmith.layout import read_link_map
 from kernsmith.profile.idle import input_sections
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("rust")]
@@ -34,7 +36,6 @@ use = ["binder"]
 profile = ["none", "autofdo"]
 [design]
 layouts = 2
-layouts_by = "boot"
 """
 TRAINED = "profile=autofdo"
 # The v0 mangling (RFC 2603): `_R`, a path, and the crate's name with its length before it.
@@ -85,6 +86,20 @@ def test_the_trained_kernel_is_faster_at_what_the_driver_does(document: dict[str
         and verdict["workload"] == "binder"
     )
     assert cycles["ci"][1] < 1
+
+
+def test_the_linkers_map_has_the_names_that_symbols_have(trained: Kernel) -> None:
+    """So a layout moves functions in Rust in the replay as in the linked kernel."""
+    names = [symbol.name for symbol in read_system_map(trained.system_map) if is_function(symbol)]
+    drivers = [name for name in names if DRIVER.fullmatch(name)]
+    assert len(drivers) > 100
+    assert all(map(read_link_map(link_map(trained)).knows, drivers))
+
+
+def test_replayed_layouts_are_what_booting_them_gives(document: dict[str, Any]) -> None:
+    assert len(document["checks"]) == 4
+    for check in document["checks"]:
+        assert check["holds"], check
 
 
 def test_functions_in_rust_are_in_the_profile_and_what_is_inlined_in_them(profile: str) -> None:

@@ -208,7 +208,7 @@ def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
         work.mkdir()
         try:
             _mirror(kernel.output, work)
-            _link(kernel, work, *_ordered(kernel, work, []), *flags, f"-Map={work / 'map'}")
+            _link(kernel, work, *_ordered(kernel, work, []), *flags, *_mapped(work))
             if same and (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
                 raise UserError(f"linking {kernel.folder} again gives another kernel")
             (work / "map").rename(path)
@@ -241,11 +241,16 @@ def linkers_own_order(kernel: Kernel, calls: str, algorithm: str) -> Path:
                 f"--call-graph-ordering-file={work / 'calls'}",
                 f"--call-graph-profile-sort={algorithm}",
             ]
-            _link(kernel, work, *flags, f"-Map={work / 'map'}")
+            _link(kernel, work, *flags, *_mapped(work))
             (work / "map").rename(path)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return path
+
+
+def _mapped(work: Path) -> tuple[str, ...]:
+    """Flags for a map with the names that symbols have: lld would write Rust's as people do."""
+    return f"-Map={work / 'map'}", "--no-demangle"
 
 
 def whole_order(kernel: Kernel, order: Sequence[str]) -> list[str]:
