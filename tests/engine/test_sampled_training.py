@@ -80,14 +80,18 @@ def test_what_was_sampled_once_is_read_back(micro_kernel: Kernel) -> None:
     assert first.build_id == micro_kernel.build_id
 
 
-def test_all_objects_take_a_profile_of_samples(micro_kernel: Kernel, tmp_path: Path) -> None:
+def test_objects_that_no_sample_is_of_are_as_without_a_profile(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
     counts = sampled(micro_kernel, 211, [], wanted=False)
     toolchain = find_toolchain()
     profile, idle = find_profile_maker("autofdo").make(
         counts, micro_kernel, toolchain, tmp_path / "made"
     )
     assert profile.stat().st_size > 1000
-    assert idle.read_text() == ""
+    left = set(idle.read_text().split())
+    assert {"ipc/mqueue.o", "net/ipv4/tcp_input.o"} <= left
+    assert "kernel/sched/core.o" not in left
 
 
 def test_a_period_in_which_a_workload_does_not_get_is_said(micro_kernel: Kernel) -> None:

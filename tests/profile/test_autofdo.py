@@ -67,7 +67,11 @@ def test_an_autofdo_profile_is_taken_as_it_is(
 ) -> None:
     files = MAKER.usable((profile,), micro_kernel, CLANG, tmp_path / "made")
     assert files[0] == profile
-    assert files[1].read_text() == "", "samples miss objects that ran"
+    # It says nothing of most objects: these are as without a profile.
+    idle = files[1].read_text().split()
+    assert idle == sorted(set(idle))
+    assert {"fs/pipe.o", "kernel/sched/core.o"}.isdisjoint(idle)
+    assert {"ipc/mqueue.o", "net/ipv4/tcp_input.o"} <= set(idle)
 
 
 def test_objects_of_which_nothing_ran_are_idle(counts: BranchCounts, micro_kernel: Kernel) -> None:

@@ -15,9 +15,9 @@ from kernsmith.kernel.module_code import module_image
 from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import BranchCounts, is_counts, read_counts
-from kernsmith.profile.idle import idle_objects, write_idle
+from kernsmith.profile.idle import idle_objects, unnamed_objects, write_idle
 from kernsmith.profile.maker import ProfileMaker
-from kernsmith.profile.staleness import match_profile
+from kernsmith.profile.staleness import match_profile, profiled_functions
 from kernsmith.profile.symbolized import symbolized
 
 
@@ -101,9 +101,9 @@ def _use(
 ) -> tuple[Path, ...]:
     if is_counts(files[0]):
         return _make(read_counts(files[0]), kernel, toolchain, stem)
-    # Samples miss objects that ran: all of them take the profile.
     profile = usable_profile(files[0], toolchain)
-    return profile, write_idle((), stem.with_suffix(".idle"))
+    idle = unnamed_objects(profiled_functions(profile, toolchain), kernel)
+    return profile, write_idle(idle, stem.with_suffix(".idle"))
 
 
 def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:

@@ -86,6 +86,24 @@ def profile_counts(profile: Path, toolchain: Toolchain) -> Counter[Place]:
     Raises:
         UserError: it cannot be read, or has no counts.
     """
+    counts = read_text(_as_text(profile, toolchain))
+    if not counts.total():
+        raise UserError(f"{profile} has no counts")
+    return counts
+
+
+def profiled_functions(profile: Path, toolchain: Toolchain) -> set[str]:
+    """The functions that an AutoFDO profile has counts of, wherever they were not inlined; names
+    without what a compiler puts behind a dot.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    begins = (line for line in _as_text(profile, toolchain) if line[:1].strip())
+    return {line.rsplit(":", 2)[0].partition(".")[0] for line in begins}
+
+
+def _as_text(profile: Path, toolchain: Toolchain) -> list[str]:
     words: list[str | Path] = [toolchain.tool("llvm-profdata"), "merge", "--sample", "--text"]
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "text"
@@ -94,10 +112,7 @@ def profile_counts(profile: Path, toolchain: Toolchain) -> Counter[Place]:
         except ProcessFailed as error:
             reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
             raise UserError(f"{profile} is not a usable AutoFDO profile: {reason}") from None
-        counts = read_text(text.read_text(encoding="utf-8", errors="replace").splitlines())
-    if not counts.total():
-        raise UserError(f"{profile} has no counts")
-    return counts
+        return text.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def kernel_places(vmlinux: Path, toolchain: Toolchain) -> AbstractSet[Place]:
