@@ -128,6 +128,7 @@ def test_models_say_which_were_held_against_a_processor() -> None:
     assert "in time" in line["zen5"] and "never held against one" in line["zen5"]
     assert "a sum of penalties" in line["cortex-a9"] and "never held" in line["cortex-a9"]
     assert "ratios off by 1.8 points, 4.8 at worst" in line["emeraldrapids"]
+    assert "in time, core" in line["emeraldrapids"] and "core" not in line["zen5"]
     document = json.loads(_cpu("models", "--json").stdout)
     found = {model["name"]: model for model in document["models"]}
     assert document["version"] == 1

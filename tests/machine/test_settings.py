@@ -59,10 +59,16 @@ def test_how_many_boot_at_once_and_how_long_they_may_is_no_condition_of_a_figure
     [
         (
             "hugepages = true",
-            "machine.settings: tcg has no setting hugepages: allowed are time_limit, slots",
+            "machine.settings: tcg has no setting hugepages: allowed are time_limit, slots, depth",
         ),
         ("slots = 0", "machine.settings.slots: input should be greater than or equal to 1"),
         ("time_limit = 0", "machine.settings.time_limit: input should be greater than 0"),
+        ('depth = "deep"', "machine.settings.depth: input should be 'frontend' or 'core'"),
+        (
+            'depth = "core"',
+            "the CPU model skylake knows only the depth frontend: core needs a model that has "
+            "[data], such as emeraldrapids",
+        ),
         (
             'slots = "many"',
             "machine.settings.slots: input should be a valid integer, unable to parse string as "

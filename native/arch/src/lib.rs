@@ -28,7 +28,7 @@ pub static ALL: [&dyn Architecture; 1] = [&X86_64];
 ///   with ([`is_exception_entry`](Self::is_exception_entry)), and where the program goes on when
 ///   one begins ([`frame`](Self::frame)), be that on the stack or in registers;
 /// * in pages of which sizes the kernel's code is mapped: what the page tables say
-///   ([`code_pages`](Self::code_pages)), and what Linux makes of an image that was not booted
+///   ([`code_pages`](Self::code_pages), [`data_pages`](Self::data_pages)), and what Linux makes of an image that was not booted
 ///   ([`image_pages`](Self::image_pages)).
 ///
 /// Everything is a function of its arguments; nothing here knows of QEMU but by name.
@@ -81,6 +81,15 @@ pub trait Architecture: Debug + Sync {
     ///
     /// `None` when the tables cannot be read, or not all of them.
     fn code_pages(
+        &self,
+        registers: &[u64],
+        memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
+    ) -> Option<PageMap>;
+
+    /// Where the kernel's half of the address space is mapped in pages larger than [`SMALL`],
+    /// whatever is there: data lie in these pages, all others in small ones. Arguments and `None`
+    /// are those of [`code_pages`](Self::code_pages).
+    fn data_pages(
         &self,
         registers: &[u64],
         memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,

@@ -171,6 +171,14 @@ impl Architecture for X86_64 {
         tables::code_pages(registers, memory)
     }
 
+    fn data_pages(
+        &self,
+        registers: &[u64],
+        memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
+    ) -> Option<PageMap> {
+        tables::data_pages(registers, memory)
+    }
+
     /// `head_64.S` maps the whole image in pages of 2 MiB (`level2_kernel_pgt`). When it has booted,
     /// `mark_rodata_ro` (`arch/x86/mm/init_64.c`) takes away the right to execute from
     /// `PFN_ALIGN(_etext)` on, for which `__change_page_attr` (`arch/x86/mm/pat/set_memory.c`)

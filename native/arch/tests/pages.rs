@@ -135,11 +135,21 @@ impl Tables {
     fn read(&self, cr4: u64) -> Option<PageMap> {
         // The low bits of CR3 are an address space's number.
         X86_64.code_pages(&[0x1007, cr4], &mut |address, words| {
-            let table = address
-                .checked_sub(self.direct_map)
-                .and_then(|physical| self.memory.get(&physical));
-            table.map(|table| words.copy_from_slice(table)).is_some()
+            self.word(address, words)
         })
+    }
+
+    fn read_data(&self, cr4: u64) -> Option<PageMap> {
+        X86_64.data_pages(&[0x1007, cr4], &mut |address, words| {
+            self.word(address, words)
+        })
+    }
+
+    fn word(&self, address: u64, words: &mut [u64]) -> bool {
+        let table = address
+            .checked_sub(self.direct_map)
+            .and_then(|physical| self.memory.get(&physical));
+        table.map(|table| words.copy_from_slice(table)).is_some()
     }
 }
 
@@ -173,6 +183,49 @@ fn page_tables_tell_what_can_be_executed() {
             ])
         );
     }
+}
+
+#[test]
+fn page_tables_tell_all_that_is_in_large_pages() {
+    for (direct_map, cr4, top) in [(DIRECT_MAP, 0, 39), (DIRECT_MAP_57, LA57, 48)] {
+        let mut tables = Tables::new(direct_map);
+        tables.map(0x40_0000, 21, PRESENT | LARGE, top);
+        tables.map(direct_map, 12, PRESENT | NO_EXECUTE, top);
+        tables.map(
+            direct_map + 0x20_0000,
+            21,
+            PRESENT | LARGE | NO_EXECUTE,
+            top,
+        );
+        tables.map(
+            direct_map + 0x40_0000,
+            21,
+            PRESENT | LARGE | NO_EXECUTE,
+            top,
+        );
+        tables.map(direct_map + 0x60_0000, 21, LARGE | NO_EXECUTE, top);
+        tables.map(
+            direct_map + 0x4000_0000,
+            30,
+            PRESENT | LARGE | NO_EXECUTE,
+            top,
+        );
+        tables.map(TEXT, 21, PRESENT | LARGE, top);
+        tables.map(TEXT + 0x20_0000, 12, PRESENT, top);
+        let found = tables.read_data(cr4).expect("tables that can be read");
+        assert_eq!(
+            found,
+            map(&[
+                run(direct_map + 0x20_0000, direct_map + 0x60_0000, 21),
+                run(direct_map + 0x4000_0000, direct_map + 0x8000_0000, 30),
+                run(TEXT, TEXT + 0x20_0000, 21),
+            ])
+        );
+    }
+    let mut broken = Tables::new(DIRECT_MAP);
+    broken.map(TEXT, 21, PRESENT | LARGE, 39);
+    broken.memory.remove(&broken.free);
+    assert_eq!(broken.read_data(0), None, "one table cannot be read");
 }
 
 #[test]

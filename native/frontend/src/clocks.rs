@@ -74,16 +74,24 @@ impl Clocks {
         self.predicted = self.predicted.max(self.ahead[self.next]);
     }
 
-    /// The block was fetched, and its micro-ops follow.
+    /// Micro-ops dispatched since the beginning.
     #[inline(always)]
-    pub fn finish_block(&mut self, ops: u32) {
+    #[must_use]
+    pub fn ops(&self) -> u64 {
+        self.ops
+    }
+
+    /// The block was fetched, and its micro-ops follow; they are dispatched at `room` at the
+    /// earliest.
+    #[inline(always)]
+    pub fn finish_block(&mut self, ops: u32, room: u64) {
         self.ahead[self.next] = self.fetched;
         self.next = if self.next + 1 == self.ahead.len() {
             0
         } else {
             self.next + 1
         };
-        let ready = self.fetched + self.depth;
+        let ready = room.max(self.fetched + self.depth);
         self.dispatched = ready.max(self.dispatched + u64::from(ops) * self.per_op);
         self.ops += u64::from(ops);
         self.behind[self.blocks % REMEMBERED] = Dispatched {

@@ -5,13 +5,14 @@ use kernsmith_arch::PageMap;
 
 use super::btb::ReturnStack;
 use super::clocks::{Clocks, TICKS, ticks};
+use super::data_side::{DataSide, Shared};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
 use super::shape::Stretch;
 use super::tage::TaggedDirections;
 use super::{
-    Branch, CacheGeometry, Counters, CpuModel, DecoupledGeometry, InstructionTlbs, Latest,
-    LineEvents, Replacement, SetAssociative,
+    Access, Branch, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry,
+    DecoupledGeometry, InstructionTlbs, Latest, LineEvents, Replacement, SetAssociative,
 };
 
 /// A line that no address is in.
@@ -34,6 +35,8 @@ pub struct Decoupled {
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
     op_cache: Option<Latest>,
+    /// Where data are followed.
+    data: Option<Box<DataSide>>,
     /// Whether micro-ops came from the cache last, not from the decoders.
     cached: bool,
     /// The flow goes on elsewhere than behind the block before.
@@ -86,6 +89,7 @@ struct Costs {
     taken: u64,
     decoded: u64,
     resolve: u64,
+    /// Of each micro-op, which nothing hides.
     stall: u64,
     window: u64,
     decoded_op: u64,
@@ -140,6 +144,7 @@ impl Decoupled {
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
             op_cache: op_cache.map(|cache| Latest::new(cache.sets * cache.ways, cache.ways)),
+            data: None,
             cached: true,
             redirected: true,
             line: NOWHERE,
@@ -152,6 +157,32 @@ impl Decoupled {
     /// From now on, code is mapped like this.
     pub fn map(&mut self, pages: PageMap) {
         self.tlbs.map(pages);
+    }
+
+    /// From now on, loads and stores are followed: what data cost is no constant any more.
+    pub fn follow_data(&mut self, model: &CpuModel, geometry: &DataGeometry) {
+        self.costs.stall = ticks(geometry.stall_cycles);
+        self.data = Some(Box::new(DataSide::new(model, geometry)));
+    }
+
+    /// From now on, data are mapped like this.
+    pub fn map_data(&mut self, pages: PageMap) {
+        if let Some(data) = &mut self.data {
+            data.map(pages);
+        }
+    }
+
+    /// A load or store of the block that was entered last.
+    #[inline(always)]
+    pub fn access(&mut self, access: Access, counters: &mut DataCounters) {
+        if let Some(data) = &mut self.data {
+            let shared = Shared {
+                l2: &mut self.l2,
+                tlbs: &mut self.tlbs,
+            };
+            let dispatched = (self.clocks.ops(), self.clocks.dispatched);
+            data.access(access, dispatched, shared, counters);
+        }
     }
 
     /// An interrupt or exception: what was predicted is of no use.
@@ -255,7 +286,11 @@ impl Decoupled {
         let available = self.lines(start, last, counters);
         self.clocks.fetched = self.clocks.fetched.max(available);
         self.supply(stretches);
-        self.clocks.finish_block(ops);
+        let room = match &mut self.data {
+            Some(data) => data.room(self.clocks.ops() + u64::from(ops)),
+            None => 0,
+        };
+        self.clocks.finish_block(ops, room);
         self.redirected = false;
         counters.ticks += self.clocks.dispatched - before + u64::from(ops) * self.costs.stall;
     }
@@ -310,12 +345,17 @@ impl Decoupled {
     fn bring(&mut self, line: u64, asked: u64, counters: &mut Counters) -> u64 {
         let near = self.l2.access(line);
         counters.l2i_misses += u64::from(!near);
-        let ready = asked
+        let mut ready = asked
             + if near {
                 self.costs.l2
             } else {
                 self.costs.memory
             };
+        if let (Some(data), false) = (&mut self.data, near)
+            && !data.caches.behind_l2(line)
+        {
+            ready += data.memory;
+        }
         self.events.evicted(self.l1i.insert(line, ready));
         ready
     }

@@ -10,6 +10,11 @@ mod btb;
 mod cache;
 mod clocks;
 mod counters;
+mod data_cache;
+mod data_counters;
+mod data_geometry;
+mod data_side;
+mod data_tlb;
 mod decoupled;
 mod decoupled_geometry;
 mod fields;
@@ -21,14 +26,21 @@ mod model;
 mod path_history;
 mod predictor;
 mod recency;
+mod reorder;
 mod set_associative;
 mod shape;
+mod stride;
 mod tage;
 mod tlb;
 
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
+pub use data_cache::DataCaches;
+pub use data_counters::DataCounters;
+pub use data_geometry::{DataGeometry, StrideGeometry};
+pub use data_side::Access;
+pub use data_tlb::{DataTlb, Walked};
 pub use decoupled::Decoupled;
 pub use decoupled_geometry::{
     BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, OpCacheGeometry, TageGeometry,
@@ -42,8 +54,10 @@ pub use model::{
     TlbEntries, TlbGeometry,
 };
 pub use predictor::{Branch, Directions, Predictor};
+pub use reorder::Reorder;
 pub use set_associative::{Key, SetAssociative};
 pub use shape::{Shapes, Stretch};
+pub use stride::Strides;
 pub use tlb::InstructionTlbs;
 
 use kernsmith_arch::PageMap;
@@ -81,6 +95,29 @@ impl FrontEnd {
         match &mut self.decoupled {
             Some(decoupled) => decoupled.0.map(pages),
             None => self.tlbs.map(pages),
+        }
+    }
+
+    /// From now on, loads and stores are followed, too: before anything is executed. Only a model
+    /// that has a data side can do so.
+    pub fn follow_data(&mut self, model: &CpuModel) {
+        if let (Some(decoupled), Some(geometry)) = (&mut self.decoupled, &model.data) {
+            decoupled.0.follow_data(model, geometry);
+        }
+    }
+
+    /// From now on, data are mapped like this; before, all pages are small.
+    pub fn map_data(&mut self, pages: PageMap) {
+        if let Some(decoupled) = &mut self.decoupled {
+            decoupled.0.map_data(pages);
+        }
+    }
+
+    /// A load or store of the block that was entered last; nothing unless data are followed.
+    #[inline(always)]
+    pub fn access(&mut self, access: Access, counters: &mut DataCounters) {
+        if let Some(decoupled) = &mut self.decoupled {
+            decoupled.0.access(access, counters);
         }
     }
 

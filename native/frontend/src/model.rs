@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::fields::Fields;
-use super::{DecoupledGeometry, ModelError};
+use super::{DataGeometry, DecoupledGeometry, ModelError};
 
 const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
 
@@ -122,6 +122,8 @@ pub struct CpuModel {
     pub rep: RepCost,
     /// Of a front end that is simulated in time; without, cycles are a sum of penalties.
     pub decoupled: Option<DecoupledGeometry>,
+    /// Of a model that knows what data cost; without, there is no depth but the front end's.
+    pub data: Option<DataGeometry>,
 }
 
 impl CpuModel {
@@ -145,6 +147,7 @@ impl CpuModel {
         let mut fields = Fields::parse(text)?;
         refuse_page_size(&fields)?;
         let line_bytes = fields.power_of_two("line_bytes", 16..=256)?;
+        let in_time = fields.has("decoupled");
         let model = Self {
             name: identifier(&mut fields)?,
             description: fields.text("description")?,
@@ -157,6 +160,7 @@ impl CpuModel {
             predictor: predictor(&mut fields)?,
             rep: rep(&mut fields)?,
             decoupled: DecoupledGeometry::read(&mut fields)?,
+            data: DataGeometry::read(&mut fields, line_bytes, in_time)?,
         };
         // How true it is: for reports (`machine/held.py`).
         fields.skip("silicon");
@@ -173,7 +177,11 @@ fn replacement(fields: &mut Fields) -> Result<Replacement, ModelError> {
     fields.choice("replacement", &choices, true)
 }
 
-fn cache(parent: &mut Fields, name: &str, line: usize) -> Result<CacheGeometry, ModelError> {
+pub(super) fn cache(
+    parent: &mut Fields,
+    name: &str,
+    line: usize,
+) -> Result<CacheGeometry, ModelError> {
     let mut fields = parent.section(name)?;
     let geometry = CacheGeometry {
         bytes: fields.integer("bytes", line..=64 << 20)?,
@@ -201,7 +209,7 @@ fn refuse_page_size(fields: &Fields) -> Result<(), ModelError> {
     ))
 }
 
-fn tlb(parent: &mut Fields, name: &str) -> Result<TlbGeometry, ModelError> {
+pub(super) fn tlb(parent: &mut Fields, name: &str) -> Result<TlbGeometry, ModelError> {
     let mut fields = parent.section(name)?;
     for key in ["entries", "ways", "replacement"] {
         if fields.has(key) {

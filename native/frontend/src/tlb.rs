@@ -6,7 +6,7 @@ use kernsmith_arch::{Page, PageMap, SMALL};
 use super::{Counters, CpuModel, SetAssociative, TlbArrays, TlbEntries};
 
 /// A page that no address is in.
-const NOWHERE: Page = Page {
+pub(super) const NOWHERE: Page = Page {
     start: u64::MAX,
     last: 0,
     shift: SMALL,
@@ -26,14 +26,14 @@ pub struct InstructionTlbs {
 
 /// One TLB, in one store or by size of the page in two.
 #[derive(Debug, Clone)]
-struct Level {
+pub(super) struct Level {
     /// All pages, or small ones.
     small: SetAssociative<()>,
     large: Option<SetAssociative<()>>,
 }
 
 impl Level {
-    fn new(arrays: &TlbArrays) -> Self {
+    pub(super) fn new(arrays: &TlbArrays) -> Self {
         let store = |one: TlbEntries| SetAssociative::new(one.entries, one.ways, one.replacement);
         match *arrays {
             TlbArrays::Shared(entries) => Self {
@@ -49,7 +49,7 @@ impl Level {
 
     /// Looks a page up and puts it in when it is missing. Returns whether it was there.
     #[inline(always)]
-    fn access(&mut self, page: Page) -> bool {
+    pub(super) fn access(&mut self, page: Page) -> bool {
         // The number is in the low bits, which choose a set; pages of two sizes are never one.
         let key = page.start >> page.shift | u64::from(page.shift) << (u64::BITS - SIZE_BITS);
         match &mut self.large {
@@ -99,6 +99,12 @@ impl InstructionTlbs {
             }
             page = self.pages.page(page.last + 1);
         }
+    }
+
+    /// Looks a page of data up in the second level and puts it in when it is missing. Returns whether
+    /// it was there.
+    pub(super) fn second_level(&mut self, page: Page) -> bool {
+        self.stlb.access(page)
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ use random::Random;
 
 const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");
 const NEOVERSE_N1: &str = include_str!("../../../cpus/neoverse-n1.toml");
+const EMERALD_RAPIDS: &str = include_str!("../../../cpus/emeraldrapids.toml");
 const ZEN5: &str = include_str!("../../../cpus/zen5.toml");
 
 /// The shipped model with one piece of text replaced.
@@ -141,6 +142,40 @@ fn what_replaced_the_keys_of_an_older_model_is_told() {
 }
 
 #[test]
+fn a_data_side_needs_a_front_end_in_time_and_all_of_its_keys() {
+    let refused = |from, to| refused_of(EMERALD_RAPIDS, from, to);
+    assert!(CpuModel::parse(SKYLAKE).expect("valid").data.is_none());
+    let data = &EMERALD_RAPIDS[EMERALD_RAPIDS.find("[data]").expect("it has one")..];
+    let data = &data[..data.find("[rep]").expect("it comes behind")];
+    let told = CpuModel::parse(&format!("{SKYLAKE}\n{data}")).expect_err("no clocks");
+    assert_eq!(
+        told.to_string(),
+        "data: needs a front end in time, whose dispatch waits for data: decoupled is missing"
+    );
+    assert_eq!(
+        refused("[data.dtlb]", "[data.tlb]"),
+        "data.dtlb: is missing"
+    );
+    assert_eq!(
+        refused("reorder = 512", "reorder = 0"),
+        "data.reorder: must be an integer from 1 to 65536, not 0"
+    );
+    assert_eq!(
+        refused("bytes = 49152", "bytes = 49153"),
+        "data.l1d.bytes: must be whole lines of 64 bytes"
+    );
+    assert_eq!(
+        refused("ahead = 8", "ahead = 8\nbehind = 8"),
+        "data.stride.behind: is not a key of a CPU model"
+    );
+    let without = EMERALD_RAPIDS.replacen("[data.stride]", "", 1);
+    let without = without.replacen("entries = 256           # assumed", "", 1);
+    let without = without.replacen("ahead = 8 ", "# ", 1);
+    let model = CpuModel::parse(&without).expect("a core may have no such prefetcher");
+    assert!(model.data.expect("it has a data side").stride.is_none());
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let error = CpuModel::load(Path::new("no-such.toml")).expect_err("it is not there");
     assert!(error.starts_with("CPU model no-such.toml: "), "{error}");
@@ -149,8 +184,9 @@ fn a_missing_file_is_named() {
 #[test]
 fn damaged_files_are_refused_or_still_models() {
     let mut random = Random::new(5);
-    for number in 0..4500 {
-        let mut bytes = [SKYLAKE, NEOVERSE_N1, ZEN5][number % 3].as_bytes().to_vec();
+    for number in 0..6000 {
+        let models = [SKYLAKE, NEOVERSE_N1, ZEN5, EMERALD_RAPIDS];
+        let mut bytes = models[number % 4].as_bytes().to_vec();
         for _ in 0..=random.below(4) {
             if bytes.is_empty() {
                 break;
@@ -164,7 +200,7 @@ fn damaged_files_are_refused_or_still_models() {
             }
         }
         if let Ok(model) = CpuModel::parse(&String::from_utf8_lossy(&bytes)) {
-            let _ = FrontEnd::new(&model);
+            FrontEnd::new(&model).follow_data(&model);
         }
     }
 }

@@ -10,9 +10,8 @@ use pyo3::types::PyDict;
 
 /// Reads and checks a CPU model file.
 ///
-/// Returns its name, description, line size, whether it is one in time, and the size of each
-/// structure. Raises
-/// `ValueError` with one sentence that names the file, the key, and what is allowed.
+/// Returns its name, description, line size, whether it is one in time, whether it knows what data
+/// cost, and the size of each structure. Raises `ValueError` with one sentence that names the file, the key, and what is allowed.
 #[pyfunction]
 pub fn cpu_model_check<'py>(python: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
     let model = CpuModel::load(&path).map_err(PyValueError::new_err)?;
@@ -22,6 +21,7 @@ pub fn cpu_model_check<'py>(python: Python<'py>, path: PathBuf) -> PyResult<Boun
     found.set_item("line_bytes", model.line_bytes)?;
     found.set_item("width", model.width)?;
     found.set_item("in_time", model.decoupled.is_some())?;
+    found.set_item("data", model.data.is_some())?;
     for (name, cache) in [("l1i", &model.l1i), ("l2", &model.l2)] {
         found.set_item(name, describe_cache(python, cache)?)?;
     }

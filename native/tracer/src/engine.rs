@@ -5,11 +5,14 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernsmith_arch::{AddressSpace, Frame, PageMap};
-use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_frontend::{Access, Branch, Counters, CpuModel, DataCounters, FrontEnd};
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks};
 use crate::profile::Profile;
+
+/// Accesses of one block that are told apart; later ones are taken for the last of these.
+const MOST_TOLD: u64 = 63;
 
 /// Follows the flow of control.
 ///
@@ -22,11 +25,14 @@ pub struct Engine {
     front_end: FrontEnd,
     /// User mode, kernel mode.
     counters: [Counters; 2],
+    data_counters: [DataCounters; 2],
     blocks: Arc<Mutex<Blocks>>,
     profile: Profile,
     profiles_programs: bool,
     trace: Option<TraceWriter>,
     previous: *const Block,
+    /// Loads and stores since the last block was entered.
+    accesses: u64,
     frame: Option<Frame>,
     faults: [u64; 2],
     undone: [u64; 2],
@@ -48,11 +54,13 @@ impl Engine {
             space,
             front_end: FrontEnd::new(model),
             counters: [Counters::default(); 2],
+            data_counters: [DataCounters::default(); 2],
             blocks,
             profile: Profile::default(),
             profiles_programs: false,
             trace,
             previous: std::ptr::null(),
+            accesses: 0,
             frame: None,
             faults: [0; 2],
             undone: [0; 2],
@@ -62,6 +70,7 @@ impl Engine {
     /// Counters go to zero; caches and predictors keep their state.
     pub fn begin(&mut self) {
         self.counters = [Counters::default(); 2];
+        self.data_counters = [DataCounters::default(); 2];
         self.faults = [0; 2];
         self.undone = [0; 2];
         self.profile = Profile::default();
@@ -89,6 +98,35 @@ impl Engine {
         self.front_end.map(pages);
     }
 
+    /// From now on, loads and stores are followed, too: before anything is executed.
+    pub fn follow_data(&mut self, model: &CpuModel) {
+        self.front_end.follow_data(model);
+    }
+
+    /// From now on, the kernel's data are mapped in these large pages.
+    pub fn map_data(&mut self, pages: PageMap) {
+        self.front_end.map_data(pages);
+    }
+
+    /// The block that was entered last loads or stores. Which instruction does, is told by how many
+    /// accesses of the block came before; of a repeated string instruction, by its first ones.
+    #[inline(always)]
+    pub fn access(&mut self, address: u64, bytes: u64, store: bool) {
+        // SAFETY: it was a record when it was entered, and still is one.
+        let Some(block) = (unsafe { self.previous.as_ref() }) else {
+            return;
+        };
+        let access = Access {
+            address,
+            bytes,
+            store,
+            place: block.start.wrapping_add(self.accesses.min(MOST_TOLD)),
+        };
+        self.accesses += 1;
+        let counters = &mut self.data_counters[usize::from(block.kernel)];
+        self.front_end.access(access, counters);
+    }
+
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,6 +135,12 @@ impl Engine {
     #[must_use]
     pub fn counters(&self) -> [Counters; 2] {
         self.counters
+    }
+
+    /// What loads and stores of user mode and of kernel mode were counted as.
+    #[must_use]
+    pub fn data_counters(&self) -> [DataCounters; 2] {
+        self.data_counters
     }
 
     /// Instructions that were started and did not complete, because they faulted; they are
@@ -147,6 +191,7 @@ impl Engine {
         entered: *const Block,
     ) {
         let before = std::mem::replace(&mut self.previous, entered);
+        self.accesses = 0;
         // SAFETY: promised by the caller, now and when `before` was entered.
         let (before, block) = unsafe { (before.as_ref(), &*entered) };
         if let Some(before) = before {

@@ -44,6 +44,8 @@ pub struct Entry {
 pub const CB_R_REGS: c_int = 1;
 /// `enum qemu_plugin_cb_flags`: the callback touches no registers.
 pub const CB_NO_REGS: c_int = 0;
+/// `enum qemu_plugin_mem_rw`: loads and stores.
+pub const MEM_RW: c_int = 3;
 /// `enum qemu_plugin_op`: add the immediate.
 pub const INLINE_ADD_U64: c_int = 0;
 /// `enum qemu_plugin_op`: store the immediate.
@@ -78,6 +80,8 @@ pub type SimpleCallback = extern "C" fn(PluginId);
 pub type VcpuCallback = extern "C" fn(PluginId, c_uint);
 pub type TranslateCallback = extern "C" fn(PluginId, *mut Tb);
 pub type ExecuteCallback = extern "C" fn(c_uint, *mut c_void);
+/// With what the access is (`qemu_plugin_meminfo_t`), and its virtual address.
+pub type MemoryCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
 pub type ExitCallback = extern "C" fn(PluginId, *mut c_void);
 
 unsafe extern "C" {
@@ -112,6 +116,15 @@ unsafe extern "C" {
         entry: Entry,
         immediate: u64,
     );
+    pub fn qemu_plugin_register_vcpu_mem_cb(
+        insn: *mut Insn,
+        callback: MemoryCallback,
+        flags: c_int,
+        accesses: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
+    pub fn qemu_plugin_mem_is_store(info: u32) -> bool;
     pub fn qemu_plugin_tb_n_insns(tb: *const Tb) -> usize;
     pub fn qemu_plugin_tb_get_insn(tb: *const Tb, index: usize) -> *mut Insn;
     pub fn qemu_plugin_insn_data(insn: *const Insn, to: *mut c_void, bytes: usize) -> usize;

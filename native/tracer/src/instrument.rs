@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kernsmith_arch::{Architecture, Terminator};
 
 use crate::block::{Block, Blocks, Instruction, LONGEST};
-use crate::ffi::{self, Entry, ExecuteCallback, Insn, Tb};
+use crate::ffi::{self, Entry, ExecuteCallback, Insn, MemoryCallback, Tb};
 use crate::frame::FrameReader;
 
 /// Operand sizes of string instructions: 1, 2, 4 and 8 bytes.
@@ -37,6 +37,8 @@ pub struct Instrumentation {
     on_block: ExecuteCallback,
     on_handler: ExecuteCallback,
     exact: bool,
+    /// Called with each load and store, where they are followed.
+    on_access: Option<MemoryCallback>,
     blocks: Arc<Mutex<Blocks>>,
     scoreboard: *mut ffi::Scoreboard,
     written: *mut Written,
@@ -44,11 +46,13 @@ pub struct Instrumentation {
 
 impl Instrumentation {
     /// `on_block` is called at the entry of each block, with its record; `on_handler` instead
-    /// where interrupts and exceptions may arrive.
+    /// where interrupts and exceptions may arrive; `on_access`, if there is one, after each load and
+    /// store.
     pub fn new(
         architecture: &'static dyn Architecture,
         [on_block, on_handler]: [ExecuteCallback; 2],
         exact: bool,
+        on_access: Option<MemoryCallback>,
     ) -> Self {
         // SAFETY: allocates.
         let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<Written>()) };
@@ -59,6 +63,7 @@ impl Instrumentation {
             on_block,
             on_handler,
             exact,
+            on_access,
             blocks,
             scoreboard,
             written,
@@ -143,6 +148,13 @@ impl Instrumentation {
             let block = &*record;
             let mode = usize::from(block.kernel);
             self.call_back(tb, block);
+            if let Some(on_access) = self.on_access {
+                let report = ffi::qemu_plugin_register_vcpu_mem_cb;
+                let (flags, accesses) = (ffi::CB_NO_REGS, ffi::MEM_RW);
+                insns
+                    .iter()
+                    .for_each(|insn| report(*insn, on_access, flags, accesses, null_mut()));
+            }
             if let Terminator::Repeat { bytes } =
                 self.architecture.terminator(last.address, last.code())
             {

@@ -4,10 +4,12 @@
 //! `docs/model.md` what the model is.
 
 pub mod block;
+mod difference;
 pub mod engine;
 mod ffi;
 mod frame;
 mod instrument;
+mod machine;
 mod memory;
 pub mod options;
 pub mod output;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on]`.
+//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on][,depth=core]`.
 
 use std::path::PathBuf;
 
@@ -31,6 +31,8 @@ pub struct Options {
     pub values: Option<PathBuf>,
     /// Where these functions are.
     pub called: Vec<u64>,
+    /// Whether loads and stores are followed: the depth `core`.
+    pub data: bool,
     /// Whether user mode is counted as well.
     pub user: bool,
     /// Whether every instruction is counted one by one too, and the difference told.
@@ -61,10 +63,11 @@ impl Options {
                 "called" => options.called = addresses(value)?,
                 "user" => options.user = switch(key, value)?,
                 "exact" => options.exact = switch(key, value)?,
+                "depth" => options.data = depth(value)?,
                 _ => {
                     return Err(format!(
                         "argument \"{key}\" is not one of cpu, out, profile, trace, tag, \
-                         memory, span, values, called, user, exact"
+                         memory, span, values, called, user, exact, depth"
                     ));
                 }
             }
@@ -110,6 +113,17 @@ fn addresses(value: &str) -> Result<Vec<u64>, String> {
     addresses.map_err(|_| {
         format!("argument called must be hexadecimal addresses with + between, not \"{value}\"")
     })
+}
+
+/// Whether loads and stores are followed.
+fn depth(value: &str) -> Result<bool, String> {
+    match value {
+        "core" => Ok(true),
+        "frontend" => Ok(false),
+        _ => Err(format!(
+            "argument depth must be frontend or core, not \"{value}\""
+        )),
+    }
 }
 
 fn switch(key: &str, value: &str) -> Result<bool, String> {

@@ -5,15 +5,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use kernsmith_frontend::{Counters, CpuModel};
+use kernsmith_frontend::{Counters, CpuModel, DataCounters};
 
-/// The counters' file: JSON, version 1.
+/// The counters' file: JSON, version 1. data: of loads and stores, where they were followed.
 #[must_use]
 pub fn counters_json(
     model: &CpuModel,
     user_instructions: u64,
     kernel: u64,
     all: &Counters,
+    data: Option<&DataCounters>,
 ) -> String {
     let counters = [
         ("kernel_instructions", kernel),
@@ -29,8 +30,18 @@ pub fn counters_json(
         ("stlb_misses", all.stlb_misses),
         ("rep_iterations", all.rep_iterations),
     ];
+    let of_data = data.map(|data| {
+        [
+            ("l1d_accesses", data.l1d_accesses),
+            ("l1d_misses", data.l1d_misses),
+            ("l2_misses", data.l2_misses),
+            ("l3_misses", data.l3_misses),
+            ("dtlb_misses", data.dtlb_misses),
+        ]
+    });
     let counted: String = counters
         .iter()
+        .chain(of_data.iter().flatten())
         .map(|(name, count)| format!("    \"{name}\": {count},\n"))
         .collect();
     format!(

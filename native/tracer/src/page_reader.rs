@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Reads the guest's page tables: in pages of which sizes the kernel's code is mapped.
+//! Reads the guest's page tables: in pages of which sizes the kernel's code and data are mapped.
 
 use kernsmith_arch::{Architecture, PageMap, Vcpu};
 
@@ -64,6 +64,15 @@ impl PageReader {
         let before = self.map.clone();
         self.read()?;
         (self.map != before).then_some(&self.map)
+    }
+
+    /// The kernel's large pages as they are now; `None` when the tables cannot be read. To be called
+    /// after [`Self::locate`].
+    pub fn data(&mut self) -> Option<PageMap> {
+        let access = &mut self.access;
+        let mut memory = |address, words: &mut [u64]| access.memory(address, words);
+        let registers = self.registers.as_ref()?;
+        self.architecture.data_pages(registers, &mut memory)
     }
 
     fn read(&mut self) -> Option<()> {

@@ -12,10 +12,12 @@ use kernsmith_arch::{Architecture, Marker, PageMap};
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_trace::{Facts, TraceWriter};
 
+use crate::difference;
 use crate::engine::Engine;
-use crate::ffi::{self, Info, PluginId, Tb};
+use crate::ffi::{self, Info, MemoryCallback, PluginId, Tb};
 use crate::frame::FrameReader;
 use crate::instrument::Instrumentation;
+use crate::machine;
 use crate::memory::Memory;
 use crate::options::Options;
 use crate::output;
@@ -81,7 +83,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: promised by QEMU.
     let arguments = (0..argc as usize).map(|n| unsafe { CStr::from_ptr(*argv.add(n)) });
     let arguments: Vec<_> = arguments.map(CStr::to_string_lossy).collect();
-    let installed = unsafe { check_machine(&*info) }.and_then(|architecture| {
+    let installed = unsafe { machine::check(&*info) }.and_then(|architecture| {
         let options = Options::parse(arguments.iter().map(AsRef::as_ref))?;
         install(id, architecture, options)
     });
@@ -98,39 +100,19 @@ fn complain(message: &str) {
     eprintln!("kernsmith-tracer: {message}");
 }
 
-/// What QEMU emulates, if that can be traced.
-unsafe fn check_machine(info: &Info) -> Result<&'static dyn Architecture, String> {
-    // SAFETY: promised by QEMU.
-    let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy();
-    let architecture = kernsmith_arch::find(&target)?;
-    if !info.system_emulation {
-        return Err(format!(
-            "only whole machines can be traced, not programs: use qemu-system-{target}"
-        ));
-    }
-    if info.max_vcpus != 1 || info.smp_vcpus != 1 {
-        return Err(format!(
-            "only one vCPU can be traced, not {}: use -smp 1",
-            info.max_vcpus
-        ));
-    }
-    if !(info.version_min..=info.version_cur).contains(&ffi::API_VERSION) {
-        return Err(format!(
-            "this QEMU has plugin API {} to {}, and {} is needed",
-            info.version_min,
-            info.version_cur,
-            ffi::API_VERSION
-        ));
-    }
-    Ok(architecture)
-}
-
 fn install(
     id: PluginId,
     architecture: &'static dyn Architecture,
     options: Options,
 ) -> Result<(), String> {
     let model = CpuModel::load(&options.cpu)?;
+    if options.data && model.data.is_none() {
+        return Err(format!(
+            "the CPU model {} knows only the depth frontend: it has no [data]",
+            model.name
+        ));
+    }
+    let on_access = options.data.then_some(on_access as MemoryCallback);
     let files = std::iter::once(&options.out);
     let asked = [
         &options.profile,
@@ -144,7 +126,12 @@ fn install(
     let tracer = Tracer {
         id,
         architecture,
-        instrumentation: Instrumentation::new(architecture, [on_block, on_handler], options.exact),
+        instrumentation: Instrumentation::new(
+            architecture,
+            [on_block, on_handler],
+            options.exact,
+            on_access,
+        ),
         options,
         model,
         phase: Phase::Waiting,
@@ -254,6 +241,10 @@ impl Tracer {
         if self.options.user {
             engine.profile_programs();
         }
+        if self.options.data {
+            engine.follow_data(&self.model);
+            engine.map_data(self.read_data_pages());
+        }
         match Stream::start(engine, profiled, traced) {
             Ok(stream) => self.stream = Some(stream),
             Err(error) => fail(&format!("cannot start a thread: {error}")),
@@ -271,11 +262,19 @@ impl Tracer {
         read.cloned().unwrap_or_else(|| fail(unreadable))
     }
 
+    /// The kernel's large pages as they are now; the code's were read before.
+    fn read_data_pages(&mut self) -> PageMap {
+        let read = self.pages.as_mut().and_then(PageReader::data);
+        read.unwrap_or_else(|| fail("the guest's page tables cannot be read"))
+    }
+
     fn begin(&mut self) {
         self.arm();
         let pages = self.read_pages();
+        let data = self.options.data.then(|| self.read_data_pages());
         if let Some(stream) = &mut self.stream {
             stream.map(pages);
+            data.into_iter().for_each(|pages| stream.map_data(pages));
             stream.begin();
             self.instrumentation.begin();
         }
@@ -316,7 +315,7 @@ impl Tracer {
         let counters = self.counters(engine);
         let [user, kernel] = counters;
         if self.options.exact {
-            self.tell_difference(engine);
+            difference::tell(&counters, &self.instrumentation, engine);
         }
         if let Some(path) = &self.options.profile {
             output::write_whole(path, engine.profile_text())?;
@@ -348,26 +347,13 @@ impl Tracer {
             kernel
         };
         let (in_user, in_kernel) = (user.instructions, kernel.instructions);
-        let json = output::counters_json(&self.model, in_user, in_kernel, &counted);
+        let [user_data, kernel_data] = engine.data_counters();
+        let data = self.options.data.then(|| match self.options.user {
+            true => user_data + kernel_data,
+            false => kernel_data,
+        });
+        let json = output::counters_json(&self.model, in_user, in_kernel, &counted, data.as_ref());
         output::write_whole(&self.options.out, json)
-    }
-
-    /// Compares the counters with those of every single instruction. Beside what completed, these
-    /// have the iterations of string instructions, and each instruction that faulted once more.
-    fn tell_difference(&self, engine: &Engine) {
-        for (mode, name) in ["user", "kernel"].into_iter().enumerate() {
-            let counters = self.counters(engine)[mode];
-            let repeated = counters.rep_iterations - counters.rep_instructions;
-            let (faults, undone) = (engine.faults()[mode], engine.undone()[mode]);
-            let started = self.instrumentation.started(mode);
-            let expected = counters.instructions + repeated + faults;
-            let difference = started as i64 - expected as i64;
-            eprintln!(
-                "kernsmith-tracer: {name}: {started} started, {} counted, {repeated} iterations, \
-                 {faults} faults, difference {difference}; {undone} taken back",
-                counters.instructions
-            );
-        }
     }
 }
 
@@ -402,6 +388,20 @@ extern "C" fn on_block(_vcpu: c_uint, data: *mut c_void) {
     tracer.instrumentation.leave_repetition();
     if let Some(stream) = &mut tracer.stream {
         stream.block(data.cast());
+    }
+}
+
+extern "C" fn on_access(_vcpu: c_uint, info: u32, address: u64, _data: *mut c_void) {
+    // SAFETY: a callback.
+    if let Some(stream) = &mut unsafe { tracer() }.stream {
+        // SAFETY: QEMU says so of the access that it calls back for.
+        let (size, store) = unsafe {
+            (
+                ffi::qemu_plugin_mem_size_shift(info),
+                ffi::qemu_plugin_mem_is_store(info),
+            )
+        };
+        stream.data(address, size, store);
     }
 }
 

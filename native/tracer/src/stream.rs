@@ -24,16 +24,31 @@ const BUFFERS: usize = 8;
 /// Marks the first word of a frame; addresses of records have their low bits clear.
 const IS_FRAME: u64 = 1;
 
+/// Marks a load or store: see [`data_word`].
+const IS_DATA: u64 = 4;
+
+/// In the word of a load or store: whether it is a store.
+const IS_STORE: u64 = 8;
+
+/// Where log2 of its bytes is, in three bits.
+const SIZE_AT: u32 = 4;
+
+/// Where its address is. The bits above are all equal, with addresses of 57 bits as well.
+const ADDRESS_AT: u32 = 7;
+
 /// In the first word of a frame: whether it is a fault.
 const IS_FAULT: u64 = 2;
 
 enum Message {
-    /// Addresses of records of entered blocks; before one, two words may describe a frame.
+    /// Addresses of records of entered blocks; before one, two words may describe a frame, and behind
+    /// it stand its loads and stores.
     Words(Vec<u64>),
     /// The region begins.
     Begin,
     /// The kernel's code is mapped in other pages from now on.
     Pages(PageMap),
+    /// So are its data.
+    DataPages(PageMap),
 }
 
 /// The vCPU's end.
@@ -90,6 +105,12 @@ impl Stream {
         self.word(frame.resume);
     }
 
+    /// The block that was entered last loads or stores so many bytes, told by their log2.
+    #[inline(always)]
+    pub fn data(&mut self, address: u64, size_shift: u32, store: bool) {
+        self.word(data_word(address, size_shift, store));
+    }
+
     #[inline(always)]
     fn word(&mut self, word: u64) {
         if self.current.len() == self.current.capacity() {
@@ -122,6 +143,12 @@ impl Stream {
         let _ = self.full.send(Message::Pages(pages));
     }
 
+    /// The kernel's data are mapped in these large pages from now on.
+    pub fn map_data(&mut self, pages: PageMap) {
+        self.hand_over();
+        let _ = self.full.send(Message::DataPages(pages));
+    }
+
     /// Waits for the engine to come to the end. `None` when its thread has panicked.
     #[must_use]
     pub fn finish(mut self) -> Option<Engine> {
@@ -145,6 +172,7 @@ fn simulate<const PROFILED: bool, const TRACED: bool>(
         match message {
             Message::Begin => follower.engine.begin(),
             Message::Pages(pages) => follower.engine.map(pages),
+            Message::DataPages(pages) => follower.engine.map_data(pages),
             Message::Words(mut words) => {
                 // SAFETY: the words come from `Stream`.
                 unsafe { follower.follow::<PROFILED, TRACED>(&words) };
@@ -177,8 +205,8 @@ impl Follower {
                     resume: *word,
                     fault,
                 });
-            } else if word & IS_FRAME != 0 {
-                self.fault = Some(word & IS_FAULT != 0);
+            } else if word & (IS_FRAME | IS_DATA) != 0 {
+                self.other(*word);
             } else if let Some(frame) = self.frame.take() {
                 // SAFETY: promised by the caller.
                 unsafe {
@@ -191,4 +219,22 @@ impl Follower {
             }
         }
     }
+    /// A word that is no block's.
+    #[inline(always)]
+    fn other(&mut self, word: u64) {
+        if word & IS_DATA != 0 {
+            let address = (word as i64 >> ADDRESS_AT) as u64;
+            let bytes = 1 << (word >> SIZE_AT & 7);
+            self.engine.access(address, bytes, word & IS_STORE != 0);
+        } else {
+            self.fault = Some(word & IS_FAULT != 0);
+        }
+    }
+}
+
+/// A load or store in one word.
+#[inline(always)]
+fn data_word(address: u64, size_shift: u32, store: bool) -> u64 {
+    let store = if store { IS_STORE } else { 0 };
+    address << ADDRESS_AT | u64::from(size_shift & 7) << SIZE_AT | store | IS_DATA
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use kernsmith_frontend::{Counters, CpuModel};
+use kernsmith_frontend::{Counters, CpuModel, DataCounters};
 use kernsmith_tracer::options::{Options, Span};
 use kernsmith_tracer::output;
 
@@ -20,7 +20,18 @@ fn all_arguments() {
     assert_eq!(options.cpu, Path::new("a.toml"));
     assert_eq!(options.out, Path::new("b.json"));
     assert_eq!(options.profile.as_deref(), Some(Path::new("c.txt")));
-    assert!(options.user && !options.exact);
+    assert!(options.user && !options.exact && !options.data);
+}
+
+#[test]
+fn a_depth() {
+    let parse = |depth: &str| Options::parse(["cpu=a", "out=b", depth]);
+    assert!(parse("depth=core").expect("valid").data);
+    assert!(!parse("depth=frontend").expect("valid").data);
+    assert_eq!(
+        parse("depth=deep").expect_err("there is none"),
+        "argument depth must be frontend or core, not \"deep\""
+    );
 }
 
 #[test]
@@ -91,7 +102,7 @@ fn errors_say_which_argument() {
     );
     assert_eq!(
         error(&["cpus=a"]),
-        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact"
+        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact, depth"
     );
 }
 
@@ -103,7 +114,7 @@ fn counters_are_written_whole() {
         l1i_misses: 3,
         ..Counters::default()
     };
-    let json = output::counters_json(&model, 7, 10, &counters);
+    let json = output::counters_json(&model, 7, 10, &counters, None);
     for piece in [
         "\"version\": 1",
         "\"cpu\": \"skylake\"",
@@ -113,6 +124,14 @@ fn counters_are_written_whole() {
     }
     assert!(json.contains("\"user_instructions\": 7,") && json.contains("\"l1i_misses\": 3,"));
     assert!(json.contains("\"model_cycles\": 38.500\n"), "{json}");
+    assert!(!json.contains("l1d"), "{json}");
+    let data = DataCounters {
+        l1d_misses: 5,
+        dtlb_misses: 4,
+        ..DataCounters::default()
+    };
+    let with_data = output::counters_json(&model, 7, 10, &counters, Some(&data));
+    assert!(with_data.contains("\"l1d_misses\": 5,") && with_data.contains("\"dtlb_misses\": 4,"));
     let folder = std::env::temp_dir().join(format!("kernsmith-output-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("writable");
     let path = folder.join("counters.json");

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+from kernsmith.study.study import FRONTEND, Depth, depth_settings
 
 if TYPE_CHECKING:
     from kernsmith.document import BisectDocument
@@ -27,6 +28,7 @@ def bisect(
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     machine: str = "tcg",
     cpu: str = "skylake",
+    depth: Depth = FRONTEND,
     layouts: str = "8..64",
     until: str = "0.5%",
     metric: str = "",
@@ -69,6 +71,9 @@ def bisect(
         Where kernels boot.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
+    depth
+        How deep the tcg machine simulates it: frontend (what code costs), or core (loads and
+        stores, too: a model with [data], such as emeraldrapids).
     layouts
         Random layouts of each kernel: a number, or a range such as 8..64 that is gone through
         while a step is not clear.
@@ -115,6 +120,7 @@ def bisect(
         workloads=workload,
         machine=machine,
         cpu=cpu,
+        settings=depth_settings(depth),
         # Named: the state of a bisection is of one compiler, whatever is installed meanwhile.
         compiler=compiler or default_compiler(),
         design=replace(design, until=read_percent("--until", until)),

@@ -13,6 +13,7 @@ from kernsmith.document import StudyDocument
 from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+from kernsmith.study.study import FRONTEND, Depth, depth_settings
 from kernsmith.study.words import read_variant
 
 REGRESSION = 3
@@ -28,6 +29,7 @@ def compare(
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     machine: str = "tcg",
     cpu: str = "skylake",
+    depth: Depth = FRONTEND,
     layouts: str = "8..64",
     until: str | None = None,
     metric: str = "",
@@ -80,6 +82,9 @@ def compare(
         Where kernels boot.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
+    depth
+        How deep the tcg machine simulates it: frontend (what code costs), or core (loads and
+        stores, too: a model with [data], such as emeraldrapids).
     layouts
         Random layouts that each kernel is measured in: a number, or a range such as 8..64 that
         --until goes through.
@@ -121,6 +126,7 @@ def compare(
         workloads=workload,
         machine=machine,
         cpu=cpu,
+        settings=depth_settings(depth),
         compiler=compiler,
         design=_design(layouts, until, metric, seed),
     )

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """Show the CPU models that the tcg machine can simulate, and how far off each is.
 
-    A model's cycles are those of a front end in time, or a sum of penalties. One that was held
+    A model's cycles are those of a front end in time, or a sum of penalties. One of the depth core
+    simulates loads and stores as well, when --depth asks for it. One that was held
     against a processor says how far off its ratios between builds were; all others say that nobody
     held them, and so do all reports on them. The sources of the figures are in the files
     (cpus/*.toml), what is modelled in docs/model.md.
@@ -47,7 +48,8 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     table = Table("model", "what it is", "cycles", "against a processor", box=None, pad_edge=False)
     for each in found:
         cycles = "in time" if each.in_time else "a sum of penalties"
-        table.add_row(each.name, each.description, cycles, _truth(each.held))
+        cycles += ", core" if "core" in each.depths else ""
+        table.add_row(each.name, each.description, cycles, " ".join(each.depths), _truth(each.held))
     result_console().print(table)
     return 0
 

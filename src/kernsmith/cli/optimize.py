@@ -16,9 +16,12 @@ from kernsmith.study.factors.unseen import FACTOR as UNSEEN
 from kernsmith.study.steps import step_kinds
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
+    FRONTEND,
     MOST_LAYOUTS,
+    Depth,
     LayoutsBy,
     default_layouts_by,
+    depth_settings,
 )
 
 
@@ -32,6 +35,7 @@ def optimize(
     only_trained: Annotated[bool, Parameter(negative=())] = False,
     machine: str = "tcg",
     cpu: str = "skylake",
+    depth: Depth = FRONTEND,
     layouts: int | None = None,
     layouts_by: LayoutsBy | None = None,
     keep_traces: Annotated[bool, Parameter(negative=())] = False,
@@ -92,6 +96,9 @@ def optimize(
         Where kernels boot.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
+    depth
+        How deep the tcg machine simulates it: frontend (what code costs), or core (loads and
+        stores, too: a model with [data], such as emeraldrapids; layouts are booted).
     layouts
         Random layouts that each kernel is measured in; default: 64 where they are replayed, 8
         where they are booted.
@@ -141,9 +148,12 @@ def optimize(
         folds=folds,
         machine=machine,
         cpu=cpu,
+        settings=depth_settings(depth),
         compiler=compiler,
         profile=str(profile.absolute()) if profile else "",
-        design=_design(machine, layouts, layouts_by, seed, until),
+        design=_design(
+            layouts_by or default_layouts_by(machine, "seed", depth), layouts, seed, until
+        ),
     )
     from kernsmith.cli.outcome import run_and_show
     from kernsmith.study.file import located
@@ -184,10 +194,7 @@ def stacks_of(steps: str) -> tuple[str, ...]:
     return (NONE, *stacks)
 
 
-def _design(
-    machine: str, layouts: int | None, layouts_by: LayoutsBy | None, seed: int, until: float
-) -> Design:
-    way = layouts_by or default_layouts_by(machine, "seed")
+def _design(way: LayoutsBy, layouts: int | None, seed: int, until: float) -> Design:
     return Design(
         layouts=DEFAULT_LAYOUTS[way] if layouts is None else layouts,
         seed=seed,

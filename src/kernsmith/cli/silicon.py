@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from kernsmith.errors import UserError
+from kernsmith.study.study import FRONTEND, Depth
 
 if TYPE_CHECKING:
     from kernsmith.stats.agreement import Agreement
@@ -27,6 +28,7 @@ def silicon(
     others: int = 6,
     runs: int = 25,
     cpu: str = "emeraldrapids",
+    depth: Depth = FRONTEND,
     measured: Path | None = None,
     json: bool = False,
 ) -> int:
@@ -63,6 +65,8 @@ def silicon(
         Runs of each binary, interleaved with all others of its program.
     cpu
         CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
+    depth
+        How deep it is simulated: frontend (what code costs), or core (loads and stores, too).
     measured
         The table of times (CSV) to go on with; default: this processor's, in the cache.
     json
@@ -73,7 +77,7 @@ def silicon(
     from kernsmith.cli.outcome import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
-    from kernsmith.machine.tcg import open_machine
+    from kernsmith.machine.tcg import Table, open_machine
     from kernsmith.report.silicon import print_agreement
     from kernsmith.silicon.builds import BASELINE, find_builds
     from kernsmith.silicon.programs import check_programs
@@ -82,7 +86,7 @@ def silicon(
 
     check_clock()
     programs = check_programs(program)
-    machine = open_machine(cpu)
+    machine = open_machine(cpu, Table.model_validate({"depth": depth}))
     bench = Bench(programs, find_builds(build), layouts, others, runs)
     with ProgressDisplay() as display:
         rows, binaries = measure(bench, measured or table_file(), display)
@@ -94,19 +98,22 @@ def silicon(
         factor=1.0,
     )
     if json:
-        document = _document(agreement, processor_name(), cpu, bench.runs)
+        document = _document(agreement, processor_name(), cpu, depth, bench.runs)
         sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
     else:
         print_agreement(agreement, processor_name(), cpu, result_console())
     return 0
 
 
-def _document(agreement: Agreement, processor: str, cpu: str, runs: int) -> dict[str, Any]:
+def _document(
+    agreement: Agreement, processor: str, cpu: str, depth: str, runs: int
+) -> dict[str, Any]:
     shares = {"builds": agreement.builds.share, "layouts": agreement.layouts.share}
     return {
         "version": 1,
         "processor": processor,
         "cpu": Path(cpu).stem,
+        "depth": depth,
         "runs": runs,
         "right_signs": shares,
         "mean_error": agreement.mean_error,

@@ -21,7 +21,7 @@ from pathlib import Path
 from kernsmith.document import BisectDocument, CommitView, HeldView, StepView
 from kernsmith.engine.events import Events
 from kernsmith.engine.growth import grow, next_number
-from kernsmith.engine.held import held_view
+from kernsmith.engine.held import held_in
 from kernsmith.engine.prepare import prepare, study_digest
 from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import (
@@ -269,7 +269,7 @@ class Bisect:
             verdict,
             history,
             asked.cpu,
-            held_view(machine.cpu),
+            held_in(asked, machine),
         )
 
 

@@ -6,7 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kernsmith.document import HeldView
+from kernsmith.machine import Machine
 from kernsmith.machine.held import read_held
+from kernsmith.study import Study
+from kernsmith.study.study import FRONTEND
 
 
 def held_view(cpu: Path | None) -> HeldView | None:
@@ -17,3 +20,13 @@ def held_view(cpu: Path | None) -> HeldView | None:
     """
     held = read_held(cpu)
     return HeldView(**held.model_dump()) if held else None
+
+
+def held_in(study: Study, machine: Machine) -> HeldView | None:
+    """The same of a study's machine: models were held against processors with the depth `frontend`,
+    and of another depth that says nothing.
+
+    Raises:
+        UserError: as `held_view`.
+    """
+    return held_view(machine.cpu if study.depth == FRONTEND else None)

@@ -105,7 +105,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     workloads = catalogue.select(study.workloads)
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
     _check_layouts_by(study, machine)
-    trainer = machine if machine.profiles else find_machine("tcg", study.cpu)
+    trainer = machine if machine.profiles else _trainer(study)
 
     def select(words: Sequence[str]) -> list[str]:
         return [workload.name for workload in catalogue.select(words)]
@@ -199,6 +199,13 @@ def _check_order_file(variant: Variant) -> None:
     named = variant.layout.named
     if named not in ("", PROFILE) and not os.access(named, os.R_OK):
         raise UserError(f"{variant.name}: cannot read the order file {named}")
+
+
+def _trainer(study: Study) -> Machine:
+    """The machine that trains for one that cannot: `tcg`, which simulates no more than it must."""
+    settings = dict(study.settings) if study.machine == "tcg" else {}
+    settings.pop("depth", None)
+    return find_machine("tcg", study.cpu, settings)
 
 
 def _check_layouts_by(study: Study, machine: Machine) -> None:

@@ -22,6 +22,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("itlb_misses", "misses", "kernel fetches that miss the first TLB", "modelled", True),
     Metric("stlb_misses", "misses", "kernel fetches that miss both TLBs", "modelled"),
     Metric("l2i_misses", "misses", "kernel fetches that miss the L2 cache", "modelled"),
+    Metric("l1d_misses", "misses", "kernel loads and stores that miss the L1 cache", "modelled"),
+    Metric("l2_misses", "misses", "kernel loads and stores that miss the L2 cache", "modelled"),
+    Metric("l3_misses", "misses", "kernel loads and stores that miss the L3 cache", "modelled"),
+    Metric("dtlb_misses", "misses", "kernel loads and stores that miss the first TLB", "modelled"),
+    Metric("l1d_accesses", "accesses", "cache lines that these loads and stores use", "modelled"),
     Metric("taken_branches", "branches", "kernel branches that were taken", "counted", True),
     Metric(
         "conditional_branches",
@@ -49,6 +54,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("virtual_sys_seconds", "s", "CPU time in kernel mode by that clock", "virtual"),
     Metric("virtual_user_seconds", "s", "CPU time in user mode by that clock", "virtual"),
 )
+
+OF_DATA = frozenset({"l1d_misses", "l2_misses", "l3_misses", "dtlb_misses", "l1d_accesses"})
+"""Of loads and stores: only the depth `core` follows these."""
 
 _BY_NAME = {metric.name: metric for metric in METRICS}
 _PLACE = {metric.name: place for place, metric in enumerate(METRICS)}

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 
 from kernsmith import paths
 from kernsmith.machine.held import Held, read_held
+from kernsmith.study.study import FRONTEND, Depth
 
 
 @dataclass(frozen=True)
 class Model:
     """A CPU model.
 
-    in_time: its front end is simulated by clocks; else its cycles are a sum of penalties.
+    depths: how deep it can simulate a processor. in_time: its front end is simulated by clocks; else its cycles are a sum of penalties.
     held: how far off it was when it was held against a processor; None when nobody did that.
     """
 
     name: str
     description: str
+    depths: tuple[Depth, ...]
     in_time: bool
     held: Held | None
 
@@ -37,4 +39,5 @@ def shipped_names() -> tuple[str, ...]:
 def _model(name: str) -> Model:
     path = paths.shipped("cpus", f"{name}.toml")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    return Model(name, table["description"], "decoupled" in table, read_held(path))
+    depths: tuple[Depth, ...] = (FRONTEND, "core") if "data" in table else (FRONTEND,)
+    return Model(name, table["description"], depths, "decoupled" in table, read_held(path))

@@ -27,10 +27,11 @@ from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
-from kernsmith.machine.metrics import METRICS, VERSION, by_virtual_clock, metric
+from kernsmith.machine.metrics import METRICS, OF_DATA, VERSION, by_virtual_clock, metric
 from kernsmith.machine.models import shipped_names
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Kind, Metric, Outcome
+from kernsmith.study.study import FRONTEND, Depth
 
 NAME = "tcg"
 _ARCH = find_arch()
@@ -41,11 +42,18 @@ MEMORY_MIB = 512
 LOADED_FIRST = "rdinit=/modules/load"
 """What a kernel with modules is told: to run guest/modules/load.c, which becomes /init."""
 
+DATA_FREE = "Data neither misses caches nor displaces code in them; wrong paths fetch nothing."
+DATA_FOLLOWED = (
+    "Loads and stores miss caches and TLBs and displace code in L2. Loads that are in the reorder "
+    "window together overlap, whichever needs which; nobody waits for stores; wrong paths fetch "
+    "nothing."
+)
+
 # What a noise-free model leaves out; docs/model.md says more.
 ASSUMPTIONS = (
     "The guest has one vCPU. Its time is virtual: one instruction takes 2 ns and idling none: "
     "interrupts do not depend on what code costs.",
-    "Data neither misses caches nor displaces code in them; wrong paths fetch nothing.",
+    DATA_FREE,
     "Kernel code is in the pages that the guest maps it in: on x86-64 of 2 MiB, up to 2 MiB at the "
     "end of the text of 4 KiB. Programs have pages of 4 KiB.",
     "Interrupt entries, page faults and user code go through the simulated caches; only kernel "
@@ -61,6 +69,7 @@ class Table(BaseModel):
 
     time_limit: float = Field(BOOT_SECONDS, gt=0)
     slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    depth: Depth = FRONTEND
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Tcg:
 
     model, tracer, guest: the CPU model, the plugin, and the initramfs.
     boot_seconds: the time limit of a boot. slots: sessions at once; they share nothing.
+    depth: of the simulation. What trains or traces is the depth `frontend`: loads and stores are in
+        no trace.
     """
 
     model: Pinned
@@ -77,29 +88,55 @@ class Tcg:
     qemu: PinnedProgram
     boot_seconds: float = BOOT_SECONDS
     slots: int = 1
+    depth: Depth = FRONTEND
     name: str = NAME
     exact: bool = True
     apart: bool = True
-    profiles: bool = True
-    metrics: tuple[Metric, ...] = tuple(each for each in METRICS if each.meaning != "real")
-    assumptions: tuple[str, ...] = ASSUMPTIONS
 
     @property
     def cpu(self) -> Path:
         """The CPU model's file."""
         return self.model.path
 
+    @property
+    def follows_data(self) -> bool:
+        """Whether loads and stores are simulated."""
+        return self.depth != FRONTEND
+
+    @property
+    def profiles(self) -> bool:
+        """See `Machine`."""
+        return not self.follows_data
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """See `Machine`."""
+        unknown = frozenset() if self.follows_data else OF_DATA
+        simulated = (each for each in METRICS if each.meaning != "real")
+        return tuple(each for each in simulated if each.name not in unknown)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """See `Machine`."""
+        if not self.follows_data:
+            return ASSUMPTIONS
+        return tuple(DATA_FOLLOWED if each == DATA_FREE else each for each in ASSUMPTIONS)
+
     def fingerprint(self) -> Mapping[str, Any]:
         """CPU model, tracer, guest, QEMU and command line, by content: metrics depend on all."""
         nothing = Job(Workload("", (), "", 0, 0, ()), Path())
         _, *words = self.command(Path("vmlinux"), nothing, Path("initramfs"), {})
+        model = figures(self.cpu.read_text(encoding="utf-8"))
+        if not self.follows_data:
+            model.pop("data", None)
         return {
+            **({"depth": self.depth} if self.follows_data else {}),
             "metrics": VERSION,
             "qemu": self.qemu.banner,
             "qemu_sha256": self.qemu.digest,
             "tracer": self.tracer.digest,
             "guest": self.guest.digest,
-            "cpu": figures(self.cpu.read_text(encoding="utf-8")),
+            "cpu": model,
             "command": [QEMU, *words[: words.index("-plugin")]],
         }
 
@@ -122,6 +159,8 @@ class Tcg:
     ) -> list[str]:
         """QEMU's command line for one boot. files: the tracer's options that name its outputs."""
         options: dict[str, object] = {"cpu": self.cpu, **files}
+        if self.follows_data:
+            options["depth"] = self.depth
         if job.trace:
             options["tag"] = job.trace
         if job.memory:
@@ -237,19 +276,25 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
     cpu: the name of a shipped model (`skylake`), or the path of a TOML file.
 
     Raises:
-        UserError: no such model, or it is not a valid one; tracer, guest or QEMU are missing.
+        UserError: no such model, it is not a valid one, or it does not know the depth that is set;
+            tracer, guest or QEMU are missing.
     """
     path = Path(cpu) if cpu.endswith(".toml") else paths.shipped("cpus", f"{cpu}.toml")
     if not path.is_file():
         known = ", ".join(shipped_names())
         raise UserError(f"there is no cpu model {cpu!r}: allowed are {known}, or a .toml file")
+    settings = settings or Table.model_validate({})
     try:
-        cpu_model_check(path)
+        model = cpu_model_check(path)
     except ValueError as error:
         raise UserError(str(error)) from None
+    if settings.depth != FRONTEND and not model["data"]:
+        raise UserError(
+            f"the CPU model {model['name']} knows only the depth frontend: core needs a model that "
+            "has [data], such as emeraldrapids"
+        )
     read_held(path)
     guest = build_initramfs(guest_program())
-    settings = settings or Table.model_validate({})
     return Tcg(
         model=pin_file(path),
         tracer=pin_file(tracer_path()),
@@ -257,6 +302,7 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
         qemu=pin_program(QEMU, MINIMUM_QEMU),
         boot_seconds=settings.time_limit,
         slots=settings.slots,
+        depth=settings.depth,
     )
 
 

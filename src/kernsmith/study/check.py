@@ -13,7 +13,7 @@ from kernsmith.study.factors import LevelError, find_factor
 from kernsmith.study.factors.profile import BEHIND, BEST, NONE
 from kernsmith.study.flags import check_flags
 from kernsmith.study.steps import find_step_kind
-from kernsmith.study.study import Study
+from kernsmith.study.study import FRONTEND, Study
 
 _PROGRAMS = ("compiler", "linker")
 
@@ -84,6 +84,11 @@ def _check_design(study: Study, steps: Sequence[str]) -> None:
         raise UserError(
             "design.layouts_by: BOLT puts the cold parts of each layout's functions where there is "
             'room, and replays do not know where that is: allowed is "boot" for the step bolt'
+        )
+    if design.layouts_by == "replay" and study.depth != FRONTEND:
+        raise UserError(
+            f"design.layouts_by: loads and stores are in no trace, so the depth {study.depth} "
+            'cannot be replayed: allowed is "boot", or the depth frontend'
         )
     if design.layouts_by == "replay" and design.data:
         raise UserError(

@@ -36,6 +36,7 @@ from kernsmith.study.study import (
     Setting,
     Study,
     default_layouts_by,
+    depth_of,
 )
 from kernsmith.study.variant import name_of_levels
 
@@ -87,7 +88,7 @@ class MachineTable(_Table):
     cpu: str = "skylake"
     """A shipped CPU model, or the path of one (TOML)."""
     settings: dict[str, Setting] = Field(default_factory=dict)
-    """What this kind of machine takes besides."""
+    """What this kind of machine takes besides: of tcg, depth, time_limit and slots."""
 
 
 class WorkloadsTable(_Table):
@@ -125,7 +126,8 @@ class DesignTable(_Table):
     """How layouts of two variants belong together."""
     layouts_by: LayoutsBy | None = None
     """How random layouts are measured: `replay` from one trace of each workload, or `boot`;
-    default: replay on machines that write traces (tcg), unless pairing is `place`."""
+    default: replay on machines that write traces (tcg), unless pairing is `place` or their depth is
+    `core`."""
     every: int = Field(0, ge=0, le=1000)
     """Replay one of so many windows of each trace; 1: all; default: what suits the CPU model."""
     data: bool = False
@@ -205,7 +207,8 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
 def _design(file: StudyFile) -> Design:
     """The design with what the file leaves open."""
     table = file.design
-    way = table.layouts_by or default_layouts_by(file.machine.use, table.pairing)
+    depth = depth_of(file.machine.settings.items())
+    way = table.layouts_by or default_layouts_by(file.machine.use, table.pairing, depth)
     said = {name: value for name, value in table.model_dump().items() if value is not None}
     left_open: dict[str, Any] = {
         "layouts": DEFAULT_LAYOUTS[way],
@@ -363,7 +366,7 @@ def write_study(study: Study) -> str:
         lines.append(f"metric = {quote(design.metric)}")
     if design.pairing != "seed":
         lines.append(f"pairing = {quote(design.pairing)}")
-    if design.layouts_by != default_layouts_by(study.machine, design.pairing):
+    if design.layouts_by != default_layouts_by(study.machine, design.pairing, study.depth):
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
     if design.every:
         lines.append(f"every = {design.every}")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
@@ -34,19 +34,39 @@ MOST_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 64, "replay": 
 """The limit of a study with `until` that does not say one."""
 
 
+Depth = Literal["frontend", "core"]
+"""How deep a machine simulates a processor, by `depth` of its settings.
+
+`frontend`: what code costs. `core`: what loads and stores cost, too.
+"""
+
+FRONTEND: Depth = "frontend"
+"""The depth of studies that do not say one."""
+
 TRACING = frozenset({"tcg"})
 """Machines that write traces."""
 
 
-def default_layouts_by(machine: str, pairing: Pairing) -> LayoutsBy:
+def default_layouts_by(machine: str, pairing: Pairing, depth: str = FRONTEND) -> LayoutsBy:
     """How layouts are measured if a study does not say it: replayed, where that can be."""
-    return "replay" if machine in TRACING and pairing == "seed" else "boot"
+    can = machine in TRACING and pairing == "seed" and depth == FRONTEND
+    return "replay" if can else "boot"
 
 
 Setting = bool | int | float | str
 
 Named = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Variants by name, each with the factor levels that make it."""
+
+
+def depth_of(settings: Iterable[tuple[str, Setting]]) -> str:
+    """The `depth` among a machine's settings."""
+    return str(dict(settings).get("depth", FRONTEND))
+
+
+def depth_settings(depth: Depth) -> tuple[tuple[str, Setting], ...]:
+    """The settings that ask for a depth; none for the usual one."""
+    return () if depth == FRONTEND else (("depth", depth),)
 
 
 @dataclass(frozen=True)
@@ -120,6 +140,11 @@ class Study:
     variants: Named = ()
     design: Design = field(default_factory=Design)
     name: str = "study"
+
+    @property
+    def depth(self) -> str:
+        """How deep its machine simulates a processor."""
+        return depth_of(self.settings)
 
     def with_layouts(self, layouts: int) -> Study:
         """The same study with another number of random layouts."""

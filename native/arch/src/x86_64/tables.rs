@@ -35,6 +35,22 @@ pub fn code_pages(
     registers: &[u64],
     memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
 ) -> Option<PageMap> {
+    walk(registers, memory, Wanted::Code)
+}
+
+/// See [`crate::Architecture::data_pages`]; `registers` are CR3 and CR4.
+pub fn data_pages(
+    registers: &[u64],
+    memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
+) -> Option<PageMap> {
+    walk(registers, memory, Wanted::Large)
+}
+
+fn walk(
+    registers: &[u64],
+    memory: &mut dyn FnMut(u64, &mut [u64]) -> bool,
+    wanted: Wanted,
+) -> Option<PageMap> {
     let &[cr3, cr4] = registers else {
         return None;
     };
@@ -42,6 +58,11 @@ pub fn code_pages(
     let mut walk = Walk {
         memory,
         direct_map: DIRECT_MAP[levels],
+        first: match wanted {
+            Wanted::Code => KERNEL,
+            Wanted::Large => 0_u64.wrapping_sub(1 << (TOP[levels] + ENTRY_BITS - 1)),
+        },
+        wanted,
         runs: Vec::new(),
     };
     // The upper half's addresses follow each other up to the last one.
@@ -52,10 +73,32 @@ pub fn code_pages(
         .filter(|map| !map.runs().is_empty())
 }
 
+/// Which pages are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Those of the image and the modules that can be executed.
+    Code,
+    /// All that are not small.
+    Large,
+}
+
+impl Wanted {
+    /// Whether none of them is where an entry leads.
+    fn is_elsewhere(self, entry: u64, shift: u32) -> bool {
+        match self {
+            Self::Code => entry & NO_EXECUTE != 0,
+            Self::Large => shift == SMALL + ENTRY_BITS && entry & IS_PAGE == 0,
+        }
+    }
+}
+
 struct Walk<'a> {
     memory: &'a mut dyn FnMut(u64, &mut [u64]) -> bool,
     direct_map: u64,
-    /// Pages that can be executed.
+    /// The first address of what is looked for.
+    first: u64,
+    wanted: Wanted,
+    /// Wanted pages.
     runs: Vec<Run>,
 }
 
@@ -69,7 +112,8 @@ impl Walk<'_> {
         for (number, entry) in entries.into_iter().enumerate() {
             let start = begin + ((number as u64) << shift);
             let last = start + ((1 << shift) - 1);
-            if last < KERNEL || entry & PRESENT == 0 || entry & NO_EXECUTE != 0 {
+            let absent = last < self.first || entry & PRESENT == 0;
+            if absent || self.wanted.is_elsewhere(entry, shift) {
                 continue;
             }
             if shift == SMALL || (shift <= LARGEST && entry & IS_PAGE != 0) {

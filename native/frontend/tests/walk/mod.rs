@@ -2,7 +2,10 @@
 //! Code that is walked through a front end in time, block after block.
 #![allow(dead_code)]
 
-use kernsmith_frontend::{Branch, CoreGeometry, Counters, CpuModel, DecoupledGeometry, FrontEnd};
+use kernsmith_frontend::{
+    Access, Branch, CoreGeometry, Counters, CpuModel, DataCounters, DataGeometry,
+    DecoupledGeometry, FrontEnd,
+};
 
 const MODEL: &str = include_str!("../../../../cpus/emeraldrapids.toml");
 
@@ -11,6 +14,7 @@ pub struct Walk {
     front_end: FrontEnd,
     model: CpuModel,
     counters: Counters,
+    data: DataCounters,
     known: Vec<(u64, u64)>,
 }
 
@@ -41,8 +45,25 @@ impl Walk {
             front_end: FrontEnd::new(&model),
             model,
             counters: Counters::default(),
+            data: DataCounters::default(),
             known: Vec::new(),
         }
+    }
+
+    /// From now on with data, and a change to what the model says of them.
+    pub fn follow_data(&mut self, change: impl Fn(&mut DataGeometry)) {
+        change(self.model.data.as_mut().expect("it has a data side"));
+        self.front_end.follow_data(&self.model);
+    }
+
+    /// A load or store of the last block.
+    pub fn access(&mut self, access: Access) {
+        self.front_end.access(access, &mut self.data);
+    }
+
+    /// What loads and stores were counted as.
+    pub fn data(&self) -> DataCounters {
+        self.data
     }
 
     /// So many instructions from `start` on.

@@ -28,7 +28,7 @@ from kernsmith.document import (
 from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, Bounds
 from kernsmith.engine.attribution import attributions
 from kernsmith.engine.checks import LIMIT, Check
-from kernsmith.engine.held import held_view
+from kernsmith.engine.held import held_in
 from kernsmith.engine.hottest import find_hottest
 from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
@@ -51,7 +51,7 @@ def study_document(result: StudyResult) -> StudyDocument:
     prepared, study = result.prepared, result.prepared.study
     trained = {name for v in prepared.variants for step in v.steps for name in step.train}
     measured = {name for item in result.measured if item.run for name in item.run.metrics}
-    held = held_view(prepared.machine.cpu)
+    held = held_in(study, prepared.machine)
     document = StudyDocument(
         kernsmith=__version__,
         study=StudyView(
