@@ -49,7 +49,7 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     for each in found:
         cycles = "in time" if each.in_time else "a sum of penalties"
         cycles += ", core" if "core" in each.depths else ""
-        table.add_row(each.name, each.description, cycles, " ".join(each.depths), _truth(each.held))
+        table.add_row(each.name, each.description, cycles, _truth(each.held))
     result_console().print(table)
     return 0
 

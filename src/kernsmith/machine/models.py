@@ -15,7 +15,8 @@ from kernsmith.study.study import FRONTEND, Depth
 class Model:
     """A CPU model.
 
-    depths: how deep it can simulate a processor. in_time: its front end is simulated by clocks; else its cycles are a sum of penalties.
+    depths: how deep it can be simulated. in_time: its front end is simulated by clocks; else its
+        cycles are a sum of penalties.
     held: how far off it was when it was held against a processor; None when nobody did that.
     """
 
