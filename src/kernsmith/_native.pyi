@@ -42,6 +42,7 @@ def source_coverage(
 def source_functions(
     vmlinux: str | PathLike[str],
 ) -> tuple[list[str], list[tuple[int | None, int]], list[tuple[int, int, int]]]: ...
+def direct_calls(image: str | PathLike[str]) -> list[tuple[int, int]]: ...
 def perf_data_record(
     path: str | PathLike[str],
     kernel: tuple[str, str, int, int],

@@ -15,8 +15,11 @@ from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
 from kernsmith.profile import BranchCounts, write_counts
 from kernsmith.profile.autofdo import MAKER, make_autofdo, usable_profile
+from kernsmith.profile.carried import carry
 from kernsmith.profile.counts import read_body
 from kernsmith.profile.idle import idle_objects
+from kernsmith.profile.lines import read_profile, write_profile
+from kernsmith.profile.staleness import read_both
 
 pytestmark = pytest.mark.kernel
 CLANG = find_toolchain()
@@ -72,6 +75,17 @@ def test_an_autofdo_profile_is_taken_as_it_is(
     assert idle == sorted(set(idle))
     assert {"fs/pipe.o", "kernel/sched/core.o"}.isdisjoint(idle)
     assert {"ipc/mqueue.o", "net/ipv4/tcp_input.o"} <= set(idle)
+
+
+def test_a_profile_of_the_same_kernel_has_nothing_to_carry(
+    profile: Path, micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    counts, kernel = read_both(profile, micro_kernel.vmlinux, CLANG)
+    carried = carry(counts, kernel)
+    assert carried.profile == counts
+    assert carried.found == carried.before > 0.99
+    again = write_profile(counts, CLANG, tmp_path / "again.afdo")
+    assert read_profile(again, CLANG) == counts
 
 
 def test_objects_of_which_nothing_ran_are_idle(counts: BranchCounts, micro_kernel: Kernel) -> None:

@@ -9,13 +9,14 @@ import pytest
 from kernsmith.cli import profile as profile_command
 from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.profile.lines import parse_profile
 from kernsmith.profile.staleness import (
     Lost,
-    kernel_places,
+    counts_by_place,
+    kernel_lines,
     match_profile,
     matched,
-    profile_counts,
-    read_text,
+    read_both,
 )
 
 CLANG = find_toolchain()
@@ -67,18 +68,19 @@ def compiled(image: Path, source: str, *flags: str) -> Path:
 
 
 def test_inlined_code_is_counted_where_it_comes_from() -> None:
-    assert read_text(TEXT.splitlines()) == COUNTS
+    assert counts_by_place(parse_profile(TEXT.splitlines())) == COUNTS
 
 
 def test_what_is_lost_is_told_by_function() -> None:
-    found = matched(COUNTS, {("work", 1), ("work", 3), ("twice", 1), ("twice", 2)})
+    kernel = parse_profile(["work:2:1", " 1: 1", " 3: 1", "twice:2:1", " 1: 1", " 2: 1"])
+    found = matched(parse_profile(TEXT.splitlines()), kernel)
     assert found.functions == pytest.approx(0.92)
     assert found.lines == pytest.approx(0.82)
     assert found.lost == (Lost("work", 0.1, known=True), Lost("other", 0.08, known=False))
 
 
 def test_a_profile_of_the_same_version_fits_whole(program: Path) -> None:
-    places = kernel_places(program, CLANG)
+    places = counts_by_place(kernel_lines(program, CLANG)).keys()
     assert {("work", 4), ("other", 1), ("main", 0)} <= places
     text = program.with_name("profile")
     lines = [f" {line}: 10" for name, line in sorted(places) if name == "work"]
@@ -100,15 +102,17 @@ def test_what_stands_behind_a_change_is_lost(program: Path, tmp_path: Path) -> N
 def test_bad_input_is_one_sentence(program: Path, tmp_path: Path) -> None:
     nothing = tmp_path / "nothing"
     with pytest.raises(UserError, match="not a usable AutoFDO profile"):
-        profile_counts(nothing, CLANG)
+        read_both(nothing, program, CLANG)
     nothing.write_text("work:0:0\n")
     with pytest.raises(UserError, match="has no counts"):
-        profile_counts(nothing, CLANG)
+        read_both(nothing, program, CLANG)
     plain = compiled(tmp_path / "plain", SOURCE, "-g0")
     with pytest.raises(UserError, match="no line tables"):
-        kernel_places(plain, CLANG)
+        kernel_lines(plain, CLANG)
     nothing.write_text("kernsmith-counts 1\n")
     with pytest.raises(UserError, match="counts by address"):
         profile_command.match(nothing, kernel=str(program))
+    with pytest.raises(UserError, match="counts by address"):
+        profile_command.carry(nothing, kernel=str(program), output=tmp_path / "made")
     with pytest.raises(UserError, match="at least 0"):
         profile_command.match(nothing, kernel=str(program), limit=-1)

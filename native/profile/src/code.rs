@@ -6,6 +6,8 @@
 //! one go. A recorded stretch of code that goes over such an instruction is an error of the
 //! processor's records, and is left out.
 
+use std::ops::Range;
+
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 
 /// The code of a kernel, by offset from its first byte.
@@ -17,6 +19,8 @@ pub struct Code {
     begins: Bits,
     /// The same: whether one does that never leads to the next.
     leaves: Bits,
+    /// Direct calls, and jumps out of a symbol's code: where each is, and where it leads.
+    calls: Vec<(u64, u64)>,
 }
 
 /// A prefix that LLVM's disassembler takes for an instruction of its own.
@@ -42,6 +46,7 @@ impl Code {
             bytes,
             begins: Bits::new(bytes as usize),
             leaves: Bits::new(bytes as usize),
+            calls: Vec::new(),
         })
     }
 
@@ -78,6 +83,9 @@ impl Code {
                 if leaves(&instruction) {
                     self.leaves.set(offset as usize);
                 }
+                if let Some(target) = called(&instruction, start..stop) {
+                    self.calls.push((instruction.ip(), target));
+                }
             }
         }
     }
@@ -104,6 +112,12 @@ impl Code {
     #[must_use]
     pub fn address(&self, offset: u32) -> u64 {
         self.start.wrapping_add(offset.into())
+    }
+
+    /// Direct calls, and jumps out of a symbol's code: where each is, and where it leads.
+    #[must_use]
+    pub fn calls(&self) -> &[(u64, u64)] {
+        &self.calls
     }
 
     /// Whether an instruction begins at an offset.
@@ -133,6 +147,19 @@ fn leaves(instruction: &Instruction) -> bool {
         | Mnemonic::Iretq => true,
         Mnemonic::Jmp => instruction.op0_kind() == OpKind::NearBranch64,
         _ => false,
+    }
+}
+
+/// Where a direct call leads, or a jump from a symbol's code to another's.
+fn called(instruction: &Instruction, own: Range<u64>) -> Option<u64> {
+    if instruction.op0_kind() != OpKind::NearBranch64 {
+        return None;
+    }
+    let target = instruction.near_branch_target();
+    match instruction.mnemonic() {
+        Mnemonic::Call => Some(target),
+        Mnemonic::Jmp if !own.contains(&target) => Some(target),
+        _ => None,
     }
 }
 

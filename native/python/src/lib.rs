@@ -27,7 +27,7 @@ mod _native {
             counted, counters_span, gcov_files, llvm_raw_profile, seen_values, value_functions,
         },
         layout::LayoutLab,
-        profile::{perf_data_counts, perf_data_record},
+        profile::{direct_calls, perf_data_counts, perf_data_record},
         propeller::propeller_profile,
         trace::{trace_costs, trace_pages, trace_part},
         version,

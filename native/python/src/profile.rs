@@ -52,6 +52,14 @@ pub fn perf_data_counts(
     Ok(found)
 }
 
+/// Direct calls in the code of an image, and jumps from one symbol's code to another's: where each
+/// is, and where it leads. Raises `ValueError` with one sentence.
+#[pyfunction]
+pub fn direct_calls(python: Python<'_>, image: PathBuf) -> PyResult<Vec<(u64, u64)>> {
+    let image = python.detach(|| Image::load(&image));
+    Ok(image.map_err(PyValueError::new_err)?.code.calls().to_vec())
+}
+
 /// Writes a file as `perf record -b` would have, from traces of workloads on one kernel.
 ///
 /// kernel: its build id, release, addresses of `_text` and behind its last instruction.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from kernsmith.cli.coverage import coverage
-from kernsmith.cli.staleness import match
+from kernsmith.cli.staleness import carry, match
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ profile = App(
 )
 profile.command(coverage)
 profile.command(match)
+profile.command(carry)
 
 
 @profile.command

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`kernsmith profile match`: how much of a profile of another kernel fits this one."""
+"""`kernsmith profile match` and `carry`: a profile of another kernel, and this one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def match(
 ) -> int:
     """Show how much of an AutoFDO profile fits a kernel: of another version, or another config.
 
-    The compiler finds counts by the name of a function and the distance of a line from its first.
-    What a function of another name has counted is lost, and what stands behind a change in one that
-    was changed. A stale profile is worth at most the share that fits.
+    The compiler finds counts by the name of a function and the distance of a line from its first,
+    and what was inlined by the line of the call. What a function of another name has counted is
+    lost, and what stands behind a change in one that was changed. kernsmith profile carry puts
+    counts where these lines and functions are now, as far as calls tell.
 
     Examples:
 
@@ -48,16 +49,11 @@ def match(
     """
     from kernsmith.kernel.artifact import named_vmlinux
     from kernsmith.kernel.toolchain import find_toolchain
-    from kernsmith.profile.counts import is_counts
     from kernsmith.profile.staleness import match_profile
 
     if limit < 0:
         raise UserError(f"--limit must be at least 0, it is {limit}")
-    if is_counts(profile):
-        raise UserError(
-            f"{profile} has counts by address, which are of one kernel alone: give a profile by "
-            "function and line (--to afdo)"
-        )
+    _check_by_line(profile)
     found = match_profile(profile, named_vmlinux(kernel), find_toolchain())
     shown = found.lost[: limit or None]
     if json:
@@ -66,8 +62,79 @@ def match(
         return 0
     print(f"functions: {found.functions:.1%} of all counts are of functions that the kernel has")
     print(f"lines:     {found.lines:.1%} are of lines that it has code of")
+    print(f"found:     {found.found:.1%} are where the compiler looks, inlined code included")
+    print(f"carried:   {found.carried:.1%} are, when lines and names are carried to this kernel's")
     if shown:
         print(f"{'lost':>7}  function")
     for each in shown:
         print(f"{each.share:7.2%}  {each.function}{'' if each.known else ' (not in the kernel)'}")
     return 0
+
+
+def carry(
+    profile: Path,
+    /,
+    *,
+    kernel: str,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    json: Annotated[bool, Parameter(negative=())] = False,
+) -> int:
+    """Write an AutoFDO profile of another version with a kernel's own lines and names.
+
+    The calls in a function are aligned with those that it makes now; lines between move with them.
+    A function whose name is gone is taken for a new one that calls the same things, and one of
+    which less than half would be found is left out. What the profile was trained on gains; other
+    work may lose by counts that stand at the wrong line (docs/profile.md has figures).
+
+    Examples:
+
+        kernsmith profile carry 6.12.afdo --kernel vmlinux -o 7.3.afdo
+
+        kernsmith optimize --source debian:7.3 --workload lab --with autofdo --profile 7.3.afdo
+
+    Parameters
+    ----------
+    profile
+        An AutoFDO profile, binary or text (kernsmith profile convert, llvm-profgen).
+    kernel
+        A vmlinux with line tables, or a kernel that kernsmith built: its folder, or the beginning
+        of its key.
+    output
+        The file for the profile, as clang reads it.
+    json
+        Print JSON.
+    """
+    from kernsmith.kernel.artifact import named_vmlinux
+    from kernsmith.kernel.toolchain import find_toolchain
+    from kernsmith.profile.carried import carry as carried_to
+    from kernsmith.profile.lines import write_profile
+    from kernsmith.profile.staleness import read_both
+
+    _check_by_line(profile)
+    toolchain = find_toolchain()
+    carried = carried_to(*read_both(profile, named_vmlinux(kernel), toolchain))
+    write_profile(carried.profile, toolchain, output)
+    if json:
+        document = {
+            "version": 1, "found": carried.before, "carried": carried.found,
+            "renamed": carried.renamed, "left": carried.left, "output": str(output),
+        }  # fmt: skip
+        sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
+        return 0
+    print(f"found:     {carried.before:.1%} of all counts were where the compiler looks")
+    print(f"carried:   {carried.found:.1%} are in {output}")
+    if carried.left:
+        print(f"left:      {len(carried.left)} functions, of which less than half would be found")
+    for old, new in sorted(carried.renamed.items()):
+        print(f"{old} is {new} now")
+    return 0
+
+
+def _check_by_line(profile: Path) -> None:
+    from kernsmith.profile.counts import is_counts
+
+    if is_counts(profile):
+        raise UserError(
+            f"{profile} has counts by address, which are of one kernel alone: give a profile by "
+            "function and line (--to afdo)"
+        )

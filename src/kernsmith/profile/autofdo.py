@@ -16,6 +16,7 @@ from kernsmith.kernel.symbols import entry_spans, text_span
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import BranchCounts, is_counts, read_counts
 from kernsmith.profile.idle import idle_objects, unnamed_objects, write_idle
+from kernsmith.profile.lines import read_profile
 from kernsmith.profile.maker import ProfileMaker
 from kernsmith.profile.staleness import match_profile, profiled_functions
 from kernsmith.profile.symbolized import symbolized
@@ -102,7 +103,7 @@ def _use(
     if is_counts(files[0]):
         return _make(read_counts(files[0]), kernel, toolchain, stem)
     profile = usable_profile(files[0], toolchain)
-    idle = unnamed_objects(profiled_functions(profile, toolchain), kernel)
+    idle = unnamed_objects(profiled_functions(read_profile(profile, toolchain)), kernel)
     return profile, write_idle(idle, stem.with_suffix(".idle"))
 
 
@@ -112,8 +113,9 @@ def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:
         return ""
     found = match_profile(files[0], kernel.vmlinux, toolchain)
     return (
-        f"of the counts of {files[0]}, {found.lines:.1%} are of lines that the kernel has code of "
-        f"({found.functions:.1%} of functions that it has)"
+        f"of the counts of {files[0]}, the compiler finds {found.found:.1%} in this kernel "
+        f"({found.functions:.1%} are of functions that it has), and {found.carried:.1%} of what "
+        "kernsmith profile carry makes of it"
     )
 
 

@@ -3,29 +3,28 @@
 worth is at most this share.
 
 clang looks up a profile by the name of a function and the distance of a line from the function's
-first (`SampleProfileReader::getSamplesFor`, `SampleProfileLoader::getInstWeight` of LLVM). So a
-function that was renamed is lost, and of one that was changed what stands behind the change.
-Discriminators, which part a line's blocks, are left aside here.
+first (`SampleProfileReader::getSamplesFor`, `SampleProfileLoader::getInstWeight` of LLVM), and what
+was inlined by the line of the call. So a function that was renamed is lost, of one that was changed
+what stands behind the change, and all that is inlined there. Discriminators, which part a line's
+blocks, are left aside here.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from kernsmith import process
-from kernsmith.errors import ProcessFailed, UserError
+from kernsmith._native import direct_calls
+from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import Toolchain
+from kernsmith.profile.carried import carry
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.profile.functions import function_symbols
+from kernsmith.profile.lines import Profile, Samples, parse_profile, read_profile
 from kernsmith.profile.symbolized import symbolized
-
-READ_SECONDS = 300.0
 
 Place = tuple[str, int]
 """A function, and so many lines behind its first."""
@@ -45,12 +44,16 @@ class Lost:
 class Match:
     """What share of a profile's counts a kernel has the place for, from 0 to 1.
 
-    functions: it has a function of the name. lines: and in it code of the line.
-    lost: functions of which something is lost, the most first.
+    functions: it has a function of the name. lines: and in it code of the line, inlined or not.
+    found: and it was inlined, or called, at the same line, too, where the compiler looks for it.
+    carried: the same of the profile that `carried.carry` makes of it for this kernel.
+    lost: functions of which lines are lost, the most first.
     """
 
     functions: float
     lines: float
+    found: float
+    carried: float
     lost: tuple[Lost, ...]
 
 
@@ -60,12 +63,25 @@ def match_profile(profile: Path, vmlinux: Path, toolchain: Toolchain) -> Match:
     Raises:
         UserError: no such profile, one without counts, or a kernel without line tables.
     """
-    return matched(profile_counts(profile, toolchain), kernel_places(vmlinux, toolchain))
+    return matched(*read_both(profile, vmlinux, toolchain))
 
 
-def matched(counts: Mapping[Place, int], places: AbstractSet[Place]) -> Match:
-    """The share of these counts for which there is a place."""
-    whole = sum(counts.values())
+def read_both(profile: Path, vmlinux: Path, toolchain: Toolchain) -> tuple[Profile, Profile]:
+    """An AutoFDO profile, and the kernel's code by function and line.
+
+    Raises:
+        UserError: see `match_profile`.
+    """
+    counts = read_profile(profile, toolchain)
+    if not any(samples.counted() for samples in counts.values()):
+        raise UserError(f"{profile} has no counts")
+    return counts, kernel_lines(vmlinux, toolchain)
+
+
+def matched(profile: Profile, kernel: Profile) -> Match:
+    """The share of a profile's counts for which a kernel has a place."""
+    counts, places = counts_by_place(profile), counts_by_place(kernel).keys()
+    whole = counts.total()
     functions = {function for function, _ in places}
     lost: defaultdict[str, int] = defaultdict(int)
     for place, count in counts.items():
@@ -73,50 +89,25 @@ def matched(counts: Mapping[Place, int], places: AbstractSet[Place]) -> Match:
             lost[place[0]] += count
     unknown = sum(count for function, count in lost.items() if function not in functions)
     ordered = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
+    carried = carry(profile, kernel)
     return Match(
         functions=1 - unknown / whole,
         lines=1 - sum(lost.values()) / whole,
+        found=carried.before,
+        carried=carried.found,
         lost=tuple(Lost(name, count / whole, name in functions) for name, count in ordered),
     )
 
 
-def profile_counts(profile: Path, toolchain: Toolchain) -> Counter[Place]:
-    """How often each line of an AutoFDO profile was executed, wherever its function was inlined.
-
-    Raises:
-        UserError: it cannot be read, or has no counts.
-    """
-    counts = read_text(_as_text(profile, toolchain))
-    if not counts.total():
-        raise UserError(f"{profile} has no counts")
-    return counts
+def profiled_functions(profile: Profile) -> set[str]:
+    """The functions that a profile has counts of, wherever they were not inlined; names without
+    what a compiler puts behind a dot."""
+    return {name.partition(".")[0] for name in profile}
 
 
-def profiled_functions(profile: Path, toolchain: Toolchain) -> set[str]:
-    """The functions that an AutoFDO profile has counts of, wherever they were not inlined; names
-    without what a compiler puts behind a dot.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    begins = (line for line in _as_text(profile, toolchain) if line[:1].strip())
-    return {line.rsplit(":", 2)[0].partition(".")[0] for line in begins}
-
-
-def _as_text(profile: Path, toolchain: Toolchain) -> list[str]:
-    words: list[str | Path] = [toolchain.tool("llvm-profdata"), "merge", "--sample", "--text"]
-    with tempfile.TemporaryDirectory() as folder:
-        text = Path(folder) / "text"
-        try:
-            process.run([*words, f"--output={text}", profile], log=None, timeout=READ_SECONDS)
-        except ProcessFailed as error:
-            reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
-            raise UserError(f"{profile} is not a usable AutoFDO profile: {reason}") from None
-        return text.read_text(encoding="utf-8", errors="replace").splitlines()
-
-
-def kernel_places(vmlinux: Path, toolchain: Toolchain) -> AbstractSet[Place]:
-    """All lines of functions of which a kernel has code: of a profile in which all ran once.
+def kernel_lines(vmlinux: Path, toolchain: Toolchain) -> Profile:
+    """A kernel's code by function and line: a profile in which all ran once, and each direct call
+    was taken.
 
     Raises:
         UserError: the kernel has no line tables.
@@ -124,38 +115,31 @@ def kernel_places(vmlinux: Path, toolchain: Toolchain) -> AbstractSet[Place]:
     """
     starts = sorted({symbol.address for symbol in function_symbols(vmlinux, toolchain)})
     ranges = {(start, end - 1): 1 for start, end in pairwise(starts)}
-    counts = BranchCounts(build_id="", workloads=(), ranges=ranges, branches={})
+    known = set(starts)
+    try:
+        branches = {way: 1 for way in direct_calls(vmlinux) if way[1] in known}
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    counts = BranchCounts(build_id="", workloads=(), ranges=ranges, branches=branches)
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "text"
         symbolized(counts, vmlinux, toolchain, text, None, form="text")
-        places = read_text(text.read_text(encoding="utf-8", errors="replace").splitlines())
-    if not places:
+        found = parse_profile(text.read_text(encoding="utf-8", errors="replace").splitlines())
+    if not found:
         raise UserError(f"{vmlinux} has no line tables: give the one of the build")
-    return places.keys()
+    return found
 
 
-def read_text(lines: Iterable[str]) -> Counter[Place]:
-    """Counts by place of a profile in LLVM's text form.
-
-    `NAME:TOTAL:HEAD` begins a function; each line below is one level deeper in inlined code than
-    it is indented: `LINE[.DISCRIMINATOR]: COUNT …`, or `LINE[.DISCRIMINATOR]: NAME:TOTAL` where
-    NAME was inlined (`SampleProfileReaderText` of LLVM).
-    """
+def counts_by_place(profile: Profile) -> Counter[Place]:
+    """How often each line was executed, wherever its function was inlined."""
     counts: Counter[Place] = Counter()
-    stack: list[str] = []
-    for line in lines:
-        inner = line.lstrip(" ")
-        depth = len(line) - len(inner)
-        if depth == 0:
-            stack = [inner.rsplit(":", 2)[0]]
-            continue
-        place, _, told = inner.partition(": ")
-        if inner.startswith("!") or not told:
-            continue
-        del stack[depth:]
-        if told[0].isdigit():
-            number = int(place.partition(".")[0])
-            counts[stack[-1], number] += int(told.split()[0])
-        else:
-            stack.append(told.rsplit(":", 1)[0])
+
+    def take(name: str, samples: Samples) -> None:
+        for (line, _), (count, _) in samples.lines.items():
+            counts[name, line] += count
+        for _, inner_name, inner in samples.inner():
+            take(inner_name, inner)
+
+    for name, samples in profile.items():
+        take(name, samples)
     return counts
