@@ -29,11 +29,11 @@ from maturin import (  # noqa: F401
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHIPPED = _ROOT / "src/kernsmith/_shipped"
-_DATA = ("configs", "cpus", "studies", "guest/programs")
+_DATA = ("configs", "cpus", "studies", "workloads", "guest/programs")
 _PROGRAMS = ("libkernsmith_tracer.so", "kernsmith-compiler")
 _SUITES = (folder.name for folder in sorted(_ROOT.glob("guest/workloads/*/")))
 _FILES = (
-    *(f"build/guest/kernsmith-{name}" for name in ("guest", "own", "modules")),
+    *(f"build/guest/kernsmith-{name}" for name in ("guest", "own", "modules", "root")),
     *(f"build/guest/kernsmith-guest-{name}" for name in _SUITES),
     "guest/marker.h",
 )

@@ -17,7 +17,7 @@ PACKAGES=(
     debhelper libdw-dev # what kbuild's bindeb-pkg needs
 )
 readonly TEST_PACKAGES=(
-    chromium chromium-driver gpg gpg-agent linux-perf mmdebstrap pahole postgresql
+    chromium chromium-driver gpg gpg-agent linux-perf mmdebstrap pahole postgresql squashfs-tools
 )
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
 
@@ -268,7 +268,7 @@ programs() {
 guest() {
     local key product=build/guest/kernsmith-guest
     key=$(digest guest)
-    is_done guest "$key" "$product" build/guest/kernsmith-own && return
+    is_done guest "$key" "$product" build/guest/kernsmith-{own,root} && return
     say "building the guest programs"
     logged guest make -C guest
     mark_done guest "$key"

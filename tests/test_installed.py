@@ -79,6 +79,7 @@ def test_a_wheel_holds_the_programs_and_the_data(wheel: Path) -> None:
         "build/guest/kernsmith-guest-android",
         "build/guest/kernsmith-own",
         "build/guest/kernsmith-modules",
+        "build/guest/kernsmith-root",
         "configs/micro.config",
         "cpus/skylake.toml",
         "studies/optimize.toml",

@@ -40,6 +40,7 @@ _PACKAGES = {
     "ld": "binutils",
     "make": "make",
     "mmdebstrap": "mmdebstrap",
+    "sqfstar": "squashfs-tools",
     "ssh": "openssh-client",
     "tar": "tar",
     "xz": "xz-utils",

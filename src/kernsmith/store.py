@@ -97,6 +97,7 @@ KINDS = {
     "sources": "sources/*",
     "compile-cache": "ccache",
     "toolchains": "toolchains/*",
+    "roots": "roots/*",
     "answers": "probes",
 }
 """What can be shown and removed, and where it lies. A kernel's own size is without its layouts,

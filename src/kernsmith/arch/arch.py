@@ -52,6 +52,35 @@ class BootWords:
 
 
 @dataclass(frozen=True)
+class Disk:
+    """A file in the guest's memory that its kernel takes for a disk, `/dev/pmem0`.
+
+    Reading such a disk is copying memory: nothing waits, and no thread of the host decides when
+    something is there.
+
+    address: where it begins, behind all memory. word: what the kernel is told, with `{size}` and
+        `{address}` (Documentation/admin-guide/kernel-parameters.txt).
+    """
+
+    address: int
+    word: str
+
+    def options(self, image: str, size: int, memory: int) -> list[str]:
+        """QEMU's options for it. image: its path. size: in bytes. memory: the guest's, in MiB."""
+        path = image.replace(",", ",,")
+        return [
+            "-m", f"{memory}M,slots=1,maxmem={memory + (size >> 20)}M",
+            "-object", f"memory-backend-file,id=root,mem-path={path},size={size},share=off,"
+            "readonly=on,rom=off",
+            "-device", f"pc-dimm,memdev=root,addr={self.address:#x}",
+        ]  # fmt: skip
+
+    def words(self, size: int) -> str:
+        """The kernel's word for it."""
+        return self.word.format(size=f"{size:#x}", address=f"{self.address:#x}")
+
+
+@dataclass(frozen=True)
 class Target:
     """What compilers are told and asked.
 
@@ -112,6 +141,7 @@ class Arch:
     switch: str
     qemu: Qemu
     boot: BootWords
+    disk: Disk
     target: Target
     registers: Registers
 

@@ -3,7 +3,7 @@
 
 import re
 
-from kernsmith.arch.arch import Arch, BootWords, Qemu, Registers, Target
+from kernsmith.arch.arch import Arch, BootWords, Disk, Qemu, Registers, Target
 
 ARCH = Arch(
     name="x86_64",
@@ -27,6 +27,8 @@ ARCH = Arch(
         # Most of a boot would be spent in a calibration loop that TCG runs slowly.
         untimed="noapictimer no_timer_check",
     ),
+    # The first address of QEMU's memory devices while the guest has less than 3 GiB.
+    disk=Disk(address=1 << 32, word="memmap={size}!{address}"),
     target=Target(
         triple="x86_64-linux-gnu",
         flags=("-m64", "-ffreestanding", "-mno-sse", "-mno-sse2", "-mno-mmx", "-mno-80387"),

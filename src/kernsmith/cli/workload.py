@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 workload = App(name="workload", help="List, check and run what the guest can do.")
 Words = Annotated[tuple[str, ...], Parameter(negative=())]
+Root = Annotated[Path | None, Parameter(name="--root")]
 _TAIL = 8
 
 
@@ -56,7 +57,7 @@ def list_(words: Words = (), /, *, json: bool = False) -> int:
 
 
 @workload.command
-def show(word: str, /, *, json: bool = False) -> int:
+def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
     """Show one workload: what it does, how much, and what it needs of a kernel.
 
     Examples:
@@ -69,10 +70,12 @@ def show(word: str, /, *, json: bool = False) -> int:
     ----------
     word
         A workload, or a file of your own.
+    root
+        A folder or an image to run in, in place of the root that the workload's file asks for.
     json
         Print JSON.
     """
-    each = _one(word)
+    each = _one(word, root)
     if json:
         _print_json({"version": 1, **_as_json(each)})
         return 0
@@ -85,13 +88,15 @@ def show(word: str, /, *, json: bool = False) -> int:
     }
     if each.file:
         lines |= {"file": each.file, "content": each.content}
+    if each.root:
+        lines |= {"root": str(each.root)}
     for name, value in lines.items():
         print(f"{name:12} {value}")
     return 0
 
 
 @workload.command
-def check(word: str, /, *, kernel: str) -> int:
+def check(word: str, /, *, kernel: str, root: Root = None) -> int:
     """Run one round of a workload on a kernel, and say whether it did its work.
 
     A workload of your own that does not check its output is told as such: what fails without a word
@@ -107,10 +112,12 @@ def check(word: str, /, *, kernel: str) -> int:
         A workload, or a file of your own.
     kernel
         A kernel of the cache, by the beginning of its key or by its vmlinux.
+    root
+        A folder or an image to run in, in place of the root that the workload's file asks for.
     """
     from kernsmith.guest.own import parse_own_workload
 
-    each = _one(word)
+    each = _one(word, root)
     _run(replace(each, rounds=1, warmup=0), kernel, "skylake")
     print(f"{each.name} did its work")
     if each.file and not parse_own_workload(Path(each.file)).check.output:
@@ -124,6 +131,7 @@ def run(
     /,
     *,
     kernel: str,
+    root: Root = None,
     cpu: str = "emeraldrapids",
     rounds: int | None = None,
     json: bool = False,
@@ -145,6 +153,8 @@ def run(
         A workload, or a file of your own.
     kernel
         A kernel of the cache, by the beginning of its key or by its vmlinux.
+    root
+        A folder or an image to run in, in place of the root that the workload's file asks for.
     cpu
         CPU model: a shipped one (kernsmith cpu models) or a TOML file.
     rounds
@@ -152,7 +162,7 @@ def run(
     json
         Print JSON.
     """
-    each = _one(word)
+    each = _one(word, root)
     if rounds is not None:
         if rounds < 1:
             raise UserError(f"--rounds must be at least 1, it is {rounds}")
@@ -183,7 +193,9 @@ def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
     chosen = named_kernel(kernel)
     missing = each.missing(parse_config((chosen.output / ".config").read_text()))
     if missing:
-        raise UserError(f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {missing[0]}")
+        raise UserError(
+            f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {missing[0]}{each.advice}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         job = Job(each, Path(folder), modules=chosen.guest_archive)
         outcome = run_once(open_machine(cpu), chosen.vmlinux, job)
@@ -194,18 +206,27 @@ def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
     raise KernsmithError(f"{each.name} did not do its work: {outcome.reason}\n{said}")
 
 
-def _chosen(words: tuple[str, ...]) -> tuple[Workload, ...]:
+def _chosen(words: tuple[str, ...], root: Path | None = None) -> tuple[Workload, ...]:
+    from kernsmith.guest.own import described, shipped_files
     from kernsmith.guest.workloads import load_catalogue
 
+    def tell(text: str, part: float | None) -> None:
+        print(text, file=sys.stderr)
+
     catalogue = load_catalogue()
-    return catalogue.including(words).select(words) if words else catalogue.workloads
+    if not words:
+        return (*catalogue.workloads, *map(described, shipped_files("")))
+    return catalogue.including(words, root, tell).select(words)
 
 
-def _one(word: str) -> Workload:
-    found = _chosen((word,))
+def _one(word: str, root: Path | None) -> Workload:
+    found = _chosen((word,), root)
     if len(found) != 1:
         raise UserError(f"{word!r} is a set of {len(found)} workloads: name one of them")
-    return found[0]
+    (only,) = found
+    if root is not None and only.root is None:
+        raise UserError(f"{word!r} runs in no root file system: --root is for those with [root]")
+    return only
 
 
 def _as_json(each: Workload) -> dict[str, Any]:
@@ -218,6 +239,7 @@ def _as_json(each: Workload) -> dict[str, Any]:
         "needs": list(each.needs),
         "file": each.file or None,
         "content": each.content or None,
+        "root": str(each.root) if each.root else None,
     }
 
 

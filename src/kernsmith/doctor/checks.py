@@ -202,6 +202,19 @@ def _pahole() -> Iterator[Finding]:
         yield Finding("pahole", LIMITED, detail, missing.remedy)
 
 
+def _roots() -> Iterator[Finding]:
+    for program, what in (("mmdebstrap", "Debian's packages"), ("sqfstar", "folders")):
+        try:
+            found = process.find(program)
+        except ProgramMissing as missing:
+            detail = f"not installed: workloads have no roots of {what}"
+            yield Finding(program, LIMITED, detail, missing.remedy)
+        else:
+            words = [found, "-version" if program == "sqfstar" else "--version"]
+            lines = process.run(words, log=None, timeout=30, check=False).output.splitlines()
+            yield Finding(program, OK, lines[0].strip() if lines else str(found))
+
+
 def _space() -> Iterator[Finding]:
     folder = paths.cache_root()
     while not folder.exists():
@@ -231,6 +244,7 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("branch records", _branch_records),
     ("ccache", _ccache),
     ("pahole", _pahole),
+    ("roots", _roots),
     ("space", _space),
 )
 

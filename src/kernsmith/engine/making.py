@@ -61,7 +61,7 @@ def build(say: Say, asked: Build) -> str:
                 variant = asked.recipe.variant
                 raise WorkloadRefused(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
-                    f"{variant.config!r} of {variant.name!r} does not set"
+                    f"{variant.config!r} of {variant.name!r} does not set{workload.advice}"
                 )
 
     kernel = find_kernel(asked.recipe)

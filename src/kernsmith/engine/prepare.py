@@ -101,7 +101,8 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     if asks_for_best(study):
         sources[study.source] = _source(study.source, events)
         study = with_best_stack(study, sources[study.source], events)
-    catalogue = load_catalogue().including([*study.workloads, *study.train])
+    words = [*study.workloads, *study.train]
+    catalogue = load_catalogue().including(words, progress=events.note)
     workloads = catalogue.select(study.workloads)
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
     _check_layouts_by(study, machine)

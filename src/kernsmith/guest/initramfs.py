@@ -55,20 +55,24 @@ def build_initramfs(init: Path, members: Sequence[Member] = ()) -> bytes:
     Raises:
         UserError: ``init`` is not there or cannot be read.
     """
-    try:
-        program = init.read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"the guest program {init} cannot be read ({error.strerror}); build it with: make setup"
-        ) from None
     entries = [
         *(_Entry(name, stat.S_IFDIR | 0o755) for name in _DIRECTORIES),
         _Entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)),
         _Entry("dev/null", stat.S_IFCHR | 0o666, device=(1, 3)),
-        _Entry("init", stat.S_IFREG | 0o755, program),
+        _Entry("init", stat.S_IFREG | 0o755, read_program(init)),
         *(member.entry() for member in members),
     ]
     return _archive(entries)
+
+
+def read_program(path: Path) -> bytes:
+    """A guest program. Raises UserError: it is not there or cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"the guest program {path} cannot be read ({error.strerror}); build it with: make setup"
+        ) from None
 
 
 def build_layer(folder: str, programs: Mapping[str, bytes], files: Mapping[str, bytes]) -> bytes:

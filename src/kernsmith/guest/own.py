@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A user's own workload: a TOML file, and a static program beside it that runs in the guest.
+"""A user's own workload: a TOML file, and a static program beside it that runs in the guest, or a
+program of a root file system that it names.
 
 Nothing of it is executed on the host, and nothing is read but what lies in the file's folder.
 """
@@ -12,12 +13,13 @@ import struct
 import tomllib
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kernsmith.errors import UserError
-from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs
-from kernsmith.guest.workloads import Workload
+from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
+from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
+from kernsmith.root import RootImage, check_package, debian_root, root_of
 
 SUFFIX = ".toml"
 """What a word for a workload ends with that is a file."""
@@ -39,16 +41,45 @@ class _Check(BaseModel):
     output: str = ""
 
 
+class _Root(BaseModel):
+    """[root]: the root file system that the program runs in.
+
+    packages: Debian's, beside the essential ones. image: a folder or an image of the user's, below
+        the folder of this file. One of the two.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    packages: list[str] | None = Field(None, max_length=_MOST_WORDS)
+    image: str = ""
+
+    @field_validator("packages")
+    @classmethod
+    def _named(cls, packages: list[str] | None) -> list[str] | None:
+        for name in packages or ():
+            check_package(name)
+        return packages
+
+    @model_validator(mode="after")
+    def _one(self) -> _Root:
+        if (self.packages is None) == (not self.image):
+            raise ValueError("it needs packages or an image, one of the two")
+        return self
+
+
 class OwnWorkload(BaseModel):
     """The file.
 
     name: what tables call it. description: one sentence.
-    program: a static ELF file; arguments: what it is called with. files: what lies beside it in the
+    program: a static ELF file, or with [root] a program there (`sort`, `/usr/bin/sort`) or any that
+        lies here (`./mine`); arguments: what it is called with. files: what lies beside it in the
         guest, files and folders. All are paths below the folder of this file; the program starts in
         the folder `/workload`, where all of them lie by the same names.
+    set_up: a program with its arguments that runs once before, in the same folder.
     rounds, warmup: how often it runs in the region of interest, and before.
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
     check: exit status, and a file with what it must print; without that, output is not checked.
+    root: the root file system; without it the guest has nothing but the program and its files.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -57,11 +88,13 @@ class OwnWorkload(BaseModel):
     description: str = ""
     program: str
     arguments: list[str] = Field(default_factory=list, max_length=_MOST_WORDS)
+    set_up: list[str] = Field(default_factory=list, max_length=_MOST_WORDS)
     files: list[str] = Field(default_factory=list)
     rounds: int = Field(10, ge=1, le=1_000_000)
     warmup: int = Field(1, ge=0, le=1_000_000)
     needs: list[str] = Field(default_factory=list)
     check: _Check = Field(default_factory=lambda: _Check.model_validate({}))
+    root: _Root | None = None
 
     @field_validator("name")
     @classmethod
@@ -70,7 +103,7 @@ class OwnWorkload(BaseModel):
             raise ValueError("a name is small letters and digits, with single - between")
         return name
 
-    @field_validator("arguments")
+    @field_validator("arguments", "set_up")
     @classmethod
     def _whole(cls, words: list[str]) -> list[str]:
         if any("\0" in word for word in words):
@@ -91,6 +124,29 @@ def own_program() -> Path:
     return shipped("build", "guest", "kernsmith-own")
 
 
+def root_program() -> Path:
+    """Where the build puts what lays a root file system below a workload."""
+    return shipped("build", "guest", "kernsmith-root")
+
+
+def shipped_files(word: str) -> tuple[Path, ...]:
+    """The files of the workloads that come with kernsmith as files: by a name or a set's name.
+
+    Each set is a folder below `workloads`; an empty word means all of them.
+    """
+    found = sorted(shipped("workloads").glob("*/*.toml"))
+    return tuple(path for path in found if word in ("", path.stem, path.parent.name))
+
+
+def described(path: Path) -> Workload:
+    """A shipped workload as far as its file tells: it cannot run, for no root is looked for."""
+    said = parse_own_workload(path)
+    return Workload(
+        said.name, (path.parent.name,), said.description, said.rounds, said.warmup,
+        tuple(said.needs), str(path),
+    )  # fmt: skip
+
+
 def parse_own_workload(path: Path) -> OwnWorkload:
     """What a file says; nothing that it names is looked at.
 
@@ -108,36 +164,84 @@ def parse_own_workload(path: Path) -> OwnWorkload:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
-        allowed = ", ".join(OwnWorkload.model_fields)
+        tables = {"check": _Check, "root": _Root}
+        allowed = ", ".join(tables.get(str(first["loc"][0]), OwnWorkload).model_fields)
         why = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
             why = f"there is no such key: allowed are {allowed}"
         raise UserError(f"{path}: {key}: {why}") from None
 
 
-def read_own_workload(path: Path) -> Workload:
+def read_own_workload(
+    path: Path, root: Path | None = None, progress: Progress | None = None
+) -> Workload:
     """A user's workload, with the initramfs that it runs in; equal content, equal initramfs.
+
+    root: a folder or an image in place of the root that the file asks for.
+    progress: called with what is being done, where a root must be made.
 
     Raises:
         UserError: see `parse_own_workload`; or what it names is not there, lies elsewhere, or
-            cannot run in the guest.
+            cannot run in the guest; or its root cannot be had.
     """
     path = path.absolute()
     said = parse_own_workload(path)
-    program = _beside(path, said.program, "program")
-    _check_static(path, program)
-    members = [*_members(path, [said.program, *said.files])]
-    words = [f"./{said.program}", *said.arguments]
-    members.append(Member(f"{_FOLDER}/words", "".join(f"{word}\0" for word in words).encode()))
+    image = _root_image(path, said, root, progress) if said.root else None
+    program = said.program if image is None else ""
+    if image is not None and said.program.startswith("./"):
+        program = str(Path(said.program))
+    names = [*([program] if program else []), *said.files]
+    if program and image is None:
+        _check_static(path, _beside(path, program, "program"))
+    members = _members(path, names, program)
+    words = [f"./{program}" if program else said.program, *said.arguments]
+    members.append(Member(f"{_FOLDER}/words", _with_zeros(words)))
+    if said.set_up:
+        members.append(Member(f"{_FOLDER}/set-up", _with_zeros(said.set_up)))
     members.append(Member(f"{_FOLDER}/status", str(said.check.status).encode()))
     if said.check.output:
         expected = _beside(path, said.check.output, "check.output").read_bytes()
         members.append(Member(f"{_FOLDER}/output", expected))
-    kept = kept_initramfs(build_initramfs(own_program(), tuple(members)), said.name)
+    needs = dict.fromkeys((*said.needs, *(image.needs if image else ())))
     return Workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
-        said.warmup, tuple(said.needs), str(path), kept,
+        said.warmup, tuple(needs), str(path),
+        kept_initramfs(_initramfs(members, image), said.name), image.path if image else None,
     )  # fmt: skip
+
+
+def _root_image(
+    path: Path, said: OwnWorkload, root: Path | None, progress: Progress | None
+) -> RootImage:
+    """The root file system of a workload, which has its programs as far as that is known."""
+    assert said.root is not None
+    if root is not None:
+        image = root_of(root)
+    elif said.root.packages is not None:
+        image = debian_root(said.root.packages, progress)
+    else:
+        image = root_of(_beside(path, said.root.image, "root.image"))
+    for key, word in (("program", said.program), *(("set_up", w) for w in said.set_up[:1])):
+        if not word.startswith("./") and not image.has(word):
+            raise UserError(f"{path}: {key}: the root has no program {word!r}")
+    return image
+
+
+def _initramfs(members: list[Member], image: RootImage | None) -> bytes:
+    """What the guest is booted with; with a root, of what content that is, too."""
+    if image is None:
+        return build_initramfs(own_program(), members)
+    below = [
+        Member("root"),
+        Member("root/init", read_program(own_program()), executable=True),
+        Member("root/type", image.filesystem.encode()),
+        Member("root/digest", image.digest.encode()),
+    ]
+    return build_initramfs(root_program(), [*below, *members])
+
+
+def _with_zeros(words: list[str]) -> bytes:
+    return "".join(f"{word}\0" for word in words).encode()
 
 
 def _beside(path: Path, name: str, key: str) -> Path:
@@ -151,19 +255,22 @@ def _beside(path: Path, name: str, key: str) -> Path:
     return found
 
 
-def _members(path: Path, names: list[str]) -> list[Member]:
-    """Files and folders as the guest has them: each once, sorted by name, with their mode."""
+def _members(path: Path, names: list[str], program: str) -> list[Member]:
+    """Files and folders as the guest has them: each once, sorted by name, with their mode.
+
+    program: the one that is executed, if it is among them; the first name then.
+    """
     folder = path.parent.resolve()
     found: dict[str, Path] = {}
     for number, name in enumerate(names):
-        key = "program" if number == 0 else f"files.{number - 1}"
+        key = "program" if program and number == 0 else f"files.{number - bool(program)}"
         top = _beside(path, name, key)
         for each in (top, *sorted(top.rglob("*"))) if top.is_dir() else (top,):
             inside = each.relative_to(folder)
             _beside(path, str(inside), key)
             found |= {str(part): folder / part for part in inside.parents if part != Path()}
             found[str(inside)] = each
-    clash = {"words", "status", "output"} & set(found)
+    clash = {"words", "set-up", "status", "output"} & set(found)
     if clash:
         raise UserError(f"{path}: files: {clash.pop()!r} is a name that the guest needs itself")
     if sum(each.stat().st_size for each in found.values() if each.is_file()) > _MOST_BYTES:
@@ -171,7 +278,7 @@ def _members(path: Path, names: list[str]) -> list[Member]:
     members = [Member(_FOLDER)]
     for name, each in sorted(found.items()):
         content = None if each.is_dir() else each.read_bytes()
-        executable = bool(each.stat().st_mode & stat.S_IXUSR) or name == names[0]
+        executable = bool(each.stat().st_mode & stat.S_IXUSR) or name == program
         members.append(Member(f"{_FOLDER}/{name}", content, executable))
     return members
 
@@ -192,5 +299,6 @@ def _check_static(path: Path, program: Path) -> None:
         raise UserError(f"{told} is no program for x86-64: the guest runs ELF files and no scripts")
     if _INTERPRETER in kinds:
         raise UserError(
-            f"{told} needs shared libraries, which the guest has none of: link it with -static"
+            f"{told} needs shared libraries, which the guest has none of: link it with -static, or "
+            "give it a [root]"
         )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from kernsmith import process
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.initramfs import build_initramfs, kept_initramfs
 from kernsmith.paths import shipped
+
+Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Workload:
     file: that of a user's own workload (see `guest.own`); empty for those of the catalogue.
     initramfs: what the guest is booted with, named by its content; None for those of
         `guest_program`, which the machine itself knows.
+    root: the image of the root file system that it runs in, of which the initramfs knows the
+        content; None: the initramfs is all there is.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Workload:
     needs: tuple[str, ...]
     file: str = ""
     initramfs: Path | None = None
+    root: Path | None = None
 
     @property
     def content(self) -> str:
@@ -46,6 +51,11 @@ class Workload:
         """What runs, and how often, in a word: what is kept of its runs is named by it."""
         own = f"-{self.content[:16]}" if self.content else ""
         return f"{self.name}-{self.rounds}-{self.warmup}{own}"
+
+    @property
+    def advice(self) -> str:
+        """Where a kernel has what it needs, for the end of a sentence that says it is missing."""
+        return "; the shipped config root has what a root file system needs" if self.root else ""
 
     def missing(self, symbols: Mapping[str, str]) -> tuple[str, ...]:
         """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks."""
@@ -94,26 +104,41 @@ class Catalogue:
         for name in names:
             found = {w.name for w in self.workloads if name in (w.name, w.file, *w.sets)}
             if not found:
-                raise UnknownWorkload(name, self.sets, self.names)
+                from kernsmith.guest.own import described, shipped_files
+
+                also = Catalogue((*self.workloads, *map(described, shipped_files(""))))
+                raise UnknownWorkload(name, also.sets, tuple(dict.fromkeys(also.names)))
             wanted |= found
         return tuple(workload for workload in self.workloads if workload.name in wanted)
 
-    def including(self, words: Iterable[str]) -> Catalogue:
-        """The catalogue with the users' own workloads among these words behind it: those that end
-        with `.toml`.
+    def including(
+        self, words: Iterable[str], root: Path | None = None, progress: Progress | None = None
+    ) -> Catalogue:
+        """The catalogue with those workloads behind it that these words name by a file: users' own,
+        which end with `.toml`, and shipped ones by their names or sets.
+
+        root: what those with a root file system run in, instead of what their files say.
+        progress: called with what is being done, where a root file system must be made.
 
         Raises:
-            UserError: a file is no workload, or its name is taken.
+            UserError: a file is no workload, its name is taken, or there is no such root.
         """
-        from kernsmith.guest.own import SUFFIX, read_own_workload
+        from kernsmith.guest.own import SUFFIX, read_own_workload, shipped_files
 
         known = list(self.workloads)
-        for word in dict.fromkeys(word for word in words if word.endswith(SUFFIX)):
-            own = replace(read_own_workload(Path(word)), file=word)
-            taken = [*self.sets, *(each.name for each in known)]
-            if own.name in taken:
-                raise UserError(f"{word}: name: {own.name!r} is a workload or a set already")
-            known.append(own)
+        for word in dict.fromkeys(words):
+            files = [Path(word)] if word.endswith(SUFFIX) else shipped_files(word)
+            for path in files:
+                own = read_own_workload(path, root, progress)
+                if word.endswith(SUFFIX):
+                    own = replace(own, file=word)
+                else:
+                    own = replace(own, sets=(path.parent.name,))
+                if own in known:
+                    continue
+                if own.name in (*self.sets, *(each.name for each in known)):
+                    raise UserError(f"{path}: name: {own.name!r} is a workload or a set already")
+                known.append(own)
         return Catalogue(tuple(known))
 
 

@@ -22,7 +22,11 @@ _SECTION = re.compile(
 )
 _LOG = re.compile(r"^kernsmith: said (?:<\d+>)?(.*)$")
 # Whose end it is that happens before a workload begins.
-_BEFORE = {"init": "the guest could not start", "modules": "the kernel's modules were not loaded"}
+_BEFORE = {
+    "init": "the guest could not start",
+    "modules": "the kernel's modules were not loaded",
+    "root": "the guest has no root file system",
+}
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 
 

@@ -39,6 +39,8 @@ QEMU = _ARCH.qemu.program
 BOOT_SECONDS = 300.0
 MINIMUM_QEMU = 10
 MEMORY_MIB = 512
+ROOT_MEMORY_MIB = 1024
+"""Of guests with a root file system, above which a tmpfs lies."""
 LOADED_FIRST = "rdinit=/modules/load"
 """What a kernel with modules is told: to run guest/modules/load.c, which becomes /init."""
 
@@ -171,13 +173,14 @@ class Tcg:
         if job.user:
             options["user"] = "on"
         loads = (LOADED_FIRST,) if job.modules else ()
-        words = [_ARCH.boot.exact_words, *loads, _guest_arguments(job.workload), *job.words]
+        memory, disk = _memory(job.workload.root)
+        words = [_ARCH.boot.exact_words, *loads, *disk, _guest_arguments(job.workload), *job.words]
         # QEMU takes a comma in a value when it is doubled.
         asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in asked)
         return [
             str(self.qemu.path), "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
-            "-smp", "1", "-m", str(MEMORY_MIB), *_ARCH.qemu.options, "-seed", "1",
+            "-smp", "1", *memory, *_ARCH.qemu.options, "-seed", "1",
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
             "-kernel", str(image), "-initrd", str(initramfs),
@@ -261,6 +264,20 @@ class TcgSession:
             return FAILED, "the tracer wrote no counters: the workload marked no region", {}
         figures = counted | by_virtual_clock(said.metrics)
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
+
+
+def _memory(root: Path | None) -> tuple[list[str], list[str]]:
+    """QEMU's options for the guest's memory, and the kernel's words for the disk in it, if any."""
+    if root is None:
+        return ["-m", str(MEMORY_MIB)], []
+    try:
+        size = root.stat().st_size
+    except OSError as error:
+        raise UserError(
+            f"the root's image {root} cannot be read ({error.strerror}); start the same command "
+            "again"
+        ) from None
+    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB), [_ARCH.disk.words(size)]
 
 
 def _guest_arguments(work: Workload) -> str:

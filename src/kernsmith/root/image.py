@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Images of root file systems, kept by their content.
+
+A machine gives an image to its guest as a disk that nobody writes to. What is made here is a
+squashfs that is not compressed: unpacking would only make every boot longer. Equal files give equal
+images: sorted, with one time stamp for all of them, and numbers for owners.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import struct
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith import paths, process
+from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
+from kernsmith.files import locked
+
+Progress = Callable[[str, float | None], None]
+
+ALIGNED = 16 << 20
+"""Images are filled up with zeros to a multiple of this: what a kernel takes for a disk is whole
+sections of memory."""
+WRITTEN = 1_767_225_600
+"""The time stamp of all files in images made here: 2026-01-01, when a guest's clock starts."""
+
+_PACK_SECONDS = 1800.0
+_NEEDS = {"squashfs": "CONFIG_SQUASHFS", "erofs": "CONFIG_EROFS_FS", "ext4": "CONFIG_EXT4_FS"}
+_UNCOMPRESSED = ("-comp", "gzip", "-noI", "-noD", "-noF", "-noX")
+# What an image begins with that is no file system: what it is, and what to do.
+_FOREIGN = (
+    (0, b"QFI\xfb", "a qcow2 image: take the file system out of it (qemu-img convert -O raw)"),
+    (512, b"EFI PART", "a whole disk: take the partition with the file system out of it"),
+)
+
+
+@dataclass(frozen=True)
+class RootImage:
+    """A root file system as one file.
+
+    path: the image, filled up to `ALIGNED`. filesystem: as mount(2) calls it.
+    digest: SHA-256 of the file. programs: files that can be executed in the folders of programs,
+        from the root (`usr/bin/sort`); None: this is not known.
+    packages: Debian's packages in it, each with its version; empty: this is not known.
+    """
+
+    path: Path
+    filesystem: str
+    digest: str
+    programs: frozenset[str] | None = None
+    packages: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Config symbols without which a kernel cannot mount it."""
+        return (
+            "CONFIG_X86_PMEM_LEGACY", "CONFIG_BLK_DEV_PMEM", _NEEDS[self.filesystem],
+            "CONFIG_OVERLAY_FS", "CONFIG_DEVTMPFS", "CONFIG_TMPFS",
+        )  # fmt: skip
+
+    def has(self, program: str) -> bool:
+        """Whether a program is there, by its name or its path; True when that is not known."""
+        if self.programs is None:
+            return True
+        if program.startswith("/"):
+            name = program.lstrip("/")
+            known = name.rpartition("/")[0] in FOLDERS
+            return not known or name in self.programs or f"usr/{name}" in self.programs
+        return any(each.rpartition("/")[2] == program for each in self.programs)
+
+
+FOLDERS = (
+    "usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin",
+)  # fmt: skip
+"""Where a guest looks for programs (guest/own/own.c)."""
+
+
+def roots() -> Path:
+    """Where images are kept."""
+    return paths.cache_root() / "roots"
+
+
+def root_of(path: Path) -> RootImage:
+    """The root file system that a user has: a folder, or an image of squashfs, erofs or ext4.
+
+    A copy of it is kept by its content: who changes it later changes no run.
+
+    Raises:
+        UserError: it cannot be read, is neither, or no program here makes images.
+    """
+    if path.is_dir():
+        return _of_folder(path)
+    kind = filesystem_of(path)
+    with unfinished("image") as part:
+        try:
+            shutil.copyfile(path, part)
+        except OSError as error:
+            raise UserError(f"cannot read the root {path}: {error.strerror}") from None
+        return keep(part, kind)
+
+
+def filesystem_of(path: Path) -> str:
+    """Which file system an image has, by its magic number.
+
+    Of squashfs: Documentation/filesystems/squashfs.rst. Of erofs: fs/erofs/erofs_fs.h. Of ext4:
+    Documentation/filesystems/ext4/super.rst.
+
+    Raises:
+        UserError: none that a guest mounts, or the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(2048).ljust(2048, b"\0")
+    except OSError as error:
+        raise UserError(f"cannot read the root {path}: {error.strerror}") from None
+    if start[:4] == b"hsqs":
+        return "squashfs"
+    if struct.unpack_from("<I", start, 1024)[0] == 0xE0F5E1E2:
+        return "erofs"
+    if struct.unpack_from("<H", start, 1024 + 0x38)[0] == 0xEF53:
+        return "ext4"
+    for at, magic, what in _FOREIGN:
+        if start[at : at + len(magic)] == magic:
+            raise UserError(f"the root {path} is {what}")
+    raise UserError(f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4")
+
+
+def pack(archive: Path, image: Path, log: Path) -> None:
+    """Write a squashfs with what is in a tar archive. Raises ProcessFailed, ProgramMissing."""
+    process.find("sqfstar")
+    image.unlink(missing_ok=True)
+    words = [
+        "sqfstar", "-quiet", "-no-progress", *_UNCOMPRESSED, "-mkfs-time", str(WRITTEN),
+        "-all-time", str(WRITTEN), "-root-mode", "755",
+    ]  # fmt: skip
+    shell: list[str | Path] = [
+        "sh",
+        "-c",
+        'archive=$1; shift; exec "$@" < "$archive"',
+        "sh",
+        archive,
+        *words,
+        image,
+    ]
+    process.run(shell, log=log, timeout=_PACK_SECONDS)
+
+
+def keep(part: Path, kind: str) -> RootImage:
+    """Fill an image up, and move it to where its digest says."""
+    size = part.stat().st_size
+    os.truncate(part, -(-size // ALIGNED) * ALIGNED)
+    with part.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    kept = roots() / digest / f"root.{kind}"
+    with locked(kept.with_name("lock")):
+        if not kept.exists():
+            part.replace(kept)
+    return RootImage(kept, kind, digest)
+
+
+@contextmanager
+def unfinished(name: str) -> Iterator[Path]:
+    """A file of its own among the images; nothing of it is left when it was not kept."""
+    roots().mkdir(parents=True, exist_ok=True)
+    descriptor, path = tempfile.mkstemp(prefix=f".{name}-", dir=roots())
+    os.close(descriptor)
+    try:
+        yield Path(path)
+    finally:
+        Path(path).unlink(missing_ok=True)
+
+
+def _of_folder(folder: Path) -> RootImage:
+    with unfinished("archive") as archive, unfinished("image") as part:
+        log = roots() / "folder.log"
+        command: list[str | Path] = [
+            "tar", "--create", "--file", archive, "--sort=name", "--numeric-owner",
+            "--format=gnu",
+            "--directory", folder, ".",
+        ]  # fmt: skip
+        try:
+            process.run(command, log=log, timeout=_PACK_SECONDS)
+            pack(archive, part, log)
+        except ProgramMissing:
+            raise
+        except ProcessFailed as failure:
+            why = failure.tail.splitlines()
+            raise UserError(
+                f"the folder {folder} cannot be made an image: {why[0] if why else failure} "
+                f"(log: {log})"
+            ) from None
+        return keep(part, "squashfs")
