@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
+from kernsmith.paths import shipped
 from kernsmith.study import Study, plan_variants
+from kernsmith.study.file import read_study, write_study
+from kernsmith.study.places import without_folders
 
 PROGRAM = """
     #include <stdio.h>
@@ -125,6 +129,18 @@ def test_mistakes_are_told_with_their_place(file: Path, old: str, new: str, told
     with pytest.raises(UserError) as error:
         read_own_workload(file)
     assert told in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_study_names_a_root_from_its_own_folder(file: Path) -> None:
+    text = (shipped("studies") / "aa.toml").read_text()
+    study = file.parent / "study.toml"
+    study.write_text(text.replace('use = ["lab"]', 'use = ["teller.toml"]\nroot = "tree"'))
+    read = read_study(study)
+    assert read.root == str(file.parent / "tree")
+    study.write_text(write_study(read))
+    assert read_study(study) == read
+    assert without_folders(read).root == "tree"
+    assert read.digest != replace(read, root="").digest
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ def optimize(
     compiler: str = "",
     steps: Annotated[str, Parameter(name="--with")] = BEST,
     profile: Path | None = None,
+    root: Annotated[Path | None, Parameter(name="--root")] = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -125,6 +126,9 @@ def optimize(
     profile
         Use this profile (kernsmith's counts of the baseline, or an AutoFDO profile) instead of
         training.
+    root
+        A folder or an image that workloads with a root file system run in, in place of the roots
+        that their files ask for (docs/root.md).
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -151,6 +155,7 @@ def optimize(
         settings=depth_settings(depth),
         compiler=compiler,
         profile=str(profile.absolute()) if profile else "",
+        root=str(root.absolute()) if root else "",
         design=_design(
             layouts_by or default_layouts_by(machine, "seed", depth), layouts, seed, until
         ),

@@ -102,7 +102,8 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         sources[study.source] = _source(study.source, events)
         study = with_best_stack(study, sources[study.source], events)
     words = [*study.workloads, *study.train]
-    catalogue = load_catalogue().including(words, progress=events.note)
+    root = Path(study.root) if study.root else None
+    catalogue = load_catalogue().including(words, root, events.note)
     workloads = catalogue.select(study.workloads)
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
     _check_layouts_by(study, machine)

@@ -164,7 +164,7 @@ def parse_own_workload(path: Path) -> OwnWorkload:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
-        tables = {"check": _Check, "root": _Root}
+        tables: dict[str, type[BaseModel]] = {"check": _Check, "root": _Root}
         allowed = ", ".join(tables.get(str(first["loc"][0]), OwnWorkload).model_fields)
         why = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":

@@ -102,6 +102,8 @@ class WorkloadsTable(_Table):
     """Train in so many parts, each without some of the workloads, and judge each by these, too."""
     profile: str = ""
     """A profile to use instead of training."""
+    root: str = ""
+    """A folder or an image that workloads with a root file system run in, instead of their own."""
 
 
 class DesignTable(_Table):
@@ -193,6 +195,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         train=tuple(file.workloads.train),
         folds=file.workloads.folds,
         profile=file.workloads.profile,
+        root=file.workloads.root,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
         design=_design(file),
@@ -284,6 +287,7 @@ def located(study: Study, folder: Path) -> Study:
         config=file_beside(study.config, folder),
         cpu=file_beside(study.cpu, folder),
         profile=str(path_beside(folder, study.profile)) if study.profile else "",
+        root=str(path_beside(folder, study.root)) if study.root else "",
         workloads=tuple(_own_beside(word, folder) for word in study.workloads),
         train=tuple(_own_beside(word, folder) for word in study.train),
     )
@@ -349,6 +353,8 @@ def write_study(study: Study) -> str:
         lines.append(f"folds = {study.folds}")
     if study.profile:
         lines.append(f"profile = {quote(study.profile)}")
+    if study.root:
+        lines.append(f"root = {quote(study.root)}")
     if study.factors:
         lines += ["", "[factors]"]
         lines += [f"{name} = {quote(list(levels))}" for name, levels in study.factors]

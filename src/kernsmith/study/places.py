@@ -21,7 +21,7 @@ def paths_in(study: Study) -> tuple[str, ...]:
     Relative ones mean the same in every copy of the folder that they are beside.
     """
     found = (find_factor(factor).path(word) for factor, word in _words(study))
-    named = (*found, study.cpu, study.profile)
+    named = (*found, study.cpu, study.profile, study.root)
     return tuple(dict.fromkeys(path for path in named if PurePath(path).is_absolute()))
 
 
@@ -54,6 +54,7 @@ def without_folders(study: Study) -> Study:
         linker=short_level("linker", study.linker, names),
         cpu=names.get(study.cpu, study.cpu),
         profile=names.get(study.profile, study.profile),
+        root=names.get(study.root, study.root),
         factors=tuple(
             (factor, tuple(short_level(factor, level, names) for level in levels))
             for factor, levels in study.factors

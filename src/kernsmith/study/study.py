@@ -115,6 +115,8 @@ class Study:
     folds: in how many parts the training workloads are left out of training in turn, to judge by
         what was not trained on; 0: not at all (see `study.folds`).
     profile: a profile that the user brings instead of training; empty when kernsmith trains.
+    root: a folder or an image that workloads with a root file system run in, in place of what their
+        files say; empty: what these say.
     factors: factor names with their levels; the first level of each is the baseline.
     variants: named variants instead of all combinations of factors; the first is the baseline.
     cpu, settings: of the machine: its CPU model, and what its kind takes besides.
@@ -130,6 +132,7 @@ class Study:
     train: tuple[str, ...] = ()
     folds: int = 0
     profile: str = ""
+    root: str = ""
     machine: str = "tcg"
     cpu: str = "skylake"
     settings: tuple[tuple[str, Setting], ...] = ()
@@ -162,6 +165,8 @@ class Study:
             del fields["settings"]
         if not self.folds:  # likewise
             del fields["folds"]
+        if not self.root:  # likewise
+            del fields["root"]
         if self.design.layouts_by == "boot":  # likewise
             del fields["design"]["layouts_by"]
         if not self.design.every:  # likewise
