@@ -165,6 +165,16 @@ def test_two_boots_in_a_root_give_equal_counters(
 
 @pytest.mark.kernel
 @pytest.mark.xdist_group("root")
+def test_an_image_of_the_users_is_a_root(file: Path, kernel: Kernel, tmp_path: Path) -> None:
+    tree, image = file.parent / "tree", tmp_path / "tree.ext4"
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", tree, image, "32M"], check=True)
+    workload = read_own_workload(file, image)
+    outcome = run_once(open_machine("skylake"), kernel.vmlinux, Job(workload, tmp_path / "run"))
+    assert outcome.ok, outcome.reason
+
+
+@pytest.mark.kernel
+@pytest.mark.xdist_group("root")
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
