@@ -21,7 +21,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-static const char type_file[] = "/root/type", program[] = "/root/init", disk[] = "/dev/pmem0";
+static const char type_file[] = "/root/type", program[] = "/root/init", disk[] = "/dev/mtdblock0";
 static const char own_files[] = "/workload";
 
 static int make_folder(const char *path)

@@ -104,7 +104,7 @@ def test_the_machine_gives_the_image_as_a_disk_in_memory(file: Path, tmp_path: P
     assert teller.root is not None
     words = machine.command(Path("vmlinux"), Job(teller, tmp_path), Path("cpio"), {})
     size = teller.root.stat().st_size
-    assert f"memmap={size:#x}!0x100000000" in words[words.index("-append") + 1]
+    assert f"phram.phram=root,0x100000000,{size:#x}" in words[words.index("-append") + 1]
     assert words[words.index("-m") + 1].startswith("1024M,slots=1")
     (backend,) = (word for word in words if word.startswith("memory-backend-file,"))
     assert f"mem-path={teller.root},size={size}" in backend and "readonly=on" in backend
@@ -121,6 +121,8 @@ def test_the_machine_gives_the_image_as_a_disk_in_memory(file: Path, tmp_path: P
         ('image = "tree"', 'image = "line"', "is neither a folder nor an image"),
         ('program = "tell"', 'program = "./tell"', "program: there is no 'tell' beside the file"),
         ('set_up = ["busybox", ', 'set_up = ["a\\u0000b", ', "set_up: a word cannot have a zero"),
+        ('program = "tell"', 'program = "tells"', "program: the root has no program 'tells'"),
+        ('set_up = ["busybox", ', 'set_up = ["cp", ', "set_up: the root has no program 'cp'"),
     ],
 )
 def test_mistakes_are_told_with_their_place(file: Path, old: str, new: str, told: str) -> None:
@@ -171,6 +173,10 @@ def test_an_image_of_the_users_is_a_root(file: Path, kernel: Kernel, tmp_path: P
     workload = read_own_workload(file, image)
     outcome = run_once(open_machine("skylake"), kernel.vmlinux, Job(workload, tmp_path / "run"))
     assert outcome.ok, outcome.reason
+    file.write_text(TABLE.replace('"tell"', '"tells"'))
+    workload = read_own_workload(file, image)
+    outcome = run_once(open_machine("skylake"), kernel.vmlinux, Job(workload, tmp_path / "other"))
+    assert "the guest has no program tells" in outcome.reason
 
 
 @pytest.mark.kernel
@@ -178,7 +184,6 @@ def test_an_image_of_the_users_is_a_root(file: Path, kernel: Kernel, tmp_path: P
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('program = "tell"', 'program = "tells"', "the guest has no program tells"),
         ('"busybox", "cp"', '"busybox", "false"', "the set-up ended with status 1, not 0"),
         ('["/etc/said"]', '["/etc/other"]', "the program ended with status 3, not 0"),
         ('["/etc/said"]', '["/usr/bin/tell"]', "the program printed something else"),

@@ -32,6 +32,12 @@ def test_what_can_go_wrong() -> None:
     assert read_console(panic).verdict("pipe")[0] == "panic"
     failed = f"{begun}kernsmith: end pipe status=28 No space left on device\n"
     assert "errno 28 No space left" in read_console(failed).verdict("pipe")[1]
+    rootless = "kernsmith: end root status=22 mount of the image, squashfs: Invalid argument\n"
+    assert read_console(rootless).verdict("pipe") == (
+        "failed",
+        "the guest has no root file system: mount of the image, squashfs: Invalid argument "
+        "(errno 22)",
+    )
     other = "kernsmith: end fork status=0\n"
     assert "'fork'" in read_console(other).verdict("pipe")[1]
 

@@ -36,6 +36,7 @@ def test_equal_folders_give_one_image(tmp_path: Path, cache: Path) -> None:
     other = make(tmp_path / "other")
     assert root_of(tmp_path / "one") == root_of(other) == first
     assert first.filesystem == "squashfs"
+    assert first.programs == {"bin/tool", "bin/link"}
     assert first.path.stat().st_size % ALIGNED == 0
     assert first.path.parent.name == first.digest
     (other / "etc/name").write_text("host\n")

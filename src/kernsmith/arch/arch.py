@@ -53,13 +53,13 @@ class BootWords:
 
 @dataclass(frozen=True)
 class Disk:
-    """A file in the guest's memory that its kernel takes for a disk, `/dev/pmem0`.
+    """A file in the guest's memory that its kernel takes for a disk, `/dev/mtdblock0`.
 
     Reading such a disk is copying memory: nothing waits, and no thread of the host decides when
     something is there.
 
     address: where it begins, behind all memory. word: what the kernel is told, with `{size}` and
-        `{address}` (Documentation/admin-guide/kernel-parameters.txt).
+        `{address}` (drivers/mtd/devices/phram.c).
     """
 
     address: int

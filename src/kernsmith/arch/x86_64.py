@@ -28,7 +28,7 @@ ARCH = Arch(
         untimed="noapictimer no_timer_check",
     ),
     # The first address of QEMU's memory devices while the guest has less than 3 GiB.
-    disk=Disk(address=1 << 32, word="memmap={size}!{address}"),
+    disk=Disk(address=1 << 32, word="phram.phram=root,{address},{size}"),
     target=Target(
         triple="x86_64-linux-gnu",
         flags=("-m64", "-ffreestanding", "-mno-sse", "-mno-sse2", "-mno-mmx", "-mno-80387"),

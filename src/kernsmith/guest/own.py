@@ -86,7 +86,7 @@ class OwnWorkload(BaseModel):
 
     name: str
     description: str = ""
-    program: str
+    program: str = Field(min_length=1)
     arguments: list[str] = Field(default_factory=list, max_length=_MOST_WORDS)
     set_up: list[str] = Field(default_factory=list, max_length=_MOST_WORDS)
     files: list[str] = Field(default_factory=list)

@@ -15,7 +15,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernsmith import paths, process
@@ -25,8 +25,7 @@ from kernsmith.files import locked
 Progress = Callable[[str, float | None], None]
 
 ALIGNED = 16 << 20
-"""Images are filled up with zeros to a multiple of this: what a kernel takes for a disk is whole
-sections of memory."""
+"""Images are filled up with zeros to a multiple of this: they lie in memory as large pages."""
 WRITTEN = 1_767_225_600
 """The time stamp of all files in images made here: 2026-01-01, when a guest's clock starts."""
 
@@ -60,7 +59,7 @@ class RootImage:
     def needs(self) -> tuple[str, ...]:
         """Config symbols without which a kernel cannot mount it."""
         return (
-            "CONFIG_X86_PMEM_LEGACY", "CONFIG_BLK_DEV_PMEM", _NEEDS[self.filesystem],
+            "CONFIG_MTD_PHRAM", "CONFIG_MTD_BLOCK_RO", _NEEDS[self.filesystem],
             "CONFIG_OVERLAY_FS", "CONFIG_DEVTMPFS", "CONFIG_TMPFS",
         )  # fmt: skip
 
@@ -195,4 +194,14 @@ def _of_folder(folder: Path) -> RootImage:
                 f"the folder {folder} cannot be made an image: {why[0] if why else failure} "
                 f"(log: {log})"
             ) from None
-        return keep(part, "squashfs")
+        return replace(keep(part, "squashfs"), programs=frozenset(_programs(folder)))
+
+
+def _programs(folder: Path) -> Iterator[str]:
+    """What can be executed in the folders of programs; links are believed."""
+    for name in FOLDERS:
+        inner = folder / name
+        if inner.is_dir() and inner.resolve() == folder.resolve() / name:
+            for path in inner.iterdir():
+                if path.is_symlink() or (path.is_file() and path.stat().st_mode & 0o111):
+                    yield f"{name}/{path.name}"
