@@ -31,3 +31,13 @@ def test_what_is_counted_needs_no_such_words() -> None:
     document = study_document([verdict(0.9, (0.88, 0.92), metric="kernel_instructions")])
     document = replace(document, study=replace(document.study, metric="kernel_instructions"))
     assert "never held" not in study_markdown(document)
+
+
+def test_the_depth_is_told_with_what_it_sees() -> None:
+    usual = study_document([verdict(0.9, (0.88, 0.92))])
+    core = replace(usual, machine=replace(usual.machine, conditions={"depth": "core"}))
+    for show in (study_markdown, study_page):
+        assert "does not see data caches" in show(usual)
+        assert "its data caches and TLBs" in show(core)
+        assert "does not see data caches" not in show(core)
+        assert "skylake (depth core) was never held against a processor" in show(core)

@@ -15,13 +15,14 @@ from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
-    MODEL_WORDS,
     confidence,
     harmed,
     headline,
     judgement,
     modelled,
+    name_of_model,
     sequential,
+    words_of_model,
 )
 
 
@@ -49,9 +50,9 @@ def study_markdown(document: StudyDocument) -> str:
         failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]
     if document.study.metric == MODEL_CYCLES:
-        sections += caution_sections(document.machine.cpu, document.machine.held)
+        sections += caution_sections(name_of_model(document), document.machine.held)
     if modelled(document):
-        sections.append(Text(MODEL_WORDS))
+        sections.append(Text(words_of_model(document)))
     return as_markdown(sections)
 
 

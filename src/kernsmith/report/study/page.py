@@ -37,12 +37,13 @@ from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
-    MODEL_WORDS,
     confidence,
     harmed,
     headline,
     judgement,
+    name_of_model,
     sequential,
+    words_of_model,
     workload_name,
 )
 
@@ -136,7 +137,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
         count = len(document.failures)
         sections.append(Verdict(f"{count} failed, see below under “What failed”.", "warning"))
     if metric == MODEL_CYCLES:
-        sections += caution_sections(document.machine.cpu, document.machine.held)
+        sections += caution_sections(name_of_model(document), document.machine.held)
     lines = [line for _, line in sequential(document)]
     for name in document.others:
         lines += [f"{name}: {line}" for line in luck_lines(document, name)]
@@ -284,9 +285,10 @@ def _layout_sections(document: StudyDocument) -> list[Section]:
 
 def _assumption_sections(document: StudyDocument) -> list[Section]:
     cpu = json.dumps(document.machine.conditions.get("cpu", {}), indent=1)
+    presumed = document.machine.assumptions
     return [
         Heading("What the model is and is not"),
-        Bullets([MODEL_WORDS, *document.machine.assumptions, _OF_LAYOUTS, *_replayed(document)]),
+        Bullets([words_of_model(document), *presumed, _OF_LAYOUTS, *_replayed(document)]),
         Details("The CPU model, whole", [Code(cpu)]),
     ]
 

@@ -16,7 +16,6 @@ from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
-    MODEL_WORDS,
     attribution_lines,
     confidence,
     harmed,
@@ -24,8 +23,10 @@ from kernsmith.report.study.words import (
     interval,
     judgement,
     modelled,
+    name_of_model,
     number,
     sequential,
+    words_of_model,
     workload_name,
 )
 from kernsmith.report.terminal import add_texts, say, text_table
@@ -51,9 +52,9 @@ def print_study(document: StudyDocument, console: Console) -> None:
     if tables := check_tables(document):
         say(console, as_text([*tables[:1], *check_notes(document)]))
     if modelled(document):
-        say(console, MODEL_WORDS)
+        say(console, words_of_model(document))
     if document.study.metric == MODEL_CYCLES:
-        said = caution(document.machine.cpu, document.machine.held)
+        said = caution(name_of_model(document), document.machine.held)
         say(console, f"caution: {said}")
     for remark in document.remarks:
         say(console, f"note: {remark}")

@@ -12,12 +12,32 @@ MODEL_WORDS = (
     "It does not see data caches, memory or out-of-order execution; see docs/model.md."
 )
 
+CORE_WORDS = (
+    "model_cycles is a model: the front end of a simulated CPU in time, its data caches and TLBs, "
+    "and how far a reorder window hides what loads wait for. It does not see which instruction "
+    "needs which; see docs/model.md."
+)
+
 _FUNCTIONS_SAID = 4
 _MIX_WORDS = {
     "overall": "whole mix",
     "overall-trained": "workloads trained on",
     "overall-held-out": "workloads held out",
 }
+
+
+def words_of_model(document: StudyDocument) -> str:
+    """What its model's cycles are, by the depth that was simulated."""
+    return CORE_WORDS if _is_core(document) else MODEL_WORDS
+
+
+def name_of_model(document: StudyDocument) -> str:
+    """The CPU model, and the depth if it is not the usual one."""
+    return f"{document.machine.cpu} (depth core)" if _is_core(document) else document.machine.cpu
+
+
+def _is_core(document: StudyDocument) -> bool:
+    return document.machine.conditions.get("depth") == "core"
 
 
 def headline(document: StudyDocument, variant: str) -> list[tuple[VerdictView, str]]:
