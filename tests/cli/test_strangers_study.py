@@ -177,3 +177,19 @@ def test_a_program_that_the_user_names_too_may_be_started(trap: Trap) -> None:
     assert refused.returncode == 2
     assert f"--trust {compiler}" in " ".join(refused.stderr.split())
     assert trap.call("plan", text, "--trust", str(compiler)).returncode == 0
+
+
+def test_a_plan_installs_no_packages_of_a_workload(
+    trap: Trap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trap.folder / "bin").mkdir()
+    for program in ("mmdebstrap", "sqfstar"):
+        shutil.copy(trap.folder / "trap", trap.folder / "bin" / program)
+    monkeypatch.setenv("PATH", f"{trap.folder / 'bin'}:{os.environ['PATH']}")
+    workload = "name = 'theirs'\nprogram = 'sort'\n[root]\npackages = ['coreutils']\n"
+    (trap.folder / "theirs.toml").write_text(workload)
+    done = trap.call("plan", HEAD + TAIL.replace("'pipe'", "'theirs.toml'"))
+    assert done.returncode == 0, done.stderr
+    assert "theirs" in done.stdout
+    assert not trap.canary.exists()
+    assert not list((trap.folder / "cache").rglob("*.squashfs"))

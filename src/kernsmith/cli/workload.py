@@ -43,7 +43,7 @@ def list_(words: Words = (), /, *, json: bool = False) -> int:
     json
         Print JSON.
     """
-    chosen = _chosen(words)
+    chosen = _chosen(words, look_only=True)
     if json:
         _print_json({"version": 1, "workloads": [_as_json(each) for each in chosen]})
         return 0
@@ -75,7 +75,7 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
     json
         Print JSON.
     """
-    each = _one(word, root)
+    each = _one(word, root, look_only=True)
     if json:
         _print_json({"version": 1, **_as_json(each)})
         return 0
@@ -87,7 +87,7 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
     if each.file:
-        lines |= {"file": each.file, "content": each.content}
+        lines |= {"file": each.file, "content": each.content or "known when its root is made"}
     if each.root:
         lines |= {"root": str(each.root)}
     for name, value in lines.items():
@@ -206,7 +206,10 @@ def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
     raise KernsmithError(f"{each.name} did not do its work: {outcome.reason}\n{said}")
 
 
-def _chosen(words: tuple[str, ...], root: Path | None = None) -> tuple[Workload, ...]:
+def _chosen(
+    words: tuple[str, ...], root: Path | None = None, *, look_only: bool = False
+) -> tuple[Workload, ...]:
+    """look_only: no root is made of packages; a workload that lacks its own cannot run."""
     from kernsmith.guest.own import described, shipped_files
     from kernsmith.guest.workloads import load_catalogue
 
@@ -216,11 +219,11 @@ def _chosen(words: tuple[str, ...], root: Path | None = None) -> tuple[Workload,
     catalogue = load_catalogue()
     if not words:
         return (*catalogue.workloads, *map(described, shipped_files("")))
-    return catalogue.including(words, root, tell).select(words)
+    return catalogue.including(words, root, tell, look_only=look_only).select(words)
 
 
-def _one(word: str, root: Path | None) -> Workload:
-    found = _chosen((word,), root)
+def _one(word: str, root: Path | None, *, look_only: bool = False) -> Workload:
+    found = _chosen((word,), root, look_only=look_only)
     if len(found) != 1:
         raise UserError(f"{word!r} is a set of {len(found)} workloads: name one of them")
     (only,) = found

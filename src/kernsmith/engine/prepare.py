@@ -103,7 +103,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         study = with_best_stack(study, sources[study.source], events)
     words = [*study.workloads, *study.train]
     root = Path(study.root) if study.root else None
-    catalogue = load_catalogue().including(words, root, events.note)
+    catalogue = load_catalogue().including(words, root, events.note, look_only=look_only)
     workloads = catalogue.select(study.workloads)
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
     _check_layouts_by(study, machine)

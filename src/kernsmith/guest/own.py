@@ -19,7 +19,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
-from kernsmith.root import RootImage, check_package, debian_root, root_of
+from kernsmith.root import RootImage, check_package, debian_root, known_root, root_of
 
 SUFFIX = ".toml"
 """What a word for a workload ends with that is a file."""
@@ -139,12 +139,18 @@ def shipped_files(word: str) -> tuple[Path, ...]:
 
 
 def described(path: Path) -> Workload:
-    """A shipped workload as far as its file tells: it cannot run, for no root is looked for."""
+    """A workload as far as its file tells: it cannot run, for no root is looked for."""
     said = parse_own_workload(path)
+    sets = (path.parent.name,) if path in shipped_files("") else ()
     return Workload(
-        said.name, (path.parent.name,), said.description, said.rounds, said.warmup,
-        tuple(said.needs), str(path),
+        said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
     )  # fmt: skip
+
+
+def lacks_root(path: Path) -> bool:
+    """Whether a workload asks for packages of which no root has been made yet."""
+    said = parse_own_workload(path).root
+    return said is not None and said.packages is not None and known_root(said.packages) is None
 
 
 def parse_own_workload(path: Path) -> OwnWorkload:

@@ -112,24 +112,39 @@ class Catalogue:
         return tuple(workload for workload in self.workloads if workload.name in wanted)
 
     def including(
-        self, words: Iterable[str], root: Path | None = None, progress: Progress | None = None
+        self,
+        words: Iterable[str],
+        root: Path | None = None,
+        progress: Progress | None = None,
+        *,
+        look_only: bool = False,
     ) -> Catalogue:
         """The catalogue with those workloads behind it that these words name by a file: users' own,
         which end with `.toml`, and shipped ones by their names or sets.
 
         root: what those with a root file system run in, instead of what their files say.
         progress: called with what is being done, where a root file system must be made.
+        look_only: make none; a workload without its root cannot run.
 
         Raises:
             UserError: a file is no workload, its name is taken, or there is no such root.
         """
-        from kernsmith.guest.own import SUFFIX, read_own_workload, shipped_files
+        from kernsmith.guest.own import (
+            SUFFIX,
+            described,
+            lacks_root,
+            read_own_workload,
+            shipped_files,
+        )
 
         known = list(self.workloads)
         for word in dict.fromkeys(words):
             files = [Path(word)] if word.endswith(SUFFIX) else shipped_files(word)
             for path in files:
-                own = read_own_workload(path, root, progress)
+                if look_only and root is None and lacks_root(path):
+                    own = described(path)
+                else:
+                    own = read_own_workload(path, root, progress)
                 if word.endswith(SUFFIX):
                     own = replace(own, file=word)
                 else:

@@ -70,12 +70,25 @@ def debian_root(packages: Iterable[str], progress: Progress | None = None) -> Ro
             mirror cannot be reached; a program that makes roots is not installed.
         ProcessFailed: a package could not be installed.
     """
-    wanted = sorted({check_package(name) for name in packages})
-    known = json.dumps([FORMAT, SUITE, find_arch().target.debian, wanted])
-    key = hashlib.sha256(known.encode()).hexdigest()[:20]
-    note = roots() / f"{SUITE}-{key}.json"
-    with locked(roots() / f"{SUITE}-{key}.lock"):
+    wanted = _wanted(packages)
+    note = _note(wanted)
+    with locked(note.with_suffix(".lock")):
         return _found(note) or _make(wanted, note, progress)
+
+
+def known_root(packages: Iterable[str]) -> RootImage | None:
+    """The same where it has been made; nothing is fetched or installed."""
+    return _found(_note(_wanted(packages)))
+
+
+def _wanted(packages: Iterable[str]) -> list[str]:
+    return sorted({check_package(name) for name in packages})
+
+
+def _note(wanted: Sequence[str]) -> Path:
+    """What is known of a root with these packages, once there is one."""
+    known = json.dumps([FORMAT, SUITE, find_arch().target.debian, wanted])
+    return roots() / f"{SUITE}-{hashlib.sha256(known.encode()).hexdigest()[:20]}.json"
 
 
 def _found(note: Path) -> RootImage | None:
