@@ -75,8 +75,8 @@ def test_an_unknown_name_is_answered_with_what_is_allowed(small: Catalogue) -> N
         small.select(["lab", "raed"])
     assert raised.value.name == "raed"
     assert str(raised.value) == (
-        "there is no workload 'raed': allowed are the sets fs, lab, router, the "
-        "workloads read, fork, nat, and files of your own (….toml)"
+        "there is no workload 'raed': allowed are the sets fs, lab, router, tools, the workloads "
+        "read, fork, nat, find, grep, sort, tar, and files of your own (….toml)"
     )
     assert raised.value.exit_code == 2
 
