@@ -20,8 +20,10 @@ from kernsmith.kernel.source import Source
 from kernsmith.ledger import RunRow
 from kernsmith.ledger.table import PlannedRow, StudyTable
 from kernsmith.machine import Machine, Session, find_machine
+from kernsmith.machine.held import figures
 from kernsmith.machine.metrics import in_order
 from kernsmith.machine.metrics import metric as catalogued
+from kernsmith.machine.models import model_path
 from kernsmith.machine.protocol import Metric
 from kernsmith.study import Design, Study, Trial, Variant, plan_variants
 from kernsmith.study.file import study_from_tables, variants_in
@@ -218,7 +220,26 @@ def _machine(study: Study, table: StudyTable) -> Machine:
         return find_machine(study.machine, study.cpu, dict(study.settings))
     except KernsmithError:
         metrics = tuple(catalogued(name) for name in in_order(set(table.units)))
-        return _Elsewhere(study.machine, table.plan[0].trial.conditions, metrics)
+        conditions = table.plan[0].trial.conditions
+        return _Elsewhere(
+            study.machine, conditions, metrics, cpu=_same_model(study.cpu, conditions)
+        )
+
+
+def _same_model(cpu: str, conditions: Mapping[str, Any]) -> Path | None:
+    """The file of the CPU model, if it still has the figures that the runs were simulated with.
+
+    How far it is off a processor is said beside these figures: it is a fact of them, wherever they
+    are told.
+    """
+    simulated = conditions.get("machine", {}).get("cpu")
+    with suppress(UserError, OSError, ValueError):
+        path = model_path(cpu)
+        known = figures(path.read_text(encoding="utf-8"))
+        # Without [data] at the depth that follows none (`Tcg.fingerprint`).
+        if simulated in (known, {key: known[key] for key in known if key != "data"}):
+            return path
+    return None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 from kernsmith import paths
+from kernsmith.errors import UserError
 from kernsmith.machine.held import Held, read_held
 from kernsmith.study.study import FRONTEND, Depth
 
@@ -35,6 +37,21 @@ def shipped_models() -> tuple[Model, ...]:
 def shipped_names() -> tuple[str, ...]:
     """What `--cpu` takes beside a file, in order."""
     return tuple(sorted(path.stem for path in paths.shipped("cpus").glob("*.toml")))
+
+
+def model_path(cpu: str) -> Path:
+    """The file of a CPU model.
+
+    cpu: the name of a shipped one (`emeraldrapids`), or the path of a TOML file.
+
+    Raises:
+        UserError: there is none.
+    """
+    path = Path(cpu) if cpu.endswith(".toml") else paths.shipped("cpus", f"{cpu}.toml")
+    if not path.is_file():
+        known = ", ".join(shipped_names())
+        raise UserError(f"there is no cpu model {cpu!r}: allowed are {known}, or a .toml file")
+    return path
 
 
 def _model(name: str) -> Model:

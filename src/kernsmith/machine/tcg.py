@@ -28,7 +28,7 @@ from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, OF_DATA, VERSION, by_virtual_clock, metric
-from kernsmith.machine.models import shipped_names
+from kernsmith.machine.models import model_path
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Kind, Metric, Outcome
 from kernsmith.study.study import FRONTEND, Depth
@@ -290,16 +290,13 @@ def _guest_arguments(work: Workload) -> str:
 def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
     """The `tcg` machine with a CPU model.
 
-    cpu: the name of a shipped model (`skylake`), or the path of a TOML file.
+    cpu: as of `model_path`.
 
     Raises:
         UserError: no such model, it is not a valid one, or it does not know the depth that is set;
             tracer, guest or QEMU are missing.
     """
-    path = Path(cpu) if cpu.endswith(".toml") else paths.shipped("cpus", f"{cpu}.toml")
-    if not path.is_file():
-        known = ", ".join(shipped_names())
-        raise UserError(f"there is no cpu model {cpu!r}: allowed are {known}, or a .toml file")
+    path = model_path(cpu)
     settings = settings or Table.model_validate({})
     try:
         model = cpu_model_check(path)
