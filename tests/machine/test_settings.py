@@ -17,7 +17,8 @@ SOURCE = '[source]\nuse = "debian:7.3"\n'
 
 def study_of(folder: Path, settings: str) -> Study:
     file = folder / "study.toml"
-    file.write_text(f"{SOURCE}[machine.settings]\n{settings}\n")
+    machine = '[machine]\ncpu = "skylake"\n'
+    file.write_text(f"{SOURCE}{machine}[machine.settings]\n{settings}\n")
     return read_study(file)
 
 

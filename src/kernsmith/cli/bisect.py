@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
-from kernsmith.study.study import FRONTEND, Depth, depth_settings
+from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
 
 if TYPE_CHECKING:
     from kernsmith.document import BisectDocument
@@ -27,7 +27,7 @@ def bisect(
     config: str = "lab",
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     machine: str = "tcg",
-    cpu: str = "skylake",
+    cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
     layouts: str = "8..64",
     until: str = "0.5%",
@@ -70,7 +70,8 @@ def bisect(
     machine
         Where kernels boot.
     cpu
-        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
+        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
+        default emeraldrapids, the one that was held against a processor.
     depth
         How deep the tcg machine simulates it: frontend (what code costs), or core (loads and
         stores, too: a model with [data], such as emeraldrapids).

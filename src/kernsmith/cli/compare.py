@@ -13,7 +13,7 @@ from kernsmith.document import StudyDocument
 from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
-from kernsmith.study.study import FRONTEND, Depth, depth_settings
+from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
 from kernsmith.study.words import read_variant
 
 REGRESSION = 3
@@ -28,7 +28,7 @@ def compare(
     config: str = "lab",
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     machine: str = "tcg",
-    cpu: str = "skylake",
+    cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
     layouts: str = "8..64",
     until: str | None = None,
@@ -81,7 +81,8 @@ def compare(
     machine
         Where kernels boot.
     cpu
-        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
+        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
+        default emeraldrapids, the one that was held against a processor.
     depth
         How deep the tcg machine simulates it: frontend (what code costs), or core (loads and
         stores, too: a model with [data], such as emeraldrapids).

@@ -15,6 +15,7 @@ from kernsmith.study.factors.unseen import COLD
 from kernsmith.study.factors.unseen import FACTOR as UNSEEN
 from kernsmith.study.steps import step_kinds
 from kernsmith.study.study import (
+    DEFAULT_CPU,
     DEFAULT_LAYOUTS,
     FRONTEND,
     MOST_LAYOUTS,
@@ -34,7 +35,7 @@ def optimize(
     folds: int = 0,
     only_trained: Annotated[bool, Parameter(negative=())] = False,
     machine: str = "tcg",
-    cpu: str = "skylake",
+    cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
     layouts: int | None = None,
     layouts_by: LayoutsBy | None = None,
@@ -96,7 +97,8 @@ def optimize(
     machine
         Where kernels boot.
     cpu
-        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file.
+        CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
+        default emeraldrapids, the one that was held against a processor.
     depth
         How deep the tcg machine simulates it: frontend (what code costs), or core (loads and
         stores, too: a model with [data], such as emeraldrapids; layouts are booted).

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from kernsmith.errors import UserError
-from kernsmith.study.study import FRONTEND, Depth
+from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth
 
 if TYPE_CHECKING:
     from kernsmith.stats.agreement import Agreement
@@ -27,7 +27,7 @@ def silicon(
     layouts: int = 16,
     others: int = 6,
     runs: int = 25,
-    cpu: str = "emeraldrapids",
+    cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
     measured: Path | None = None,
     json: bool = False,

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernsmith.errors import KernsmithError, UserError
+from kernsmith.study.study import DEFAULT_CPU
 
 if TYPE_CHECKING:
     from kernsmith.guest.workloads import Workload
@@ -132,7 +133,7 @@ def run(
     *,
     kernel: str,
     root: Root = None,
-    cpu: str = "emeraldrapids",
+    cpu: str = DEFAULT_CPU,
     rounds: int | None = None,
     json: bool = False,
 ) -> int:

@@ -27,6 +27,7 @@ from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
+    DEFAULT_CPU,
     DEFAULT_LAYOUTS,
     MOST_LAYOUTS,
     Design,
@@ -85,7 +86,7 @@ class MachineTable(_Table):
 
     use: str = "tcg"
     """The machine."""
-    cpu: str = "skylake"
+    cpu: str = DEFAULT_CPU
     """A shipped CPU model, or the path of one (TOML)."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """What this kind of machine takes besides: of tcg, depth, time_limit and slots."""

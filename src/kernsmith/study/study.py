@@ -34,6 +34,9 @@ MOST_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 64, "replay": 
 """The limit of a study with `until` that does not say one."""
 
 
+DEFAULT_CPU = "emeraldrapids"
+"""The CPU model of who names none: the one that was held against a processor (docs/silicon.md)."""
+
 Depth = Literal["frontend", "core"]
 """How deep a machine simulates a processor, by `depth` of its settings.
 
@@ -134,7 +137,7 @@ class Study:
     profile: str = ""
     root: str = ""
     machine: str = "tcg"
-    cpu: str = "skylake"
+    cpu: str = DEFAULT_CPU
     settings: tuple[tuple[str, Setting], ...] = ()
     compiler: str = ""
     linker: str = ""
