@@ -121,7 +121,8 @@ def test_a_kernel_with_counters_runs_on_two_processors(kernel: Kernel, tmp_path:
     job = Job(load_catalogue().select(["pipe"])[0], tmp_path)
     words = machine.command(counting / "vmlinux", job, machine.guest.path, {})
     words = words[: words.index("-plugin")]
-    words[words.index("-smp") + 1] = "2"
+    # Without ACPI: SeaBIOS's table of processors (MP) has one for each socket.
+    words[words.index("-smp") + 1] = "2,sockets=2"
     words[words.index("-append") + 1] += " loglevel=7"
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
     assert "smp: Brought up 1 node, 2 CPUs" in done.stdout
