@@ -44,3 +44,24 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
         read_rows(table)
     table.write_text(f"{columns}\nlua,O2,default,abc,25,1e8,1.1e8,1.2e8\n")
     assert [row.cycles for row in read_rows(table)] == [1e8]
+
+
+def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -> None:
+    import json
+
+    from kernsmith.cli.silicon import tell_times
+    from kernsmith.engine.silicon import Row
+
+    took = {"O2": (100.0, 104.0, 96.0), "Os": (103.0, 108.0, 99.0)}
+    layouts = ("default", "random:1", "random:2")
+    rows = [
+        Row("lua", build, layout, f"{build}-{layout}", 25, cycles, cycles, cycles)
+        for build, all_of in took.items()
+        for layout, cycles in zip(layouts, all_of, strict=True)
+    ]
+    assert tell_times(rows, 25, json=True) == 0
+    (told,) = json.loads(capsys.readouterr().out)["builds"]
+    assert (told["group"], told["build"], told["default"]) == ("lua", "Os", 1.03)
+    assert told["effect"]["ratio"] == pytest.approx((108 / 104 * 99 / 96) ** 0.5)
+    assert tell_times(rows, 25, json=False) == 0
+    assert "1.0300" in capsys.readouterr().out

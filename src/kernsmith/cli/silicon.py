@@ -15,6 +15,9 @@ from kernsmith.errors import UserError
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kernsmith.engine.silicon import Row
     from kernsmith.stats.agreement import Agreement
 
 _FEWEST_RUNS = 4
@@ -30,6 +33,7 @@ def silicon(
     cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
     measured: Path | None = None,
+    times: bool = False,
     json: bool = False,
 ) -> int:
     """Time real programs on this processor, simulate the same binaries, and tell how far off it is.
@@ -48,6 +52,8 @@ def silicon(
         kernsmith silicon
 
         kernsmith silicon --program lua --program tcc --build Os --layouts 8
+
+        kernsmith silicon --program uml --build autofdo --times
 
         kernsmith silicon --cpu mine.toml --json
 
@@ -69,6 +75,8 @@ def silicon(
         How deep it is simulated: frontend (what code costs), or core (loads and stores, too).
     measured
         The table of times (CSV) to go on with; default: this processor's, in the cache.
+    times
+        Only time them, and compare the builds by what this processor took: nothing is simulated.
     json
         Print the result as JSON instead of tables.
     """
@@ -90,6 +98,8 @@ def silicon(
     bench = Bench(programs, find_builds(build), layouts, others, runs)
     with ProgressDisplay() as display:
         rows, binaries = measure(bench, measured or table_file(), display)
+        if times:
+            return tell_times(rows, runs, json)
         made = [binary for one in binaries.values() for binary in one]
         figures = simulated(machine, guest_kernel(display), made, display)
     agreement = judge(
@@ -102,6 +112,29 @@ def silicon(
         sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
     else:
         print_agreement(agreement, processor_name(), cpu, result_console())
+    return 0
+
+
+def tell_times(rows: Sequence[Row], runs: int, json: bool) -> int:
+    """Print builds by what this processor took; the exit code."""
+    from kernsmith.cli.outcome import result_console
+    from kernsmith.engine.silicon import times
+    from kernsmith.report.silicon import print_times
+    from kernsmith.silicon.builds import BASELINE
+    from kernsmith.silicon.timing import processor_name
+    from kernsmith.stats.builds import build_effects
+
+    effects = build_effects(times(rows), BASELINE)
+    if json:
+        document = {
+            "version": 1,
+            "processor": processor_name(),
+            "runs": runs,
+            "builds": [asdict(effect) for effect in effects],
+        }
+        sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
+    else:
+        print_times(effects, processor_name(), result_console())
     return 0
 
 

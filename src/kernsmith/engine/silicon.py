@@ -34,7 +34,7 @@ from kernsmith.silicon.profiles import compile_build
 from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import branch_counts, simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
-from kernsmith.stats.agreement import Point
+from kernsmith.stats.agreement import Measured, Point
 from kernsmith.study import Study, digest_of, plan_variants
 from kernsmith.threads import each_of, threads
 
@@ -240,6 +240,14 @@ def _simulated(machine: Tcg, kernel: Path, binary: Binary, digest: str, every: i
             write_text(known, json.dumps(figures))
         counters: dict[str, float] = json.loads(known.read_text())
     return Simulated(counters, part)
+
+
+def times(rows: Sequence[Row]) -> list[Measured]:
+    """Rows as the statistics take them."""
+    return [
+        Measured(row.program, row.build, row.layout, row.cycles, row.first_half, row.second_half)
+        for row in rows
+    ]
 
 
 def points(rows: Sequence[Row], modelled: Callable[[Row], float]) -> list[Point]:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How a CPU model agrees with a processor, on a terminal."""
+"""What a processor took, and how a CPU model agrees with it, on a terminal."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from kernsmith.stats.agreement import Agreement, Signs
+from kernsmith.stats.builds import BuildEffect
 
 
 def print_agreement(agreement: Agreement, processor: str, cpu: str, console: Console) -> None:
@@ -19,6 +22,25 @@ def print_agreement(agreement: Agreement, processor: str, cpu: str, console: Con
     console.print(_layouts(agreement))
     for sentence in agreement_sentences(agreement, processor, cpu):
         console.print(escape(sentence))
+
+
+def print_times(effects: Sequence[BuildEffect], processor: str, console: Console) -> None:
+    """A table of builds against the baseline, by this processor alone."""
+    table = Table("program", "build", title=f"cycles of builds against O2 on {escape(processor)}")
+    for heading in ("layouts", "ratio", "95 % interval", "one binary of each", "noise, points"):
+        table.add_column(heading, justify="right")
+    for found in effects:
+        effect = found.effect
+        table.add_row(
+            escape(found.group),
+            escape(found.build),
+            str(effect.n) if effect else "",
+            f"{effect.ratio:.4f}" if effect else "",
+            "{:.4f} … {:.4f}".format(*effect.ci) if effect and effect.ci else "",
+            f"{found.default:.4f}" if found.default else "",
+            f"{found.noise:.2f}",
+        )
+    console.print(table)
 
 
 def agreement_sentences(agreement: Agreement, processor: str, cpu: str) -> list[str]:

@@ -18,8 +18,8 @@ from scipy.stats import rankdata
 
 
 @dataclass(frozen=True)
-class Point:
-    """One binary. measured, first, second: of all runs and of two halves; modelled: of the model.
+class Measured:
+    """One binary. measured, first, second: of all runs and of two halves.
 
     group: what binaries are compared within (a program). build, layout: which one it is there.
     """
@@ -30,6 +30,12 @@ class Point:
     measured: float
     first: float
     second: float
+
+
+@dataclass(frozen=True)
+class Point(Measured):
+    """One binary with a model's figure beside what was measured."""
+
     modelled: float
 
 
