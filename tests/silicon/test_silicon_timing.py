@@ -44,6 +44,17 @@ def test_what_does_not_exist_is_said_with_what_does() -> None:
         find_builds(["O9"])
 
 
+def test_builds_of_the_users_own_have_a_name_and_flags_that_a_study_may_have() -> None:
+    baseline, unroll, size = find_builds(["unroll=-O2 -funroll-loops", "small=gcc -Os"])
+    assert baseline.name == "O2"
+    assert (unroll.family, unroll.flags, unroll.own) == ("clang", ("-O2", "-funroll-loops"), True)
+    assert (size.name, size.family, size.flags) == ("small", "gcc", ("-Os",))
+    with pytest.raises(UserError, match=r"the flag '-fplugin=x' is not allowed"):
+        find_builds(["own=-fplugin=x"])
+    with pytest.raises(UserError, match="'Os' is there already"):
+        find_builds(["Os=-O1"])
+
+
 def test_a_function_that_shares_its_name_with_data_stays(tmp_path: Path) -> None:
     source, binary = tmp_path / "names.s", tmp_path / "names.o"
     source.write_text(

@@ -55,6 +55,8 @@ def silicon(
 
         kernsmith silicon --program uml --build autofdo --times
 
+        kernsmith silicon --program uml --build "inline=-O2 -mllvm -inline-threshold=50" --times
+
         kernsmith silicon --cpu mine.toml --json
 
     Parameters
@@ -62,7 +64,8 @@ def silicon(
     program
         Programs to run; default: all. May be given several times.
     build
-        Ways to compile them, beside the baseline O2; default: all.
+        Ways to compile them, beside the baseline O2; default: all. Yours are NAME=FLAGS, by clang;
+        "NAME=gcc FLAGS" by gcc.
     layouts
         Random layouts of the baseline.
     others

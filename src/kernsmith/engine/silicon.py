@@ -95,7 +95,7 @@ def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
     source = find_program(program, events.note)
     made: list[Binary] = []
     events.stage(f"{program}: building")
-    builds = [build for build in bench.builds if source.takes(build.name)]
+    builds = [build for build in bench.builds if source.takes(build)]
     for number, build in enumerate(builds):
         objects = compile_build(source, build, compiler_of(build), linker, train)
         count = bench.layouts if build.name == BASELINE else bench.others

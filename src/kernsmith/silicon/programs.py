@@ -25,6 +25,7 @@ from kernsmith.kernel.apt import PrivateApt
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.unpack import unpack
 from kernsmith.process import run
+from kernsmith.silicon.builds import Build
 
 Progress = Callable[[str, float | None], None]
 
@@ -139,9 +140,9 @@ class Program:
     digest: str
     kernel: KernelPart | None = None
 
-    def takes(self, build: str) -> bool:
+    def takes(self, build: Build) -> bool:
         """Whether it can be compiled in this way."""
-        return self.kernel is None or build in self.kernel.builds
+        return self.kernel is None or build.own or build.name in self.kernel.builds
 
 
 @cache
