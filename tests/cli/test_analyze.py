@@ -12,6 +12,7 @@ from kernsmith.errors import UserError
 from seed_data import march_file
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+HARNESS = Path(__file__).parents[1] / "data" / "harness"
 RAW = "the raw timings of seed 000"
 MARCH = [RAW, "--value", "time(sec)", "--by", "march"]
 
@@ -60,7 +61,8 @@ def test_csv(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_report_plots_and_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    targets = [str(tmp_path / f"out.{suffix}") for suffix in ("json", "csv", "parquet", "bench")]
+    suffixes = ("json", "csv", "parquet", "xml", "bench")
+    targets = [str(tmp_path / f"out.{suffix}") for suffix in suffixes]
     exports = [word for target in targets for word in ("--export", target)]
     report, plots = tmp_path / "out.html", tmp_path / "plots"
     run(*MARCH, "--within", "hostname", "--report", str(report), "--plots", str(plots), *exports)
@@ -81,6 +83,37 @@ def test_several_factors_in_one_word_or_in_several(capsys: pytest.CaptureFixture
     assert "isa × compiler interact" in first
 
 
+def test_a_harness_needs_no_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    run(str(HARNESS / "composite.xml"))
+    text = capsys.readouterr().out
+    assert "read as Phoronix Test Suite" in text
+    assert "linux-7.3 is 1.91 % lower than linux-7.2" in text
+
+
+def test_the_harness_says_what_is_better_unless_the_user_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pipe = [str(HARNESS / "composite.xml"), "--value", "Seconds, higher is better"]
+    for words, better in ((pipe, "higher"), ([*pipe, "--better", "lower"], "lower")):
+        run(*words, "--format", "json")
+        assert json.loads(capsys.readouterr().out)["options"]["better"] == better
+
+
+def test_files_of_a_harness_become_go_benchmark_text_that_is_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both, written = [str(HARNESS / f"go-{age}.txt") for age in ("old", "new")], tmp_path / "x.bench"
+    run(*both, "--export", str(written), "--format", "json")
+    first = json.loads(capsys.readouterr().out)
+    run(str(written), "--by", "file", "--format", "json")
+    again = json.loads(capsys.readouterr().out)
+    figures = [
+        [[group["mean"] for group in stratum["groups"]] for stratum in document["strata"]]
+        for document in (first, again)
+    ]
+    assert figures[0] == figures[1]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -93,9 +126,17 @@ def test_several_factors_in_one_word_or_in_several(capsys: pytest.CaptureFixture
         ([*MARCH, "--alpha", "5"], "--alpha is a probability between 0 and 1, not 5"),
         ([*MARCH, "--effect", "0"], "--effect is a difference in per cent above 0, not 0"),
         ([*MARCH, "--baseline", "zen"], "no group is called 'zen'; the groups are 'AMD Zen 3'"),
-        ([*MARCH, "--export", "/tmp/x.xls"], "the suffix must be .json, .csv, .parquet or .bench"),
+        (
+            [*MARCH, "--export", "/tmp/x.xls"],
+            ".csv, .parquet, .xml or .bench",
+        ),
         ([*MARCH, "--report", "/nowhere/x.html"], "/nowhere/x.html cannot be written"),
         (["--summary", MARCH[0]], "has no column 'group'"),
+        ([], "name a file to analyse"),
+        (["a.csv", *MARCH], "there is no file a.csv"),
+        ([str(HARNESS / "README.md"), *MARCH], "of CSV files one is analysed at a time"),
+        ([str(HARNESS / "kcbench.txt"), "--order", "date"], "--order is for CSV files"),
+        ([str(Path(__file__).parents[1] / "data" / "analysis-sentences.json")], "is JSON, but of"),
         (["--summary", *MARCH], "--summary has neither raw values nor an order"),
     ],
 )

@@ -88,5 +88,5 @@ def test_other_units_stay_what_they_are(strata: tuple[Stratum, ...]) -> None:
 
 
 def test_unknown_suffixes_are_refused(analysis: Analysis, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"must be .json, .csv, .parquet or .bench"):
+    with pytest.raises(ValueError, match=r"must be .json, .csv, .parquet, .xml or .bench"):
         write_export(tmp_path / "figures.xls", analysis, ())

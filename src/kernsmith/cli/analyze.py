@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`kernsmith analyze`: statistics of a CSV file of timings, no kernel needed."""
+"""`kernsmith analyze`: statistics of timings in files, no kernel needed."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,22 +15,41 @@ from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
     from kernsmith.csvfile import Reading
-    from kernsmith.stats.analysis import Analysis, Options
+    from kernsmith.stats.analysis import Analysis
 
 Format = Literal["text", "json", "markdown", "csv"]
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the user says of columns, or of a harness's labels and metrics."""
+
+    value: str | None
+    by: tuple[str, ...]
+    within: str | None
+    order: str | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the values are, and what makes groups and strata of them."""
+
+    value: str
+    by: tuple[str, ...]
+    within: str | None
+    better: Better = "lower"
 
 
 def analyze(
-    file: Path,
-    /,
-    *,
+    *files: Path,
     value: str | None = None,
     by: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     within: str | None = None,
     order: str | None = None,
     baseline: str | None = None,
     alpha: float = 0.05,
-    better: Literal["lower", "higher"] = "lower",
+    better: Better | None = None,
     effect: float = 1.0,
     summary: Annotated[bool, Parameter(negative=())] = False,
     format: Format = "text",
@@ -42,24 +62,33 @@ def analyze(
     Tests, simultaneous intervals of every difference, and the assumptions that they rest on:
     also whether the groups were measured one after another, and how many runs a difference needs.
 
+    Reads CSV files, and what hyperfine, pyperf, Go, perf stat, kcbench, the Phoronix Test Suite,
+    mmtests and lkp write; which of them a file is of, its content says.
+
     Examples:
 
         kernsmith analyze times.csv --value "time(sec)" --by march --within hostname --order date
 
         kernsmith analyze --summary table.csv --within metric --report table.html
 
+        kernsmith analyze hyperfine.json
+
+        kernsmith analyze old.txt new.txt --export result.xml
+
     Parameters
     ----------
-    file
-        CSV file whose first line names the columns; separators , ; tab and | are understood,
-        and decimal commas.
+    files
+        A CSV file whose first line names the columns (separators , ; tab and | are understood,
+        and decimal commas), or files that one harness wrote, which are compared with each other.
     value
-        Column with the measured values.
+        Column with the measured values; of a harness's file: the metric, where it has several.
     by
         Columns that make the groups, separated by commas or given several times. Several make a
-        factorial analysis.
+        factorial analysis. Of a harness's file: labels; default: what the harness compares, or
+        `file`.
     within
-        Column whose levels (machines, benchmarks) are analysed each for itself.
+        Column whose levels (machines, benchmarks) are analysed each for itself; of a harness's
+        file: each benchmark is.
     order
         Column that says when a run happened; default: the order of the rows.
     baseline
@@ -68,7 +97,7 @@ def analyze(
     alpha
         Error rate; intervals have 1 - alpha confidence.
     better
-        Whether lower or higher values are better.
+        Whether lower or higher values are better; default: what the harness says, else lower.
     effect
         Difference, in per cent, for which the needed number of runs is told.
     summary
@@ -80,20 +109,29 @@ def analyze(
     plots
         Folder for the charts as SVG and PNG.
     export
-        Also write the figures: .json, .csv, .parquet, or the raw values as Go benchmark text
-        (.bench). May be given several times.
+        Also write the figures: .json, .csv, .parquet, JUnit for CI (.xml), or the raw values as
+        Go benchmark text for benchstat (.bench). May be given several times.
     """
-    reading, options = _read(
-        file, value, _split(by), within, order, summary=summary,
-        alpha=alpha, baseline=baseline, better=better, effect=effect,
-    )  # fmt: skip
-    from kernsmith.stats.analysis import analyse
+    from kernsmith.stats.analysis import Options, analyse
 
+    _check(files, alpha, effect)
+    columns = Columns(value, _split(by), within, order)
+    reading, known = _read(files, columns, summary=summary)
+    options = Options(
+        factors=known.by,
+        value=known.value,
+        within=known.within,
+        baseline=baseline,
+        alpha=alpha,
+        better=better or known.better,
+        effect=effect,
+        order_known=reading.order_known,
+    )
     try:
         analysis = analyse(reading.strata, options, reading.notes)
     except ValueError as error:
-        raise UserError(f"{file}: {error}") from None
-    _write_files(file, analysis, reading, report, plots, export)
+        raise UserError(f"{files[0]}: {error}") from None
+    _write_files(files[0], analysis, reading, report, plots, export)
     sys.stdout.write(_shown(analysis, format))
     return 0
 
@@ -102,47 +140,50 @@ def _split(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for part in names for name in part.split(",") if name.strip())
 
 
-def _read(
-    file: Path,
-    value: str | None,
-    by: tuple[str, ...],
-    within: str | None,
-    order: str | None,
-    *,
-    summary: bool,
-    alpha: float,
-    baseline: str | None,
-    better: Literal["lower", "higher"],
-    effect: float,
-) -> tuple[Reading, Options]:
-    from kernsmith.csvfile import Columns, read_samples, read_summaries
-    from kernsmith.stats.analysis import Options
-
+def _check(files: tuple[Path, ...], alpha: float, effect: float) -> None:
+    if not files:
+        raise UserError("name a file to analyse")
     if not 0 < alpha < 1:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
     if not effect > 0:
         raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
+
+
+def _read(files: tuple[Path, ...], asked: Columns, *, summary: bool) -> tuple[Reading, Known]:
+    """What the files hold, and how they are understood."""
+    from kernsmith import csvfile, harness
+
     if summary:
-        if value is not None or order is not None:
+        if asked.value is not None or asked.order is not None:
             raise UserError("--summary has neither raw values nor an order: leave out the other")
-        by = by or ("group",)
-        reading = read_summaries(file, by, within)
-    else:
-        if value is None or not by:
-            missing = "--value" if value is None else "--by"
-            raise UserError(f"{missing} is missing: name a column of {file}{_columns_of(file)}")
-        reading = read_samples(file, Columns(value, by, within, order))
-    options = Options(
-        factors=by,
-        value=value or "mean",
-        within=within,
-        baseline=baseline,
-        alpha=alpha,
-        better=better,
-        effect=effect,
-        order_known=reading.order_known,
-    )
-    return reading, options
+        by = asked.by or ("group",)
+        reading = csvfile.read_summaries(_only(files), by, asked.within)
+        return reading, Known("mean", by, asked.within)
+    found = harness.read_harness(files, harness.Asked(asked.value, asked.by, asked.within))
+    if found is not None:
+        if asked.order is not None:
+            raise UserError("--order is for CSV files: what a harness wrote is in its own order")
+        return found.reading, Known(found.value, found.by, found.within, found.better or "lower")
+    file = _only(files)
+    if kind := harness.is_structured(file):
+        raise UserError(f"{file} is {kind}, but of none of {harness.names()}")
+    if asked.value is None or not asked.by:
+        missing = "--value" if asked.value is None else "--by"
+        raise UserError(
+            f"{missing} is missing: name a column of {file}{_columns_of(file)} (it is read as a "
+            f"CSV file, for it is of none of {harness.names()})"
+        )
+    columns = csvfile.Columns(asked.value, asked.by, asked.within, asked.order)
+    return csvfile.read_samples(file, columns), Known(asked.value, asked.by, asked.within)
+
+
+def _only(files: tuple[Path, ...]) -> Path:
+    if len(files) > 1:
+        raise UserError(
+            f"{files[0]} and {files[1]}: of CSV files one is analysed at a time; put the rows into "
+            "one file, with a column that tells them apart"
+        )
+    return files[0]
 
 
 def _columns_of(file: Path) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An analysis for other programs: JSON with a schema, tidy CSV and Parquet, Go benchmark text."""
+"""An analysis for other programs: JSON with a schema, CSV, Parquet, JUnit, Go benchmark text."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 from kernsmith import __version__
 from kernsmith.document.analysis import Analysis as AnalysisDocument
 from kernsmith.report.analysis.document import in_words
+from kernsmith.report.analysis.junit import as_junit
 from kernsmith.stats.analysis import Analysis
 from kernsmith.stats.samples import Stratum
 
@@ -127,7 +128,7 @@ def as_go_benchmark(strata: Sequence[Stratum], factors: Sequence[str], value: st
 
 
 def write_export(path: Path, analysis: Analysis, strata: Sequence[Stratum]) -> None:
-    """Writes one of .json, .csv, .parquet and .bench (Go benchmark text).
+    """Writes one of .json, .csv, .parquet, .xml (JUnit) and .bench (Go benchmark text).
 
     Raises:
         ValueError: another suffix, or .bench without raw data.
@@ -140,6 +141,8 @@ def write_export(path: Path, analysis: Analysis, strata: Sequence[Stratum]) -> N
             path.write_text(as_csv(analysis), encoding="utf-8")
         case ".parquet":
             _write_parquet(path, analysis)
+        case ".xml":
+            path.write_text(as_junit(analysis), encoding="utf-8")
         case ".bench":
             if not any(stratum.samples for stratum in strata):
                 raise ValueError("Go benchmark text needs raw data, not a summary")
@@ -148,8 +151,8 @@ def write_export(path: Path, analysis: Analysis, strata: Sequence[Stratum]) -> N
             path.write_text(text, encoding="utf-8")
         case other:
             raise ValueError(
-                f"nothing is exported as {other!r}; the suffix must be .json, .csv, .parquet or "
-                ".bench"
+                f"nothing is exported as {other!r}; the suffix must be .json, .csv, .parquet, "
+                ".xml or .bench"
             )
 
 
@@ -208,7 +211,9 @@ def _nullable(node: Any) -> Any:
 def _go_unit(value: str) -> tuple[str, float]:
     """Go's unit for seconds is ns/op; benchstat shows it as seconds again."""
     words = set(sub(r"[^a-z]+", " ", value.lower()).split())
-    return ("ns/op", 1e9) if words & _SECONDS else (_word(value), 1.0)
+    if words & _SECONDS and "/" not in value:
+        return "ns/op", 1e9
+    return sub(r"\s+", "_", value.strip()) or "_", 1.0
 
 
 def _word(text: str) -> str:

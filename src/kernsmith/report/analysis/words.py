@@ -29,12 +29,12 @@ def verdict_sentences(found: StratumAnalysis, options: Options) -> tuple[str, ..
     if len(found.groups) == 1:
         return (f"There is one group only, {found.groups[0].name!r}: nothing to compare it with.",)
     if len(found.groups) == 2:
-        sentences = [_pair_sentence(found.comparisons[0], options)]
+        sentences = [pair_sentence(found.comparisons[0], options)]
     else:
         baseline = found.groups[0].name
         pairs = [pair for pair in found.comparisons if pair.a == baseline]
         sentences = [_overall(found, options.alpha)]
-        sentences += [_pair_sentence(pair, options) for pair in pairs][:_MOST_PAIRS]
+        sentences += [pair_sentence(pair, options) for pair in pairs][:_MOST_PAIRS]
     sentences += _interactions(found, options.alpha)
     smallest = min(group.n for group in found.groups)
     if smallest <= FEW and not isnan(found.p):
@@ -86,7 +86,7 @@ def _overall(found: StratumAnalysis, alpha: float) -> str:
     )
 
 
-def _pair_sentence(pair: Comparison, options: Options) -> str:
+def pair_sentence(pair: Comparison, options: Options) -> str:
     """In per cent of the baseline's mean; in the unit of the values where that is 0."""
     relative = not isnan(pair.percent)
     unit = " %" if relative else ""

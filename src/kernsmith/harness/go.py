@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Go benchmark text, which is what benchstat reads (golang.org/design/14313-benchmark-format).
+
+`key: value` lines hold for what follows; `Unit ns/op better=lower` says what is good; a result is
+
+    BenchmarkName/key=value-8   1000000   1234 ns/op   16 B/op   1 allocs/op
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kernsmith.harness.protocol import Content, Format, Malformed, Measure, Row, Table, number
+from kernsmith.stats.benchmarks import Better
+
+_GOMAXPROCS = "gomaxprocs"
+_RESULT = re.compile(r"^Benchmark(?![a-z])(\S*)\s+(\d+)\s+(\S.*)$")
+_CONFIG = re.compile(r"^([a-z][^\sA-Z:]*):(?:\s+(.*))?$")
+_UNIT = re.compile(r"^Unit\s+(\S+)\s+(.*)$")
+_PROCESSORS = re.compile(r"-(\d+)$")
+_BENCHSTAT = re.compile(r"^name\s+old \S+|│\s+(?:sec|B|allocs)/op")
+_BETTER: dict[str, Better] = {"MB/s": "higher", "B/s": "higher"}
+
+
+def read(content: Content) -> Table | None:
+    """One group a file; parts `key=value` of names and configuration lines are labels."""
+    if "Benchmark" not in content.text and "/op" not in content.text:
+        return None
+    lines = content.text.splitlines()
+    if not any(_RESULT.match(line) for line in lines):
+        if any(_BENCHSTAT.search(line) for line in lines):
+            raise Malformed("this is benchstat's table; give the files that it was made of")
+        return None
+    better = dict(_BETTER)
+    rows = tuple(_rows(lines, better))
+    names = _names(lines)
+    if len({row.labels.get(_GOMAXPROCS) for row in rows}) == 1:
+        names.discard(_GOMAXPROCS)
+    identity = dict.fromkeys(key for row in rows for key in row.labels if key in names)
+    return Table(rows, (), tuple(identity), rows[0].measure.name, ordered=True)
+
+
+def _names(lines: list[str]) -> set[str]:
+    """The labels that are parts of benchmarks' names."""
+    found = {_GOMAXPROCS}
+    for line in lines:
+        if result := _RESULT.match(line):
+            found |= set(_name(result[1])[1])
+    return found
+
+
+def _rows(lines: list[str], better: dict[str, Better]) -> Iterator[Row]:
+    config: dict[str, str] = {}
+    for place, line in enumerate(lines, 1):
+        if result := _RESULT.match(line):
+            name, labels = _name(result[1])
+            for measure, value in _values(result[3].split(), better, place):
+                yield Row(name, measure, value, {**config, **labels}, place)
+        elif unit := _UNIT.match(line):
+            better |= _direction(unit[1], unit[2])
+        elif found := _CONFIG.match(line):
+            config[found[1]] = (found[2] or "").strip()
+
+
+def _values(
+    words: list[str], better: dict[str, Better], place: int
+) -> Iterator[tuple[Measure, float]]:
+    if len(words) % 2:
+        raise Malformed(f"line {place}: a value without a unit")
+    for text, unit in zip(words[::2], words[1::2], strict=True):
+        yield Measure(unit, better.get(unit, "lower")), number(text, f"line {place}")
+
+
+def _direction(unit: str, words: str) -> dict[str, Better]:
+    if "better=higher" in words.split():
+        return {unit: "higher"}
+    return {unit: "lower"} if "better=lower" in words.split() else {}
+
+
+def _name(text: str) -> tuple[str, dict[str, str]]:
+    """A benchmark's name, and the labels that stand in it."""
+    labels = {}
+    if processors := _PROCESSORS.search(text):
+        labels[_GOMAXPROCS] = processors[1]
+        text = text[: processors.start()]
+    parts = []
+    for part in text.split("/"):
+        key, equals, value = part.partition("=")
+        if equals and key:
+            labels[key] = value
+        else:
+            parts.append(part)
+    return "/".join(parts), labels
+
+
+FORMAT = Format("Go", "benchmark text, as `go test -bench` prints it and benchstat reads it", read)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Go benchmark text."""
+
+from pathlib import Path
+
+from harness_files import read, values
+
+from kernsmith.harness import Asked, read_harness
+
+
+def test_two_files_are_compared_benchmark_by_benchmark() -> None:
+    found = read("go-old.txt", "go-new.txt")
+    assert (found.value, found.better, found.by) == ("ns/op", "lower", ("file",))
+    by_name = values(found)
+    assert list(by_name) == ["Fib n=10", "Fib n=15", "Repeat"]
+    assert by_name["Fib n=10"]["go-new.txt"] == [6.420, 6.425, 6.404, 6.394]
+
+
+def test_other_units_are_metrics_with_a_direction() -> None:
+    found = read("go-new.txt", asked=Asked(value="MB/s"))
+    assert found.better == "higher"
+    assert values(found) == {"Repeat": {"go-new.txt": [337.20, 5738.24, 5751.13, 5891.78]}}
+    assert read("go-new.txt").reading.notes == (
+        "read as Go",
+        "the file also has 'B/op', 'allocs/op', 'MB/s'; --value chooses",
+    )
+
+
+def test_parts_of_names_are_labels() -> None:
+    found = read("go-old.txt", asked=Asked(by=("n",)))
+    assert list(values(found)["Fib"]) == ["10", "15"]
+    assert found.reading.notes[-1] == "4 values without a level were left out"
+
+
+def test_lines_of_configuration_and_of_units(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text(
+        "kernel: 7.2\nUnit points better=higher assume=exact\nBenchmarkX 1 5 points 2 p50-ns\n"
+        "kernel: 7.3\nBenchmarkX 1 6 points 3 p50-ns\nBenchmarkX 1 7 points 4 p50-ns\n"
+    )
+    found = read_harness([file], Asked(by=("kernel",)))
+    assert found is not None
+    assert (found.value, found.better) == ("points", "higher")
+    assert values(found) == {"X": {"7.2": [5], "7.3": [6, 7]}}
+
+
+def test_numbers_of_processors_are_never_mixed(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("BenchmarkX-1 1 5 ns/op\nBenchmarkX-4 1 6 ns/op\n")
+    found = read_harness([file], Asked())
+    assert found is not None
+    assert list(values(found)) == ["X gomaxprocs=1", "X gomaxprocs=4"]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""perf stat -x,"""
+
+from pathlib import Path
+
+from harness_files import read, values
+
+from kernsmith.harness import Asked, read_harness
+
+
+def test_an_event_that_occurs_again_is_of_another_run() -> None:
+    found = read("perf-stat.csv", asked=Asked(value="task-clock"))
+    assert found.by == ("file",)
+    assert values(found) == {None: {"perf-stat.csv": [1.08, 1.04, 1.13, 0.98]}}
+    assert found.reading.notes[1] == "not counted on that machine and left out: cycles"
+
+
+def test_the_duration_is_meant_where_it_was_counted() -> None:
+    found = read("perf-stat.csv")
+    assert found.value == "duration_time"
+    assert (
+        "the file also has 'task-clock', 'context-switches', 'page-faults'"
+        in (found.reading.notes[-1])
+    )
+
+
+def test_means_of_repeated_runs_are_called_so() -> None:
+    found = read("perf-stat-repeated.csv", asked=Asked(value="page-faults"))
+    assert values(found) == {None: {"perf-stat-repeated.csv": [102]}}
+    assert "means of repeated runs (-r)" in found.reading.notes[1]
+
+
+def test_intervals_are_called_so() -> None:
+    found = read("perf-stat-interval.csv", asked=Asked(value="page-faults"))
+    assert values(found) == {None: {"perf-stat-interval.csv": [75, 0]}}
+    assert found.reading.notes[2] == "the values are of intervals of time (-I), not of runs"
+
+
+def test_raw_events_with_commas_and_other_separators(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    for mark in ",;|":
+        lines = [
+            f"{count},,cpu/event=0x3c,umask=0x0/u,1000,100.00,,".replace(",", mark)
+            for count in (5, 6)
+        ]
+        file.write_text("\n".join(lines))
+        found = read_harness([file], Asked())
+        assert found is not None
+        assert found.value == "cpu/event=0x3c,umask=0x0/u".replace(",", mark)
+        assert values(found) == {None: {"x": [5, 6]}}

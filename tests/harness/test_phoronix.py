@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Result files of the Phoronix Test Suite."""
+
+from harness_files import read, values
+
+from kernsmith.harness import Asked
+
+LOWER, HIGHER = "Seconds, lower is better", "Seconds, higher is better"
+
+
+def test_systems_are_compared_within_each_test() -> None:
+    found = read("composite.xml")
+    assert (found.value, found.better, found.by) == (LOWER, "lower", ("system",))
+    assert values(found) == {
+        "Timed Linux Kernel Compilation: Build: defconfig": {
+            "linux-7.2": [84.30, 84.02, 84.04],
+            "linux-7.3": [82.60, 82.41, 82.52],
+        },
+        "Hackbench: Count: 8 - Type: Process": {
+            "linux-7.2": [12.10, 12.13, 12.10],
+            "linux-7.3": [12.30, 12.38, 12.34],
+        },
+    }
+
+
+def test_results_of_another_direction_are_another_metric() -> None:
+    found = read("composite.xml", asked=Asked(value=HIGHER))
+    assert found.better == "higher"
+    assert values(found) == {"Pipe Throughput": {"linux-7.2": [3.5]}}
+
+
+def test_what_is_left_out_is_said() -> None:
+    assert read("composite.xml").reading.notes == (
+        "read as Phoronix Test Suite",
+        "Pipe Throughput has no value of 'linux-7.3': it was left out",
+        "results that are no numbers of runs, left out: 1",
+        f"the file also has {HIGHER!r}; --value chooses",
+    )
