@@ -24,6 +24,11 @@ def sources() -> Path:
     return cache_root() / "sources"
 
 
+def configs() -> Path:
+    """Configs of distributions' kernels, as their packages have them."""
+    return cache_root() / "configs"
+
+
 def kernels() -> Path:
     """Built kernels, one folder each, named by their content address."""
     return cache_root() / "kernels"

@@ -64,7 +64,8 @@ def bisect(
     source
         The folder of the git repository.
     config
-        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+        A shipped config (lab, micro), a fragment over tinyconfig, a complete .config,
+        debian:FLAVOUR (cloud-amd64), or running; see kernsmith optimize --help.
     workload
         Workloads or sets of them to measure; may be given several times.
     machine

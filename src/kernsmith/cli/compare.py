@@ -75,7 +75,8 @@ def compare(
         A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION. May be left
         out when A and B name theirs.
     config
-        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+        A shipped config (lab, micro), a fragment over tinyconfig, a complete .config,
+        debian:FLAVOUR (cloud-amd64), or running; see kernsmith optimize --help.
     workload
         Workloads or sets of them to measure; may be given several times.
     machine

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+from kernsmith.study.config_word import parse_config_word
 from kernsmith.study.factors.profile import BEHIND, BEST, NONE
 from kernsmith.study.factors.unseen import COLD
 from kernsmith.study.factors.unseen import FACTOR as UNSEEN
@@ -75,6 +76,8 @@ def optimize(
 
         kernsmith optimize --source debian:6.12 --config micro --with autofdo
 
+        kernsmith optimize --source debian:7.3 --config debian:cloud-amd64 --workload net
+
     Parameters
     ----------
     source
@@ -83,7 +86,10 @@ def optimize(
         it cannot have are left out and named.
     config
         A shipped config (lab, micro, modules), a fragment over tinyconfig, or a complete .config. A
-        comment in it, `# loads: NAME NAME`, names modules that the guest loads.
+        comment in it, `# loads: NAME NAME`, names modules that the guest loads. Or a kernel's that
+        people run: debian:FLAVOUR (debian:cloud-amd64, of the source's version), or running (this
+        host's kernel); behind these two, +lsmod:FILE builds no modules but those in a list as
+        /proc/modules is one. What must be set besides for such a kernel to be measured is told.
     workload
         Workloads or sets of them to measure; may be given several times.
     train
@@ -145,7 +151,7 @@ def optimize(
     if until < 0:
         raise UserError(f"--until must not be negative, it is {until:g}")
     study = Study(
-        name=f"optimize-{Path(config).stem}",
+        name=f"optimize-{parse_config_word(config).short}",
         source=source,
         config=config,
         factors=(("profile", stacks_of(steps)), *_UNSEEN_COLD[only_trained]),

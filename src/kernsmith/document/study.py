@@ -296,8 +296,7 @@ class StudyDocument:
 
     kernsmith: version of the program. source: of the baseline. seconds: wall time of the command.
     failures: sentences; empty when all went well. report: path of the HTML page.
-    remarks: what was left out or done otherwise than asked, for the source is too old for it; in
-        sentences.
+    remarks: what was left out, added or done otherwise than asked, and why; in sentences.
     checks: replayed layouts that were booted, too; empty where all were booted.
     every: one of so many windows of each trace was replayed.
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.

@@ -7,14 +7,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from kernsmith import paths
 from kernsmith.engine.best import asks_for_best, with_best_stack
 from kernsmith.engine.carried import changes, without_absent_steps
 from kernsmith.engine.events import Events
+from kernsmith.engine.needed import with_needs
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
-from kernsmith.kernel.config import read_fragment
+from kernsmith.kernel.config_source import check_config_word, read_config
 from kernsmith.kernel.constraints import not_checked, refusal
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
@@ -50,8 +52,8 @@ class Prepared:
     sources: by the word for them in a variant.
     workloads: what is measured, in catalogue order. train: what profiles come from.
     not_checked: what could only be told by running something of a source, when it was not to be.
-    remarks: what is left out or done otherwise than the study says, for its source is too old for
-        it; in sentences.
+    remarks: what is left out, added or done otherwise than the study says, for its source is too
+        old for it or a distribution's config has it otherwise; in sentences.
     trainer: the machine that training runs on (it must be able to write branch counts).
     digest: identity of the study, see `study_digest`.
     """
@@ -118,9 +120,13 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     for word in dict.fromkeys(variant.source for variant in variants):
         if word not in sources:
             sources[word] = _source(word, events)
+    configs = _distributions(variants, sources, events)
     study, remarks = without_absent_steps(study, sources)
     if remarks:
         variants = plan_variants(study, names, select)
+    run = {each.name: each for each in (*workloads, *catalogue.select(_trained(names, variants)))}
+    variants, told = with_needs(variants, sources, list(run.values()))
+    remarks += told
     refused = _refused(variants, sources, study, look_only=look_only)
     left_open = map(not_checked, sources.values()) if look_only else ()
     for each in refused:
@@ -132,14 +138,32 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         events.note(remark)
     measured = [workload.name for workload in workloads]
     variants = in_folds(variants, study.folds, measured)
-    own = {name for variant in variants for step in variant.steps for name in step.train}
-    train = catalogue.select([*names, *own])
+    train = catalogue.select(_trained(names, variants))
     trials = plan_trials(study, variants, measured)
     return Prepared(
-        study, study_digest(study, sources), sources, tuple(workloads), tuple(train), machine,
-        trainer, variants, trials, refused,
+        study, study_digest(study, sources, configs), sources, tuple(workloads), tuple(train),
+        machine, trainer, variants, trials, refused,
         tuple(sentence for sentence in left_open if sentence), remarks,
     )  # fmt: skip
+
+
+def _trained(names: Sequence[str], variants: Sequence[Variant]) -> list[str]:
+    """The workloads that profiles come from: the study's, and those of steps of their own."""
+    own = {name for variant in variants for step in variant.steps for name in step.train}
+    return [*names, *own]
+
+
+def _distributions(
+    variants: Sequence[Variant], sources: Mapping[str, Source], events: Events
+) -> dict[str, str]:
+    """Digests of the configs that distributions have, by where they come from and for what."""
+    found = {}
+    for variant in variants:
+        config = read_config(variant.config, sources[variant.source], events.note)
+        if config.origin:
+            content = digest_of([sorted(config.symbols.items()), config.only_modules])
+            found[f"{config.origin} {sources[variant.source].digest} {content}"] = content
+    return found
 
 
 def _source(word: str, events: Events) -> Source:
@@ -155,7 +179,7 @@ def _planned(
     for repeated, first in repeated_variants(study, train, select):
         events.note(f"{repeated.name} is the same kernel as {first.name}: it is left out")
     for variant in variants:
-        read_fragment(variant.config)
+        check_config_word(variant.config)
         find_toolchain(variant.compiler, variant.linker, variant.arch)
         _check_order_file(variant)
     return variants
@@ -183,16 +207,19 @@ def _refused(
     return refused
 
 
-def study_digest(study: Study, sources: Mapping[str, Source]) -> str:
+def study_digest(
+    study: Study, sources: Mapping[str, Source], configs: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Identity of a study: its words, and what is in the files that they name, wherever these lie.
 
-    sources: by the words for them.
+    sources: by the words for them. configs: of what a distribution or the host has.
     """
     digests = {parse_source(word).path: source.digest for word, source in sources.items()}
     contents = {}
     for path, name in short_names(study).items():
         file = Path(path)
         contents[name] = digests.get(path) or (content_digest(file) if file.is_file() else "")
+    contents |= configs
     digest = without_folders(study).digest
     return digest_of([digest, contents]) if contents else digest
 

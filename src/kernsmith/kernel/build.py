@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -181,11 +181,19 @@ def _configure(recipe: Recipe, folder: Path) -> None:
     base = "" if recipe.complete else config.read_text()
     config.write_text(base + render_config(recipe.requested))
     _make(recipe, folder, "olddefconfig.log", "olddefconfig")
-    effective = config.read_text()
-    if not recipe.complete:
-        check_config(recipe.requested, effective, recipe.source.path)
-    else:
-        check_config(dict(recipe.variant.options), effective, recipe.source.path)
+    if recipe.only_modules is not None:
+        _leave_out_modules(recipe, recipe.only_modules, folder)
+    check_config(recipe.required, config.read_text(), recipe.source.path)
+
+
+def _leave_out_modules(recipe: Recipe, names: Iterable[str], folder: Path) -> None:
+    """Have kbuild take all modules out of the config but some, and what these depend on."""
+    listed = folder / "modules.list"
+    write_text(listed, "".join(f"{name}\n" for name in names))
+    _make(recipe, folder, "localmodconfig.log", f"LSMOD={listed}", "localmodconfig")
+    config = folder / "out/.config"
+    config.write_text(config.read_text() + render_config(recipe.required))
+    _make(recipe, folder, "olddefconfig.log", "olddefconfig")
 
 
 def _keep_log(folder: Path) -> int:

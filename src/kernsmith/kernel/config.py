@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kernsmith.errors import UserError
 from kernsmith.paths import shipped
+from kernsmith.study.config_word import KINDS
 from kernsmith.study.factors.config_symbol import VALUES, is_value
 
 _SET = re.compile(r"^CONFIG_(\w+)=(.*)$")
@@ -31,6 +32,18 @@ _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
+class Added:
+    """A config symbol that is set otherwise than in the config that a user named, and why."""
+
+    symbol: str
+    value: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"CONFIG_{self.symbol}={self.value}"
+
+
+@dataclass(frozen=True)
 class Fragment:
     """Requested config symbols.
 
@@ -39,6 +52,10 @@ class Fragment:
     older: for some symbols, another one with its value that takes their place in trees that do not
         have them.
     modules: names of those that the guest loads.
+    origin: of a distribution's, where it comes from, for people; empty for shipped ones and files.
+    added: what of `symbols` is not that config's own.
+    only_modules: names of the only modules that are to be built (`make localmodconfig`); None: all
+        that it has.
     """
 
     name: str
@@ -47,6 +64,9 @@ class Fragment:
     complete: bool
     older: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+    origin: str = ""
+    added: tuple[Added, ...] = ()
+    only_modules: tuple[str, ...] | None = None
 
     def symbols_in(self, tree: Path) -> dict[str, str]:
         """What it asks of a tree."""
@@ -77,7 +97,9 @@ def read_fragment(name: str) -> Fragment:
         text = ""
     if not text:
         known = ", ".join(sorted(p.stem for p in shipped("configs").glob("*.config")))
-        raise UserError(f"there is no config {name!r}: allowed are {known}, or the path of a file")
+        raise UserError(
+            f"there is no config {name!r}: allowed are {known}, {KINDS}, or the path of a file"
+        )
     symbols = parse_config(text)
     if not symbols:
         raise UserError(f"{path} sets no config symbol")

@@ -18,7 +18,8 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.kernel import bolt
 from kernsmith.kernel.backports import backported_symbols, backports, not_carried
-from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols, read_fragment
+from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols
+from kernsmith.kernel.config_source import read_config
 from kernsmith.kernel.script_patch import script_patch
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
@@ -66,7 +67,7 @@ def refusal(
     Raises:
         UserError: a config, compiler or linker that is not there at all.
     """
-    options = read_fragment(variant.config).symbols_in(source.path) | dict(variant.options)
+    options = read_config(variant.config, source).symbols_in(source.path) | dict(variant.options)
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
     candidate = _Candidate(variant, toolchain, source, options, layouts)
     checks = [check for check in _CONSTRAINTS if not (look_only and check is _new_enough)]
@@ -199,7 +200,7 @@ def _steps(candidate: _Candidate) -> str | None:
         for symbol in kind.symbols:
             if candidate.options.get(symbol) == "y" and compiler.family != CLANG:
                 return f"CONFIG_{symbol} needs clang, and the compiler is {compiler.name}"
-    configured = read_fragment(candidate.variant.config).symbols
+    configured = read_config(candidate.variant.config, candidate.source).symbols
     for kind in (find_step_kind(step.kind) for step in candidate.variant.steps):
         if chosen := next((s for s in LTO_SYMBOLS if kind.options and configured.get(s) == "y"), 0):
             return (
@@ -229,7 +230,8 @@ def _steps(candidate: _Candidate) -> str | None:
 
 def _modules(candidate: _Candidate) -> str | None:
     variant = candidate.variant
-    loaded = read_fragment(variant.config).modules if variant.modules is None else variant.modules
+    config = read_config(variant.config, candidate.source)
+    loaded = config.modules if variant.modules is None else variant.modules
     kinds = (find_step_kind(step.kind) for step in variant.steps)
     counting = next((kind.name for kind in kinds if kind.instrument), variant.trains)
     if not loaded or not counting:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from kernsmith.kernel.backports import (
     make_variables,
     object_flags,
 )
-from kernsmith.kernel.config import read_fragment
+from kernsmith.kernel.config_source import read_config
 from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.modules import FORMAT, TARGET, module_name
 from kernsmith.kernel.rust_code import flags_behind
@@ -77,6 +77,8 @@ class Recipe:
     profiles: one for each step of the variant, in their order.
     rust: what Rust code is built with, if the config has any.
     modules: names of those that the guest loads.
+    required: those of the requested symbols that Kconfig must take as they are.
+    only_modules: names of the only modules that are built; None: all that the config has.
     """
 
     variant: Variant
@@ -89,6 +91,8 @@ class Recipe:
     backported: tuple[str, ...] = ()
     rust: Rust | None = None
     modules: tuple[str, ...] = ()
+    required: Mapping[str, str] = field(default_factory=dict)
+    only_modules: tuple[str, ...] | None = None
 
     @property
     def arch(self) -> Arch:
@@ -219,6 +223,8 @@ class Recipe:
             variant["backported"] = self._object_flags(lambda path: "")
         if self.modules:
             variant["modules"] = [FORMAT, *self.modules]
+        if self.only_modules is not None:
+            variant["only modules"] = self.only_modules
         return digest_of(
             {
                 "recipe": RECIPE,
@@ -245,20 +251,25 @@ def make_recipe(variant: Variant, source: Source, profiles: tuple[StepProfile, .
         UserError: unknown config, compiler or linker; CONFIG_RUST without a Rust toolchain; a name
             that no module can have.
     """
-    fragment = read_fragment(variant.config)
+    fragment = read_config(variant.config, source)
     asked = fragment.symbols_in(source.path) | dict(variant.options)
     modules = fragment.modules if variant.modules is None else variant.modules
     backported = backported_symbols(asked, source.path)
     toolchain = find_toolchain(variant.compiler, variant.linker, variant.arch)
+    requested = {symbol: v for symbol, v in asked.items() if symbol not in backported}
+    chosen = {each.symbol: each.value for each in fragment.added} | dict(variant.options)
+    required = {symbol: v for symbol, v in chosen.items() if symbol not in backported}
     return Recipe(
         variant=variant,
         source=source,
         toolchain=toolchain,
-        requested={symbol: v for symbol, v in asked.items() if symbol not in backported},
+        requested=requested,
         complete=fragment.complete,
         objects=fragment.objects,
         profiles=profiles,
         backported=backported,
         rust=find_rust(toolchain.compiler) if asked.get("RUST") == "y" else None,
         modules=tuple(map(module_name, modules)),
+        required=required if fragment.complete else requested,
+        only_modules=fragment.only_modules,
     )

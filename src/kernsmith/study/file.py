@@ -70,7 +70,7 @@ class SourceTable(_Table):
     use: str
     """A folder, a tarball, git:FOLDER@REVISION or debian:VERSION."""
     config: str = "lab"
-    """A shipped config, a fragment over tinyconfig, or a complete .config."""
+    """A shipped config, a fragment over tinyconfig, a complete .config, debian:FLAVOUR, running."""
     compiler: str = ""
     """The compiler's program; default: the newest installed clang."""
     linker: str = ""
@@ -285,7 +285,7 @@ def located(study: Study, folder: Path) -> Study:
             for name, levels in study.variants
         ),
         source=level_of("source", study.source),
-        config=file_beside(study.config, folder),
+        config=level_of("config", study.config),
         cpu=file_beside(study.cpu, folder),
         profile=str(path_beside(folder, study.profile)) if study.profile else "",
         root=str(path_beside(folder, study.root)) if study.root else "",

@@ -45,7 +45,7 @@ def study_markdown(document: StudyDocument) -> str:
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
     sections += [*attribution_notes(document), *design_sections(document)]
     if document.remarks:
-        sections += [Heading("What the source is too old for"), Bullets(document.remarks)]
+        sections += [Heading("What is otherwise than asked"), Bullets(document.remarks)]
     if document.failures:
         failures = [" ".join(failure.split()) for failure in document.failures]
         sections += [Heading("What failed"), Bullets(failures)]

@@ -302,7 +302,7 @@ def _replayed(document: StudyDocument) -> list[str]:
 
 
 def _age_sections(document: StudyDocument) -> list[Section]:
-    """What a source is too old for, and what was changed of it: each patch once."""
+    """What was left out, added or changed of a source or a config: each patch once."""
     patches: dict[str, list[str]] = {}
     for variant in document.variants:
         if variant.provenance and (patch := variant.provenance.get("patch")):
@@ -310,7 +310,7 @@ def _age_sections(document: StudyDocument) -> list[Section]:
     if not document.remarks and not patches:
         return []
     return [
-        Heading("What the source is too old for"),
+        Heading("What is otherwise than asked"),
         Bullets(list(document.remarks)),
         *(Details(f"Patch of {', '.join(of)}", [Code(patch)]) for patch, of in patches.items()),
     ]
