@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import struct
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 TEXT = 0xFFFFFFFF81000000
 """Where the kernel is linked."""
+
+HOST, RELEASE, PROCESSOR = 3, 4, 8
+"""Numbers of features that say where a file was recorded."""
 
 _SOURCE = """
 __attribute__((noinline)) long leaf(long n) { return n * n; }
@@ -61,8 +65,12 @@ def perf_data(
     moved: int = 0,
     build_id: str = "",
     stacks: bool = True,
+    told: Mapping[int, str] | None = None,
 ) -> bytes:
-    """A file of samples, each with its branches, the latest first; see native/profile."""
+    """A file of samples, each with its branches, the latest first; see native/profile.
+
+    told: texts by the numbers of features (`HOST`, `RELEASE`, `PROCESSOR`).
+    """
     records = _record(_MMAP, struct.pack("<iI3Q", -1, 0, TEXT + moved, 1 << 21, TEXT + moved)
                       + b"[kernel.kallsyms]_text\0\0")  # fmt: skip
     for stack in samples:
@@ -76,13 +84,23 @@ def perf_data(
     attribute = attribute.ljust(112 + 16, b"\0")
     at = 104 + len(attribute)
     sizes = [104, 128, 104, len(attribute), at, len(records), 0, 0]
-    features = (bool(build_id) << 2, 0, 0, 0)
-    file = b"PERFILE2" + struct.pack("<12Q", *sizes, *features) + attribute + records
+    features = {number: _text(words) for number, words in (told or {}).items()}
     if build_id:
         body = struct.pack("<i", -1) + bytes.fromhex(build_id) + bytes(4)
-        section = _record(0, body + b"[kernel.kallsyms]".ljust(64, b"\0"))
-        file += struct.pack("<2Q", len(file) + 16, len(section)) + section
-    return file
+        features[2] = _record(0, body + b"[kernel.kallsyms]".ljust(64, b"\0"))
+    bits = (sum(1 << number for number in features), 0, 0, 0)
+    file = b"PERFILE2" + struct.pack("<12Q", *sizes, *bits) + attribute + records
+    at = len(file) + 16 * len(features)
+    for _, section in sorted(features.items()):
+        file += struct.pack("<2Q", at, len(section))
+        at += len(section)
+    return file + b"".join(section for _, section in sorted(features.items()))
+
+
+def _text(words: str) -> bytes:
+    """A text as features have it: behind its length."""
+    padded = words.encode().ljust(64, b"\0")
+    return struct.pack("<I", len(padded)) + padded
 
 
 def _record(kind: int, body: bytes) -> bytes:

@@ -12,7 +12,16 @@ import pytest
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile import BranchCounts, read_counts, write_counts
-from perf_files import TEXT, build_id, make_vmlinux, perf_data, symbols
+from perf_files import (
+    HOST,
+    PROCESSOR,
+    RELEASE,
+    TEXT,
+    build_id,
+    make_vmlinux,
+    perf_data,
+    symbols,
+)
 
 MOVED = 0x1C000000
 
@@ -62,6 +71,23 @@ def test_the_result_as_json(
     assert document["version"] == 1
     assert (document["samples"], document["inside"], document["moved"]) == (10, 10, MOVED)
     assert document["remarks"] == ["the file does not say of which kernel it is (no build id)"]
+
+
+def test_counts_say_where_they_were_recorded(
+    vmlinux: Path, samples: list[list[tuple[int, int]]], tmp_path: Path
+) -> None:
+    file, output = tmp_path / "perf.data", tmp_path / "made.counts"
+    told = {HOST: "web3", RELEASE: "7.3.4-amd64", PROCESSOR: "AMD EPYC 9354"}
+    file.write_bytes(perf_data(samples, moved=MOVED, build_id=build_id(vmlinux), told=told))
+    shown = _convert(vmlinux, file, output, "--to", "counts", "--workload", "nginx")
+    assert "machine: web3, AMD EPYC 9354" in shown
+    counts = read_counts(output)
+    assert (counts.source, counts.workloads) == ("Linux 7.3.4-amd64", ("nginx",))
+    assert counts.machines == ("web3, AMD EPYC 9354",)
+    words = ("convert", file, "--kernel", vmlinux, "-o", tmp_path / "x", "--workload", "nginx")
+    refused = _profile(*words)
+    assert refused.returncode == 2
+    assert "--workload stands in files of counts alone, --to is afdo" in refused.stderr
 
 
 def test_instruction_pointers_become_a_profile(vmlinux: Path, tmp_path: Path) -> None:
@@ -161,13 +187,51 @@ def two_counts(vmlinux: Path, tmp_path: Path) -> tuple[Path, Path]:
 def test_show_names_the_hottest_functions(vmlinux: Path, two_counts: tuple[Path, Path]) -> None:
     told = _profile("show", two_counts[0], "--kernel", vmlinux)
     assert told.returncode == 0, told.stderr
-    table = [line.split() for line in told.stdout.splitlines()]
+    head, functions, _ = told.stdout.split("\n\n")
+    assert head == f"build id:  {build_id(vmlinux)}\ncounts:    exact"
+    table = [line.split() for line in functions.splitlines()]
     assert table[1] == ["75.00%", "75.00%", "10", "leaf"]
     assert table[2] == ["25.00%", "100.00%", "0", "_start"]
-    assert told.stdout.splitlines()[3] == "2 of 2 functions that ran: 100.0% of the run"
+    assert functions.splitlines()[3] == "2 of 2 functions that ran: 100.0% of the run"
     told = _profile("show", two_counts[0], "--kernel", vmlinux, "--limit", "1", "--json")
     document = json.loads(told.stdout)
     assert document["functions"] == [{"name": "leaf", "share": 0.75, "entered": 10}]
+    assert document["functions_that_ran"] == 2
+
+
+def test_show_names_the_hottest_lines(
+    vmlinux: Path, two_counts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    told = _profile("show", two_counts[0], "--kernel", vmlinux, "--json")
+    document = json.loads(told.stdout)
+    assert document["lines_that_ran"] == len(document["lines"])
+    line = document["lines"][0]
+    assert (line["function"], line["times"]) == ("leaf", 10)
+    assert line["file"].endswith("kernel.c")
+    source = (vmlinux.parent / "kernel.c").read_text().splitlines()
+    assert "long leaf(long n)" in source[line["line"] - 1]
+    shares = [one["share"] for one in document["lines"]]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1)
+    table = _profile("show", two_counts[0], "--kernel", vmlinux).stdout.split("\n\n")[2]
+    _, first, *_, last = table.splitlines()
+    assert first.endswith(f"{line['file']}:{line['line']} in leaf")
+    count = len(shares)
+    assert last == f"{count} of {count} lines that ran: 100.0% of the run"
+
+
+def test_show_knows_no_lines_of_a_bare_kernel(tmp_path: Path) -> None:
+    bare = make_vmlinux(tmp_path, "-g0")
+    counts, leaf = tmp_path / "made.counts", symbols(bare)["leaf"]
+    known = {"source": "linux-7.3.4", "machines": ("tcg",), "workloads": ("pipe", "fork")}
+    write_counts(BranchCounts({(leaf, leaf + 2): 1}, {}, build_id(bare), **known), counts)
+    told = _profile("show", counts, "--kernel", bare)
+    assert told.returncode == 0, told.stderr
+    for line in ("source:    linux-7.3.4", "workloads: pipe fork", "machine:   tcg"):
+        assert line in told.stdout.splitlines()
+    assert "100.00%              0  leaf" in told.stdout
+    assert told.stdout.splitlines()[-1].startswith(f"lines: {bare} has no line tables")
+    assert json.loads(_profile("show", counts, "--kernel", bare, "--json").stdout)["lines"] == []
 
 
 def test_merge_and_diff(two_counts: tuple[Path, Path], tmp_path: Path) -> None:
@@ -200,6 +264,8 @@ def test_files_of_counts_that_do_not_fit(
     words = ["merge", *two_counts, "--weight", "1", "-o", tmp_path / "x"]
     assert "--weight must be given for each of the 2 files" in refused(*words)
     assert "is not a profile of kernsmith" in refused("show", vmlinux, "--kernel", vmlinux)
+    write_counts(BranchCounts({}, {}, build_id(vmlinux)), foreign)
+    assert "has no counts" in refused("show", foreign, "--kernel", vmlinux)
 
 
 @pytest.mark.kernel

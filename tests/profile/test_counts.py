@@ -29,8 +29,11 @@ def test_the_body_is_what_llvm_profgen_reads() -> None:
     )
 
 
+ordered = counted.map(lambda pairs: {(min(p), max(p)): count for p, count in pairs.items()})
+
+
 @settings(deadline=None)
-@given(ranges=counted, branches=counted)
+@given(ranges=ordered, branches=counted)
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, ranges: dict, branches: dict
 ) -> None:
@@ -38,6 +41,28 @@ def test_what_is_written_is_read_back(
     counts = BranchCounts(ranges, branches, "00ff", ("pipe", "fork"))
     write_counts(counts, path)
     assert read_counts(path) == counts
+
+
+def test_counts_say_what_they_are_of(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    known = replace(SMALL, source="linux-7.3.4 sha256:ab", machines=("web3, EPYC  9354\n", "tcg"))
+    write_counts(known, path)
+    head = ["workloads pipe", "source linux-7.3.4 sha256:ab", "machine web3, EPYC 9354"]
+    assert path.read_text().splitlines()[2:5] == head
+    read = read_counts(path)
+    assert read == replace(known, machines=("web3, EPYC 9354", "tcg"))
+    # A file of before source and machine were told.
+    path.write_text("\n".join(path.read_text().splitlines()[:3]) + "\n" + body_text(SMALL))
+    assert read_counts(path) == SMALL
+
+
+def test_merged_counts_are_of_all_machines() -> None:
+    there = replace(SMALL, machines=("web", "db"))
+    known = replace(SMALL, source="linux-7.3.4", machines=("db", "tcg"))
+    merged = merge_counts([there, known])
+    assert (merged.source, merged.machines) == ("linux-7.3.4", ("web", "db", "tcg"))
+    # Steps go on with them.
+    assert merged.scaled(2).of_kernel().without_targets([]).machines == merged.machines
 
 
 def test_merged_workloads_have_equal_weight() -> None:
@@ -85,6 +110,8 @@ def test_samples_are_not_taken_for_exact_counts(tmp_path: Path) -> None:
         (f"{MAGIC}\nbuild-id a\nworkloads \n2\n1-2:3\n", "line 6: the profile is cut off"),
         (f"{MAGIC}\nbuild-id a\nworkloads \n1\n1-2\n0\n", "line 5: the profile is cut off"),
         (f"{MAGIC}\nbuild-id a\nworkloads \n0\n0\nmore\n", "lines too many"),
+        (f"{MAGIC}\nbuild-id a\nworkloads \nmachine x\nsource y\n0\n0\n", "line 5"),
+        (f"{MAGIC}\nbuild-id a\nworkloads \n1\n2-1:5\n0\n", "line 5: the profile is corrupt"),
     ],
 )
 def test_corrupt_files_are_told_by_line(tmp_path: Path, text: str, told: str) -> None:

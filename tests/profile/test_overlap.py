@@ -39,3 +39,5 @@ def test_of_other_kernels_or_empty() -> None:
         overlap(WHOLE, BranchCounts(WHOLE.ranges, WHOLE.branches, "cd"))
     with pytest.raises(UserError, match="empty"):
         overlap(WHOLE, BranchCounts({}, {}, "ab"))
+    with pytest.raises(UserError, match="empty"):
+        overlap(WHOLE, BranchCounts({(0, 9): 0}, {(9, 0): 0}, "ab"))

@@ -7,7 +7,7 @@ use std::io::{Read, Seek};
 use std::path::Path;
 
 use crate::image::Image;
-use crate::perf::{BuildId, Item, Mapping, Reader, Sample};
+use crate::perf::{BuildId, Item, Mapping, Origin, Reader, Sample};
 use crate::tally::{Counts, Tally};
 
 /// What of a sample is counted.
@@ -36,6 +36,8 @@ pub struct Report {
     pub build_id: Option<String>,
     /// Modules into which branches led, and how many did.
     pub modules: Vec<(String, u64)>,
+    /// Where it was recorded.
+    pub origin: Origin,
 }
 
 /// Counts, by link address.
@@ -81,6 +83,7 @@ pub fn convert_from(
     while let Some(item) = reader.next_item()? {
         converter.take(item)?;
     }
+    converter.report.origin = reader.origin().clone();
     converter.finish()
 }
 

@@ -36,6 +36,9 @@ pub struct Recorded {
     pub branches: u64,
 }
 
+/// The machine that writes traces.
+const HOST: &str = "tcg";
+
 /// The first workload's process; the others' follow.
 const FIRST_PROCESS: u32 = 1000;
 
@@ -53,6 +56,7 @@ pub fn record(
 ) -> Result<Recorded, String> {
     let head = Head {
         build_id: &kernel.build_id,
+        host: HOST,
         release: &kernel.release,
         text: kernel.text,
         period,

@@ -193,6 +193,23 @@ fn what_was_piped_is_read() {
 }
 
 #[test]
+fn what_was_piped_tells_its_machine_in_records() {
+    let mut piped = b"PERFILE2".to_vec();
+    piped.extend(words(&[16]));
+    piped.extend(record(HEADER_ATTR, 0, &attribute(IP | STACK, 0, 8)));
+    piped.extend(told(3, "web3"));
+    piped.extend(told(8, "AMD EPYC 9354"));
+    // One that is cut off says nothing.
+    piped.extend(record(HEADER_FEATURE, 0, &words(&[4, 99])));
+    piped.extend([kernel_at(TEXT), sample(&stack())].concat());
+    let origin = converted(piped).expect("a good file").report.origin;
+    assert_eq!(
+        (&*origin.host, &*origin.processor, &*origin.release),
+        ("web3", "AMD EPYC 9354", "")
+    );
+}
+
+#[test]
 fn a_file_larger_than_the_buffer_is_streamed() {
     let many: Vec<u8> = (0..40_000).flat_map(|_| sample(&stack())).collect();
     assert!(many.len() > 2 << 20);

@@ -49,6 +49,9 @@ pub fn perf_data_counts(
     found.set_item("moved", report.mapped.then_some(report.moved))?;
     found.set_item("build_id", report.build_id)?;
     found.set_item("modules", report.modules)?;
+    found.set_item("host", report.origin.host)?;
+    found.set_item("release", report.origin.release)?;
+    found.set_item("processor", report.origin.processor)?;
     Ok(found)
 }
 

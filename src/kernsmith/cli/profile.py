@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json as json_text
 import sys
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from kernsmith.cli.counts import diff, merge, show
 from kernsmith.cli.coverage import coverage
 from kernsmith.cli.staleness import carry, match
 from kernsmith.errors import UserError
@@ -34,9 +35,8 @@ profile = App(
     A profile is how often each branch of a kernel was taken and each stretch of its code executed:
     by counts (docs/profile.md), or by function and line, as compilers read it.""",
 )
-profile.command(coverage)
-profile.command(match)
-profile.command(carry)
+for _command in (show, coverage, merge, diff, match, carry):
+    profile.command(_command)
 
 
 @profile.command
@@ -48,6 +48,7 @@ def convert(
     output: Output,
     to: Literal["afdo", "text", "counts"] = "afdo",
     samples: Literal["branches", "ip"] = "branches",
+    workload: Names = (),
     static_keys: Switch = False,
     json: Switch = False,
 ) -> int:
@@ -63,7 +64,7 @@ def convert(
 
         kernsmith profile convert perf.data --kernel vmlinux -o web.afdo
 
-        kernsmith profile convert perf.data --kernel 1395ba40 --to counts -o web.counts
+        kernsmith profile convert perf.data --kernel 1395ba40 --to counts --workload web -o w.counts
 
     Parameters
     ----------
@@ -78,6 +79,8 @@ def convert(
         afdo: as clang reads it; text: the same for people; counts: of branches, for --profile.
     samples
         ip: count where the kernel was interrupted instead, for files without branch stacks.
+    workload
+        What ran, in words of yours, for the file of counts; may be given several times.
     static_keys
         Also count code around jumps that the running kernel had patched to nops, which llvm-profgen
         leaves out.
@@ -90,12 +93,14 @@ def convert(
     from kernsmith.profile.perfdata import read_perf_data
     from kernsmith.profile.symbolized import symbolized
 
+    if workload and to != "counts":
+        raise UserError(f"--workload stands in files of counts alone, --to is {to}")
     vmlinux = named_vmlinux(kernel)
     found = read_perf_data(
         perf_data, vmlinux, instructions=samples == "ip", static_keys=static_keys
     )
     if to == "counts":
-        write_counts(found.counts, output)
+        write_counts(replace(found.counts, workloads=workload), output)
     elif not found.has_lines:
         raise UserError(
             f"{vmlinux} has no line tables, which --to {to} needs: give the one of the build, or "
@@ -170,149 +175,6 @@ def record(
     return 0
 
 
-@profile.command
-def show(
-    counts: Path,
-    /,
-    *,
-    kernel: str,
-    limit: int = 20,
-    json: Switch = False,
-) -> int:
-    """Show the functions of a kernel that a file of counts is about, the hottest first.
-
-    A function's share is of all bytes of code that were executed; "entered" is how often a branch
-    led to its beginning. Functions of modules have their module's name behind their own: `FUNCTION
-    [MODULE]`.
-
-    Examples:
-
-        kernsmith profile show pipe.counts --kernel 1395ba40
-
-        kernsmith profile show web.counts --kernel vmlinux --limit 100
-
-    Parameters
-    ----------
-    counts
-        A file of counts (kernsmith profile record --counts, or convert --to counts).
-    kernel
-        The vmlinux that they are of, or a kernel that kernsmith built.
-    limit
-        So many functions; 0 shows all.
-    json
-        Print JSON.
-    """
-    from kernsmith.kernel.artifact import named_vmlinux
-    from kernsmith.kernel.module_code import module_symbols
-    from kernsmith.kernel.toolchain import find_toolchain
-    from kernsmith.profile import read_counts
-    from kernsmith.profile.functions import check_image, function_shares, function_symbols
-
-    if limit < 0:
-        raise UserError(f"--limit must be at least 0, it is {limit}")
-    vmlinux, toolchain, read = named_vmlinux(kernel), find_toolchain(), read_counts(counts)
-    check_image(read, vmlinux, toolchain)
-    own = function_symbols(vmlinux, toolchain)
-    found = function_shares(read, [*own, *module_symbols(vmlinux.parent, read.modules)])
-    shown = found[: limit or None]
-    if json:
-        functions = [asdict(function) for function in shown]
-        document = {"version": 1, "functions_that_ran": len(found), "functions": functions}
-        sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
-        return 0
-    print(f"{'share':>7} {'sum':>7} {'entered':>14}  function")
-    covered = 0.0
-    for function in shown:
-        covered += function.share
-        figures = f"{function.share:7.2%} {covered:7.2%} {function.entered:14,}"
-        print(f"{figures}  {function.name}")
-    print(f"{len(shown)} of {len(found)} functions that ran: {covered:.1%} of the run")
-    return 0
-
-
-@profile.command
-def merge(
-    counts: Annotated[tuple[Path, ...], Parameter(negative=())],
-    /,
-    *,
-    output: Output,
-    weight: Annotated[tuple[float, ...], Parameter(negative=())] = (),
-    json: Switch = False,
-) -> int:
-    """Make one file of counts out of several of the same kernel.
-
-    Each counts as much as the others, however long it ran, unless weights say otherwise.
-
-    Examples:
-
-        kernsmith profile merge web.counts database.counts -o server.counts
-
-        kernsmith profile merge web.counts batch.counts --weight 3 --weight 1 -o server.counts
-
-    Parameters
-    ----------
-    counts
-        Files of counts.
-    output
-        The file for the result.
-    weight
-        Of each file, in their order.
-    json
-        Print the result as JSON.
-    """
-    from kernsmith.profile import merge_counts, read_counts, write_counts
-
-    if weight and (len(weight) != len(counts) or min(weight) <= 0):
-        raise UserError(f"--weight must be given for each of the {len(counts)} files, above 0")
-    if not counts:
-        raise UserError("nothing to merge: name the files of counts")
-    parts = [read_counts(path) for path in counts]
-    merged = merge_counts(parts, weight)
-    write_counts(merged, output)
-    document = {"version": 1, "counts": str(output.absolute()), "workloads": merged.workloads}
-    if json:
-        sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
-    else:
-        print(f"counts: {output.absolute()}")
-    return 0
-
-
-@profile.command
-def diff(
-    first: Path,
-    second: Path,
-    /,
-    *,
-    json: Switch = False,
-) -> int:
-    """Show how much two files of counts of one kernel have in common.
-
-    The overlap is the sum of the smaller of both shares, as llvm-profdata overlap has it: 100 % is
-    the same profile, 0 % has nothing in common.
-
-    Example:
-
-        kernsmith profile diff exact.counts sampled.counts
-
-    Parameters
-    ----------
-    first, second
-        Files of counts.
-    json
-        Print JSON.
-    """
-    from kernsmith.profile import read_counts
-    from kernsmith.profile.overlap import overlap
-
-    common = overlap(read_counts(first), read_counts(second))
-    if json:
-        sys.stdout.write(json_text.dumps({"version": 1} | asdict(common), indent=1) + "\n")
-        return 0
-    print(f"executed code: {common.code:.1%} in common")
-    print(f"branches:      {common.branches:.1%} in common")
-    return 0
-
-
 def _record(
     kernel: str,
     names: Sequence[str],
@@ -361,6 +223,8 @@ def _converted_as_json(found: PerfData, output: Path, to: str) -> str:
         "stray": found.stray,
         "moved": found.moved,
         "build_id": found.build_id,
+        "source": found.counts.source,
+        "machines": found.counts.machines,
         "modules": dict(found.modules),
         "remarks": _remarks(found),
     }
@@ -373,6 +237,8 @@ def _print_converted(found: PerfData, output: Path) -> None:
     print(f"profile: {output.absolute()}")
     print(f"samples: {found.samples:,} with {found.entries:,} entries, {share:.1f} % of the kernel")
     print(f"kernel:  build id {found.build_id or 'unknown'}, {moved}")
+    for machine in found.counts.machines:
+        print(f"machine: {machine}")
     for name, entries in found.modules:
         print(f"module:  {name}, {100 * entries / found.entries:.1f} % (not in the profile)")
     for remark in _remarks(found):

@@ -15,8 +15,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.module_code import code_spans
-from kernsmith.machine import Job, Outcome
-from kernsmith.machine.protocol import Placement
+from kernsmith.machine import Job, Machine, Outcome
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
 from kernsmith.profile.counters import (
     Counters,
@@ -44,7 +43,7 @@ class Evidence(Generic[Left]):
     parsed: from what a kernel and a workload left there. May raise UserError.
     read, write: a file of kernsmith's own.
     merge: of several workloads, each with the same weight.
-    placed: with where the kernel's modules were in that boot.
+    placed: with where that was: on which machine, and where the kernel's modules were in that boot.
     way: stands before the suffix where a kernel's runs can be taken in several.
     """
 
@@ -55,7 +54,7 @@ class Evidence(Generic[Left]):
     read: Callable[[Path], Left]
     write: Callable[[Left, Path], None]
     merge: Callable[[Sequence[Left]], Left]
-    placed: Callable[[Left, Kernel, Placement], Left] = lambda left, kernel, modules: left
+    placed: Callable[[Left, Kernel, Outcome, Machine], Left] = lambda left, *where: left
     way: str = ""
 
 
@@ -85,7 +84,7 @@ def samples(period: int) -> Evidence[BranchCounts]:
             raise UserError(f"with a sample every {period} branches: {said}") from None
         finally:
             recorded.unlink(missing_ok=True)
-        return replace(found.counts, build_id=kernel.build_id, workloads=(workload.name,))
+        return _of(found.counts, kernel, workload)
 
     return replace(
         BRANCHES,
@@ -103,7 +102,23 @@ def _files(*paths: Path | None) -> tuple[Path, ...]:
 def _parsed_counts(files: tuple[Path, ...], kernel: Kernel, workload: Workload) -> BranchCounts:
     (path,) = files
     raw = read_body(path.read_text().splitlines(), origin=path)
-    return replace(raw, build_id=kernel.build_id, workloads=(workload.name,))
+    return _of(raw, kernel, workload)
+
+
+def _of(counts: BranchCounts, kernel: Kernel, workload: Workload) -> BranchCounts:
+    return replace(
+        counts,
+        build_id=kernel.build_id,
+        workloads=(workload.name,),
+        source=kernel.source_words,
+    )
+
+
+def _placed(
+    counts: BranchCounts, kernel: Kernel, outcome: Outcome, machine: Machine
+) -> BranchCounts:
+    modules = code_spans(kernel, outcome.modules)
+    return replace(counts, modules=modules, machines=(machine.name,))
 
 
 def _with_memory(job: Job, kernel: Kernel) -> Job:
@@ -136,7 +151,7 @@ BRANCHES = Evidence(
     read=read_counts,
     write=write_counts,
     merge=merge_counts,
-    placed=lambda counts, kernel, modules: replace(counts, modules=code_spans(kernel, modules)),
+    placed=_placed,
 )
 COUNTERS = Evidence(
     suffix=".counters",

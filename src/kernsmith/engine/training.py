@@ -79,7 +79,7 @@ def train(
             # Samples are taken of a trace, which others may want or not.
             wanted = outcome if trace_of(workload) else replace(outcome, trace=None)
             try:
-                parts[workload.name] = _keep(kernel, evidence, workload, outcome, folder)
+                parts[workload.name] = _keep(kernel, evidence, workload, outcome, machine, folder)
             finally:
                 seen(kernel, workload, wanted, run.started_at)
                 for path in evidence.found(outcome):
@@ -98,7 +98,12 @@ def _path(folder: Path, workload: Workload, evidence: Evidence[Left]) -> Path:
 
 
 def _keep(
-    kernel: Kernel, evidence: Evidence[Left], workload: Workload, outcome: Outcome, folder: Path
+    kernel: Kernel,
+    evidence: Evidence[Left],
+    workload: Workload,
+    outcome: Outcome,
+    machine: Machine,
+    folder: Path,
 ) -> Left:
     left = evidence.found(outcome)
     if not outcome.ok or not left:
@@ -108,7 +113,7 @@ def _keep(
         )
     try:
         parsed = evidence.parsed(left, kernel, workload)
-        parsed = evidence.placed(parsed, kernel, outcome.modules)
+        parsed = evidence.placed(parsed, kernel, outcome, machine)
     except UserError as error:
         raise TrainingFailed(f"training on {workload.name} failed: {error}") from None
     evidence.write(parsed, _path(folder, workload, evidence))

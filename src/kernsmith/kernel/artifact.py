@@ -84,6 +84,12 @@ class Kernel:
         return Path(command[command.index("-C") + 1])
 
     @property
+    def source_words(self) -> str:
+        """What it was built from: the source's name and digest."""
+        of_kernel = self.provenance["source"]
+        return f"{of_kernel['name']} {of_kernel['digest']}"
+
+    @property
     def build_id(self) -> str:
         """Build id of `vmlinux` (hexadecimal), which ties profiles to it."""
         return str(self.provenance["build_id"])

@@ -4,9 +4,11 @@
 The body of the file is llvm-profgen's unsymbolized profile (LLVM, `llvm-profgen` command guide):
 the number of ranges, `start-end:count` lines, the number of branches, `from->to:count` lines, all
 addresses hexadecimal. kernsmith puts three lines before it: the format's version, with the word
-`sampled` where not everything that ran was seen; the build id of the kernel; and the workloads. Of
-a kernel that had loaded modules there is a line more for each section of their code, which says
-where it was: `module NAME SECTION START-END`, hexadecimal; the end is behind the last byte.
+`sampled` where not everything that ran was seen; the build id of the kernel; and the workloads.
+Where they are known, a line follows with the source that the kernel was built from (`source WORDS`)
+and one for each machine that it ran on (`machine WORDS`). Of a kernel that had loaded modules there
+is a line more for each section of their code, which says where it was: `module NAME SECTION
+START-END`, hexadecimal; the end is behind the last byte.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from kernsmith.errors import UserError
@@ -22,6 +25,7 @@ from kernsmith.files import write_text
 
 MAGIC = "kernsmith-counts 1"
 _SAMPLED = " sampled"
+_SOURCE, _MACHINE = "source ", "machine "
 _RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
 _BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
 
@@ -43,6 +47,8 @@ class BranchCounts:
     build_id: of the `vmlinux` that the addresses belong to, hexadecimal.
     sampled: whether code without counts may have run.
     modules: where the code of modules was.
+    source: what the kernel was built from, in words; empty where nobody knows.
+    machines: where it ran, in words; none where nobody knows.
     """
 
     ranges: Mapping[Pair, int]
@@ -51,6 +57,8 @@ class BranchCounts:
     workloads: tuple[str, ...] = ()
     sampled: bool = False
     modules: ModuleSpans = field(default_factory=dict)
+    source: str = ""
+    machines: tuple[str, ...] = ()
 
     @property
     def weight(self) -> int:
@@ -131,9 +139,16 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
             ranges[pair] = ranges.get(pair, 0) + count
         for pair, count in scaled.branches.items():
             branches[pair] = branches.get(pair, 0) + count
-    names = tuple(name for part in parts for name in part.workloads)
-    sampled = any(part.sampled for part in parts)
-    return BranchCounts(ranges, branches, identities.pop(), names, sampled, modules)
+    return BranchCounts(
+        ranges,
+        branches,
+        identities.pop(),
+        workloads=tuple(name for part in parts for name in part.workloads),
+        sampled=any(part.sampled for part in parts),
+        modules=modules,
+        source=next((part.source for part in parts if part.source), ""),
+        machines=tuple(dict.fromkeys(name for part in parts for name in part.machines)),
+    )
 
 
 def body_text(counts: BranchCounts) -> str:
@@ -149,12 +164,21 @@ def write_counts(counts: BranchCounts, path: Path) -> None:
     """Write a counts file, all at once."""
     first = f"{MAGIC}{_SAMPLED}" if counts.sampled else MAGIC
     head = f"{first}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
+    if source := _one_line(counts.source):
+        head += f"{_SOURCE}{source}\n"
+    for machine in filter(None, map(_one_line, counts.machines)):
+        head += f"{_MACHINE}{machine}\n"
     places = "".join(
         f"module {name} {section} {start:x}-{end:x}\n"
         for name, sections in sorted(counts.modules.items())
         for section, (start, end) in sorted(sections.items())
     )
     write_text(path, head + places + body_text(counts), encoding="ascii")
+
+
+def _one_line(words: str) -> str:
+    """Words from elsewhere, such as the name of a processor, as the file can have them."""
+    return " ".join(words.split()).encode("ascii", "replace").decode("ascii")
 
 
 def is_exact(path: Path) -> bool:
@@ -198,17 +222,36 @@ def read_counts(path: Path) -> BranchCounts:
         raise UserError(f"{path} is not a profile of kernsmith: its first line is not {MAGIC!r}")
     build_id = _header(path, lines, 1, "build-id")
     workloads = _header(path, lines, 2, "workloads").split()
-    modules = _modules(lines)
-    head = 3 + sum(map(len, modules.values()))
-    body = read_body(lines[head:], origin=path, first_line=head + 1)
-    sampled = lines[0] != MAGIC
-    return BranchCounts(body.ranges, body.branches, build_id, tuple(workloads), sampled, modules)
+    known = 3
+    sources = _words(lines[known:], _SOURCE)[:1]
+    known += len(sources)
+    machines = _words(lines[known:], _MACHINE)
+    known += len(machines)
+    modules = _modules(lines[known:])
+    known += sum(map(len, modules.values()))
+    body = read_body(lines[known:], origin=path, first_line=known + 1)
+    return BranchCounts(
+        body.ranges,
+        body.branches,
+        build_id,
+        tuple(workloads),
+        sampled=lines[0] != MAGIC,
+        modules=modules,
+        source="".join(sources),
+        machines=tuple(machines),
+    )
+
+
+def _words(lines: Sequence[str], begin: str) -> list[str]:
+    """What stands behind a word with which the first of some lines begin."""
+    own = takewhile(lambda line: line.startswith(begin), lines)
+    return [line.removeprefix(begin) for line in own]
 
 
 def _modules(lines: Sequence[str]) -> ModuleSpans:
-    """What the lines behind the first three say, as far as they are of modules."""
+    """What lines say, as far as they are of modules."""
     modules: dict[str, dict[str, Pair]] = {}
-    for line in lines[3:]:
+    for line in lines:
         found = _MODULE.fullmatch(line)
         if found is None or found[2] in modules.get(found[1], {}):
             break
@@ -247,5 +290,8 @@ def _section(
             where = f"{origin}, line {first_line + number}"
             raise UserError(f"{where}: the profile is cut off or corrupt")
         pair = (int(match[1], 16), int(match[2], 16))
+        if form is _RANGE and pair[0] > pair[1]:
+            where = f"{origin}, line {first_line + number}"
+            raise UserError(f"{where}: the profile is corrupt: a range ends before it begins")
         found[pair] = found.get(pair, 0) + int(match[3])
     return found, end

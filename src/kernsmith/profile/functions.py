@@ -85,6 +85,8 @@ def function_shares(counts: BranchCounts, symbols: Sequence[Symbol]) -> list[Fun
         if target in names:
             entered[names[target]] += count
     total = executed.total()
+    if not total:
+        return []
     return [
         FunctionShare(name, weight / total, entered[name])
         for name, weight in sorted(executed.items(), key=lambda item: (-item[1], item[0]))

@@ -34,7 +34,8 @@ def overlap(first: BranchCounts, second: BranchCounts) -> Overlap:
     """
     if first.build_id != second.build_id:
         raise UserError("profiles of different kernels cannot be compared (their build ids differ)")
-    if not (first.ranges and second.ranges and first.branches and second.branches):
+    parts = (first.ranges, second.ranges, first.branches, second.branches)
+    if not all(sum(part.values()) for part in parts):
         raise UserError("a profile that is empty cannot be compared")
     points = {address for counts in (first, second) for pair in counts.ranges for address in pair}
     code = _common(*(_executions(counts, sorted(points)) for counts in (first, second)))

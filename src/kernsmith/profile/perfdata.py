@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernsmith import _native
 from kernsmith.errors import UserError
-from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.artifact import Kernel, load_kernel
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.profile.counts import BranchCounts
 
@@ -70,11 +70,14 @@ def read_perf_data(
         found = _native.perf_data_counts(path, vmlinux, instructions, static_keys)
     except ValueError as error:
         raise UserError(str(error)) from None
+    machine = ", ".join(filter(None, (found["host"], found["processor"])))
     counts = BranchCounts(
         {(first, last): count for first, last, count in found["ranges"]},
         {(source, target): count for source, target, count in found["branches"]},
         found["kernel_build_id"],
         sampled=True,
+        source=_source(vmlinux, found["release"]),
+        machines=(machine,) if machine else (),
     )
     return PerfData(
         counts,
@@ -88,6 +91,14 @@ def read_perf_data(
         modules=tuple(found["modules"]),
         has_lines=found["has_lines"],
     )
+
+
+def _source(vmlinux: Path, release: str) -> str:
+    """What a kernel was built from, as its folder or the file of `perf record` says."""
+    kernel = load_kernel(vmlinux.parent)
+    if kernel is not None:
+        return kernel.source_words
+    return release and f"Linux {release}"
 
 
 def write_perf_data(

@@ -6,6 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use super::attribute::{Attribute, Events};
 use super::build_id::BuildId;
 use super::fields::Fields;
+use super::origin::Origin;
 use super::{HEADER, MAGIC, OLD, PIPE_HEADER, SWAPPED, feature};
 
 /// Bytes of `struct perf_file_section`.
@@ -26,6 +27,7 @@ pub struct Section {
 pub struct Header {
     pub events: Events,
     pub build_ids: Vec<BuildId>,
+    pub origin: Origin,
     /// Where the records are; `None` in what was piped: everything that follows.
     pub records: Option<Section>,
 }
@@ -56,11 +58,19 @@ impl Header {
         let told = Told::read(Fields(&rest)).ok_or("is cut off in its header")?;
         let end = check_records(told.records, size)?;
         let events = read_events(source, &told, size)?;
-        let build_ids = read_build_ids(source, end, &told.features, size)?;
+        let mut feature = |number| read_feature(source, end, &told.features, number, size);
+        let build_ids = feature(feature::BUILD_ID)?.map(|section| BuildId::read_all(&section));
+        let mut origin = Origin::default();
+        for number in Origin::FEATURES {
+            if let Some(content) = feature(number)? {
+                origin.take(number, &content);
+            }
+        }
         seek(source, told.records.offset)?;
         Ok(Self {
             events,
-            build_ids,
+            build_ids: build_ids.unwrap_or_default(),
+            origin,
             records: Some(told.records),
         })
     }
@@ -144,25 +154,27 @@ fn read_events(source: &mut (impl Read + Seek), told: &Told, size: u64) -> Resul
     Ok(events)
 }
 
-/// The sections of features are told one behind the other after the records, for each that is set.
-fn read_build_ids(
+/// What a feature says; `None` when the file does not have it. The sections of features are told one
+/// behind the other after the records, for each that is set.
+fn read_feature(
     source: &mut (impl Read + Seek),
     told_at: u64,
     features: &[u64],
+    number: usize,
     size: u64,
-) -> Result<Vec<BuildId>, String> {
+) -> Result<Option<Vec<u8>>, String> {
     let is_set = |number: usize| features[number / 64] >> (number % 64) & 1 == 1;
-    if !is_set(feature::BUILD_ID) {
-        return Ok(Vec::new());
+    if !is_set(number) {
+        return Ok(None);
     }
-    let before = (0..feature::BUILD_ID).filter(|one| is_set(*one)).count() as u64;
+    let before = (0..number).filter(|one| is_set(*one)).count() as u64;
     let told = Section {
         offset: told_at.saturating_add(before * SECTION),
         size: SECTION,
     };
     let told = read_section(source, told, size)?;
-    let of_ids = section(&mut Fields(&told)).ok_or("has features that are cut off")?;
-    Ok(BuildId::read_all(&read_section(source, of_ids, size)?))
+    let own = section(&mut Fields(&told)).ok_or("has features that are cut off")?;
+    read_section(source, own, size).map(Some)
 }
 
 fn section(fields: &mut Fields) -> Option<Section> {

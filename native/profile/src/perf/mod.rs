@@ -3,8 +3,8 @@
 //!
 //! Sources: `tools/perf/Documentation/perf.data-file-format.txt` and
 //! `include/uapi/linux/perf_event.h` of Linux. A file is a header, the attributes of the recorded
-//! events, records, and sections of features (of these, only the build ids are read). What is
-//! piped has a short header, and everything else in records.
+//! events, records, and sections of features (of these, build ids are read, and what tells the
+//! machine). What is piped has a short header, and everything else in records.
 //!
 //! Records are streamed: memory does not depend on the size of the file. Nothing in a file is
 //! believed: every size is checked against what there is, and what does not fit is a reason in one
@@ -16,6 +16,7 @@ mod fields;
 mod header;
 mod inflate;
 mod mapping;
+mod origin;
 mod reader;
 mod records;
 mod sample;
@@ -24,6 +25,7 @@ mod writer;
 pub use attribute::Attribute;
 pub use build_id::{BuildId, hexadecimal};
 pub use mapping::Mapping;
+pub use origin::Origin;
 pub use reader::{Item, Reader};
 pub use sample::{Branches, Sample};
 pub use writer::{Head, Sampled, Writer};
@@ -52,6 +54,7 @@ mod kind {
     pub const HEADER_TRACING_DATA: u32 = 66;
     pub const HEADER_BUILD_ID: u32 = 67;
     pub const AUXTRACE: u32 = 71;
+    pub const HEADER_FEATURE: u32 = 80;
     pub const COMPRESSED: u32 = 81;
     pub const COMPRESSED2: u32 = 83;
 }
@@ -83,8 +86,10 @@ mod branch {
 /// `HEADER_…`: numbers of features.
 mod feature {
     pub const BUILD_ID: usize = 2;
+    pub const HOSTNAME: usize = 3;
     pub const OSRELEASE: usize = 4;
     pub const ARCH: usize = 6;
+    pub const CPUDESC: usize = 8;
     pub const CMDLINE: usize = 11;
     pub const BRANCH_STACK: usize = 15;
     pub const COUNT: usize = 256;

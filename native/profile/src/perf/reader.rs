@@ -8,6 +8,7 @@ use super::build_id::BuildId;
 use super::fields::Fields;
 use super::header::Header;
 use super::mapping::Mapping;
+use super::origin::Origin;
 use super::records::Records;
 use super::sample::Sample;
 use super::{has, kind};
@@ -33,6 +34,7 @@ pub struct Reader<R> {
     records: Records<R>,
     events: Events,
     build_ids: Vec<BuildId>,
+    origin: Origin,
 }
 
 impl<R: Read + Seek> Reader<R> {
@@ -48,6 +50,7 @@ impl<R: Read + Seek> Reader<R> {
             records: Records::new(source, header.records),
             events: header.events,
             build_ids: header.build_ids,
+            origin: header.origin,
         })
     }
 
@@ -67,6 +70,12 @@ impl<R: Read + Seek> Reader<R> {
     #[must_use]
     pub fn build_ids(&self) -> &[BuildId] {
         &self.build_ids
+    }
+
+    /// Where it was recorded, as far as is known by now: see [`Self::events`].
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// What the next record tells that tells anything; `None` at the end.
@@ -91,6 +100,12 @@ impl<R: Read + Seek> Reader<R> {
                     let attribute = attribute.ok_or("has an event that is corrupt")?;
                     self.events.add(attribute, fields.0)?;
                     self.events.check()?;
+                }
+                kind::HEADER_FEATURE => {
+                    let mut fields = Fields(record.body);
+                    if let Some(number) = fields.u64().and_then(|one| usize::try_from(one).ok()) {
+                        self.origin.take(number, fields.0);
+                    }
                 }
                 _ => {}
             }

@@ -25,7 +25,8 @@ const SAMPLE_TYPE: u64 = has::IP | has::TID | has::TIME | has::PERIOD | has::BRA
 pub struct Head<'a> {
     /// Of the kernel, hexadecimal.
     pub build_id: &'a str,
-    /// What `uname -r` says.
+    /// The name of the machine, and what `uname -r` says there.
+    pub host: &'a str,
     pub release: &'a str,
     /// Addresses of `_text`, and behind the last instruction.
     pub text: (u64, u64),
@@ -192,6 +193,7 @@ fn features(head: &Head) -> Vec<(usize, Vec<u8>)> {
     }
     vec![
         (feature::BUILD_ID, build_id(head.build_id)),
+        (feature::HOSTNAME, text(head.host)),
         (feature::OSRELEASE, text(head.release)),
         (feature::ARCH, text("x86_64")),
         (feature::CMDLINE, command),

@@ -35,6 +35,7 @@ pub const MMAP2: u32 = 10;
 pub const HEADER_ATTR: u32 = 64;
 pub const BUILD_ID_RECORD: u32 = 67;
 pub const AUXTRACE: u32 = 71;
+pub const HEADER_FEATURE: u32 = 80;
 pub const COMPRESSED: u32 = 81;
 pub const COMPRESSED2: u32 = 83;
 pub const KERNEL: u16 = 1;
@@ -100,6 +101,15 @@ pub fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     );
     bytes.extend(body);
     bytes
+}
+
+/// What a feature says, in a file that was piped.
+pub fn told(number: u64, text: &str) -> Vec<u8> {
+    let mut body = words(&[number]);
+    body.extend(64_u32.to_le_bytes());
+    body.extend(text.as_bytes());
+    body.resize(8 + 4 + 64, 0);
+    record(HEADER_FEATURE, 0, &body)
 }
 
 /// The kernel runs at an address.

@@ -9,6 +9,7 @@ from kernsmith.profile.coverage.coverage import (
     Stretch,
     cover,
 )
+from kernsmith.profile.coverage.hottest import HotLine, hottest_lines
 from kernsmith.profile.coverage.lcov import lcov_text
 from kernsmith.profile.coverage.pprof import pprof_bytes
 from kernsmith.profile.coverage.texts import SourceTexts, counted_kernel, find_texts
@@ -16,6 +17,7 @@ from kernsmith.profile.coverage.texts import SourceTexts, counted_kernel, find_t
 __all__ = [
     "Coverage",
     "FunctionCount",
+    "HotLine",
     "LineCount",
     "SourceFile",
     "SourceTexts",
@@ -23,6 +25,7 @@ __all__ = [
     "counted_kernel",
     "cover",
     "find_texts",
+    "hottest_lines",
     "lcov_text",
     "pprof_bytes",
 ]
