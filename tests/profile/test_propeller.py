@@ -2,6 +2,7 @@
 """Propeller's profile of a small program: clang takes it without a word, and lays blocks out."""
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import Symbol
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile import BranchCounts, find_profile_maker, write_counts
-from kernsmith.profile.propeller import KEPT, make_propeller
+from kernsmith.profile import propeller as propeller_module
+from kernsmith.profile.propeller import KEPT, carry_blocks, make_propeller
 
 CLANG = find_toolchain()
 BUILD_ID = "ab12"
@@ -53,9 +55,9 @@ def called(*words: str | Path) -> str:
     return done.stdout
 
 
-def compiled(folder: Path, *flags: str) -> list[Path]:
+def compiled(folder: Path, *flags: str, sources: Mapping[str, str] = SOURCES) -> list[Path]:
     objects = []
-    for name, text in SOURCES.items():
+    for name, text in sources.items():
         source = folder / name
         source.write_text(text)
         objects.append(source.with_suffix(".o"))
@@ -74,14 +76,20 @@ def linked(folder: Path, objects: list[Path], *flags: str) -> list[Symbol]:
     return [Symbol(int(address, 16), kind, name) for address, kind, name in found]
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    folder = tmp_path_factory.mktemp("program")
-    symbols = linked(folder, compiled(folder, "-fbasic-block-address-map"))
+def write_map(folder: Path, symbols: list[Symbol]) -> list[Symbol]:
+    """Write `System.map`; returns the symbols of code."""
     code = [symbol for symbol in symbols if symbol.kind in "tT"]
     ends = [Symbol(code[0].address, "T", "_stext"), Symbol(code[-1].address + 4096, "T", "_etext")]
     lines = [f"{each.address:x} {each.kind} {each.name}\n" for each in [*code, *ends]]
     (folder / "System.map").write_text("".join(lines))
+    return code
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    folder = tmp_path_factory.mktemp("program")
+    symbols = linked(folder, compiled(folder, "-fbasic-block-address-map"))
+    code = write_map(folder, symbols)
     kernel = Kernel("0" * 64, folder, {"build_id": BUILD_ID, "variant": {}})
     return Program(kernel, {symbol.name: symbol for symbol in code})
 
@@ -141,11 +149,50 @@ def test_counts_of_the_users_are_taken_with_their_build_id_only(
     made = maker.usable((path,), program.kernel, CLANG, tmp_path / "given")
     assert made[0].read_text().startswith("v1\n")
     write_counts(replace(counts, build_id="00"), path)
-    with pytest.raises(UserError, match="of another kernel: its build id is 00"):
+    with pytest.raises(UserError, match="is not in the cache: its build id is 00"):
         maker.usable((path,), program.kernel, CLANG, tmp_path / "given")
     path.write_text("v1\nf often\nc 0\n")
     with pytest.raises(UserError, match="is not a profile of kernsmith"):
         maker.usable((path,), program.kernel, CLANG, tmp_path / "given")
+
+
+def test_counts_of_a_neighbouring_version_are_taken_where_blocks_are_the_same(
+    program: Program, counts: BranchCounts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind another function, with another number in it, `often` has its blocks; `twin` of the
+    second file has one more."""
+    newer = {
+        "one.c": "int first(int x) { return x * 7; }\n"
+        + SOURCES["one.c"].replace("x == 7", "x == 77777"),
+        "two.c": SOURCES["two.c"].replace("return", 'if (x > 99) __asm__ volatile("nop"); return'),
+    }
+    folder = tmp_path / "newer"
+    folder.mkdir()
+    symbols = linked(folder, compiled(folder, "-fbasic-block-address-map", sources=newer))
+    write_map(folder, symbols)
+    kernel = Kernel("1" * 64, folder, {"build_id": "cd34", "variant": {}})
+    carried = carry_blocks(counts, program.kernel, kernel)
+    assert (carried.executed, carried.same) == (2, 1)
+    # 30 of 38 bytes that were executed are of `often`.
+    assert carried.share == pytest.approx(30 / 38)
+    (often,) = (symbol.address for symbol in symbols if symbol.name == "often")
+    assert often != program.symbols["often"].address
+    assert [first for first, _ in carried.counts.ranges] == [often]
+    # A file of the older one's counts is found by its build id.
+    path = tmp_path / "older.counts"
+    write_counts(counts, path)
+    monkeypatch.setattr(propeller_module, "counted_kernel", {BUILD_ID: program.kernel}.get)
+    maker = find_profile_maker("propeller")
+    told = maker.tell((path,), kernel, CLANG)
+    assert told.endswith(
+        "1 of its 2 functions that ran have the same blocks in this one, 78.9% of what was executed"
+    )
+    clusters, order = maker.usable((path,), kernel, CLANG, tmp_path / "given")
+    assert order.read_text().split() == ["often"]
+    flags = (f"-fbasic-block-sections=list={clusters}", "-Wbackend-plugin")
+    named = [each.name for each in linked(folder, compiled(folder, *flags, sources=newer))]
+    assert "often.cold" in named
+    assert "twin.cold" not in named
 
 
 def test_counts_that_cover_nothing_are_refused(program: Program, tmp_path: Path) -> None:

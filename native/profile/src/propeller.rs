@@ -14,6 +14,7 @@ mod function_order;
 mod image;
 mod modules;
 mod network;
+mod stale;
 
 pub use control_flow::{Call, Edge, Graph, Graphs};
 pub use counts::{Counted, Counts};
@@ -21,3 +22,4 @@ pub use ext_tsp::{Jump, ext_tsp, score};
 pub use files::{BlockOrder, Profile, Regions, make};
 pub use flow::repair;
 pub use image::{Function, Image, ImageError};
+pub use stale::{Carried, carry};

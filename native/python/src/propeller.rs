@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use kernsmith_profile::propeller::{BlockOrder, Counted, Counts, Image, Regions, make};
+use kernsmith_profile::propeller::{BlockOrder, Counted, Counts, Image, Regions, carry, make};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -48,5 +48,36 @@ pub fn propeller_profile<'py>(
     said.set_item("blocks", profile.blocks)?;
     said.set_item("hot_bytes", profile.hot_bytes)?;
     said.set_item("bytes", profile.bytes)?;
+    Ok(said)
+}
+
+/// Counts of an image as those of another one, as far as the compiler has made the same blocks of
+/// their functions.
+///
+/// ranges, branches: as of `propeller_profile`.
+///
+/// Returns `ranges` and `branches` by the other image's addresses, how many functions were
+/// `executed`, how many of these are the `same`, and the `share` of the run that these are. Raises
+/// `ValueError` with one sentence that begins with the image that is wrong.
+#[pyfunction]
+pub fn propeller_carried(
+    python: Python<'_>,
+    old: PathBuf,
+    image: PathBuf,
+    ranges: Vec<Counted>,
+    branches: Vec<Counted>,
+) -> PyResult<Bound<'_, PyDict>> {
+    let counts = Counts { ranges, branches };
+    let read =
+        |path: &PathBuf| Image::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let carried = python
+        .detach(|| Ok(carry(&counts, &read(&old)?, &read(&image)?)))
+        .map_err(|error: String| PyValueError::new_err(error))?;
+    let said = PyDict::new(python);
+    said.set_item("ranges", carried.counts.ranges)?;
+    said.set_item("branches", carried.counts.branches)?;
+    said.set_item("executed", carried.executed)?;
+    said.set_item("same", carried.same)?;
+    said.set_item("share", carried.share)?;
     Ok(said)
 }

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernsmith._native import propeller_profile
+from kernsmith._native import propeller_carried, propeller_profile
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
 from kernsmith.kernel.artifact import Kernel
@@ -13,6 +14,7 @@ from kernsmith.kernel.symbols import entry_spans, fixed_spans, read_system_map, 
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.autofdo import check_build_id
 from kernsmith.profile.counts import BranchCounts, is_counts, read_counts
+from kernsmith.profile.coverage import counted_kernel
 from kernsmith.profile.maker import ProfileMaker
 from kernsmith.study.steps.propeller import CLUSTERS, SYMBOLS
 
@@ -32,9 +34,7 @@ def make_propeller(
             no map of basic blocks that can be read.
     """
     check_build_id(counts, kernel)
-    kept = counts.of_kernel().without_targets(entry_spans(kernel.system_map))
-    ranges = [(start, last, count) for (start, last), count in kept.ranges.items()]
-    branches = [(source, target, count) for (source, target), count in kept.branches.items()]
+    ranges, branches = _listed(counts.of_kernel().without_targets(entry_spans(kernel.system_map)))
     text = text_span(kernel.system_map)
     whole = fixed_spans(read_system_map(kernel.system_map))
     try:
@@ -50,6 +50,81 @@ def make_propeller(
     return files
 
 
+@dataclass(frozen=True)
+class Carried:
+    """Counts of another kernel for this one.
+
+    executed: functions that ran. same: how many of them have the same blocks in both.
+    share: of all that was executed, what these are; from 0 to 1.
+    """
+
+    counts: BranchCounts
+    executed: int
+    same: int
+    share: float
+
+
+def carry_blocks(counts: BranchCounts, old: Kernel, kernel: Kernel) -> Carried:
+    """Counts of a neighbouring version by this kernel's addresses, as far as the compiler has made
+    the same blocks of a function. They are for Propeller alone: inside of a block, they may stand
+    between instructions.
+
+    Raises:
+        UserError: the counts are not of the old kernel, or one has no map of basic blocks.
+    """
+    check_build_id(counts, old)
+    try:
+        found = propeller_carried(old.vmlinux, kernel.vmlinux, *_listed(counts.of_kernel()))
+    except ValueError as error:
+        raise UserError(f"counts cannot be carried to another kernel: {error}") from None
+    carried = replace(
+        counts,
+        ranges={(first, last): count for first, last, count in found["ranges"]},
+        branches={(source, target): count for source, target, count in found["branches"]},
+        build_id=kernel.build_id,
+        modules={},
+    )
+    return Carried(carried, found["executed"], found["same"], found["share"])
+
+
+Listed = list[tuple[int, int, int]]
+
+
+def _listed(counts: BranchCounts) -> tuple[Listed, Listed]:
+    ranges = [(start, last, count) for (start, last), count in counts.ranges.items()]
+    branches = [(source, target, count) for (source, target), count in counts.branches.items()]
+    return ranges, branches
+
+
+def _given(path: Path, kernel: Kernel) -> Carried | BranchCounts:
+    """What the user brings: counts of the very kernel, or of another one that the cache has."""
+    if not is_counts(path):
+        raise UserError(
+            f"{path} is not a profile of kernsmith: Propeller's profiles are made from counts of "
+            "the very kernel that is laid out, or of a neighbouring version"
+        )
+    counts = read_counts(path)
+    if counts.build_id == kernel.build_id:
+        return counts
+    old = counted_kernel(counts.build_id)
+    if old is None:
+        raise UserError(
+            f"{path} is of another kernel, which is not in the cache: its build id is "
+            f"{counts.build_id or 'absent'}, the kernel's is {kernel.build_id}; train again"
+        )
+    return carry_blocks(counts, old, kernel)
+
+
+def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:
+    given = _given(files[0], kernel)
+    if not isinstance(given, Carried):
+        return ""
+    return (
+        f"{files[0]} is of another kernel: {given.same} of its {given.executed} functions that ran "
+        f"have the same blocks in this one, {given.share:.1%} of what was executed"
+    )
+
+
 def maker(blocks: str) -> ProfileMaker[BranchCounts]:
     """A maker of profiles in which the executed blocks have this order."""
 
@@ -61,14 +136,11 @@ def maker(blocks: str) -> ProfileMaker[BranchCounts]:
     def use(
         files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain, stem: Path
     ) -> tuple[Path, ...]:
-        if not is_counts(files[0]):
-            raise UserError(
-                f"{files[0]} is not a profile of kernsmith: Propeller's profiles are made from "
-                "counts of the very kernel that is laid out"
-            )
-        return make_propeller(read_counts(files[0]), kernel, stem, blocks)
+        given = _given(files[0], kernel)
+        counts = given.counts if isinstance(given, Carried) else given
+        return make_propeller(counts, kernel, stem, blocks)
 
-    return ProfileMaker(make=make, usable=use)
+    return ProfileMaker(make=make, usable=use, tell=_tell)
 
 
 MAKER = maker(EXT_TSP)

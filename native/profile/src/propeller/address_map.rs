@@ -87,6 +87,12 @@ impl Block {
         self.start.saturating_add(u64::from(self.size))
     }
 
+    /// Whether it has the id and the ways out of another block.
+    #[must_use]
+    pub fn is_left_like(&self, other: &Self) -> bool {
+        (self.id, self.metadata) == (other.id, other.metadata)
+    }
+
     #[must_use]
     pub fn has_return(&self) -> bool {
         self.metadata & 1 != 0

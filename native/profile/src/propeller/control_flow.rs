@@ -174,10 +174,10 @@ impl Graphs {
 }
 
 /// Blocks by address: start, end, function, block.
-struct Places(Vec<(u64, u64, usize, usize)>);
+pub(super) struct Places(Vec<(u64, u64, usize, usize)>);
 
 impl Places {
-    fn new(image: &Image) -> Self {
+    pub(super) fn new(image: &Image) -> Self {
         let mut places = Vec::new();
         for (number, function) in image.functions.iter().enumerate() {
             let blocks = function.blocks.iter().enumerate();
@@ -190,7 +190,7 @@ impl Places {
     }
 
     /// Function and block that an address lies in.
-    fn at(&self, address: u64) -> Option<(usize, usize)> {
+    pub(super) fn at(&self, address: u64) -> Option<(usize, usize)> {
         let at = self.0.partition_point(|place| place.0 <= address);
         let (_, end, function, block) = *self.0.get(at.checked_sub(1)?)?;
         (address < end).then_some((function, block))
