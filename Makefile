@@ -4,6 +4,7 @@
 # make test    set up, then all checks and tests
 # make test-all  the same, with the tests that need kernels of their own, built if need be
 # make bench   set up, then what kernsmith itself costs
+# make fuzz    set up, then what reads foreign files gets INPUTS damaged ones of each kind
 # make setup   only set up; says what it installs, silent when there is nothing to do
 # make lint    only the checks
 # make clean   remove what was built here (not the caches in ~/.cache/kernsmith, not .venv)
@@ -16,7 +17,9 @@ WORKERS := $(shell n=$$(nproc); echo $$(( n < 4 ? n + 1 : 4 )))
 # Checks of Python and of Rust wait for nothing of each other: each with the output in one piece.
 CHECK := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
-.PHONY: setup setup-test demo test test-all lint lint-python lint-rust test-rust bench clean
+INPUTS ?= 10000000
+
+.PHONY: setup setup-test demo test test-all lint lint-python lint-rust test-rust fuzz bench clean
 
 setup:
 	@scripts/setup.sh
@@ -55,6 +58,9 @@ test: setup-test
 
 test-all: export KERNSMITH_TEST_ALL = 1
 test-all: test
+
+fuzz: setup
+	@KERNSMITH_FUZZ=$(INPUTS) cargo test --release --package kernsmith-profile -- damaged changed
 
 bench: setup
 	@set -e; for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python "$$bench"; done

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Counts by source of a small file that gcc has just made, and of the same file damaged.
-//!
-//! `KERNSMITH_FUZZ=1000000 cargo test --release -p kernsmith-profile --test coverage` tries so many
-//! damaged files; the numbers of one run are those of the next.
 
 #[path = "../../frontend/tests/random/mod.rs"]
 mod random;
@@ -11,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use kernsmith_profile::coverage::{Coverage, NONE, cover_from, functions_from};
-use random::Random;
+use random::{Random, inputs};
 
 /// Damaged files that are tried in an ordinary run.
 const ORDINARY: u64 = 4_000;
@@ -118,8 +115,7 @@ fn debug_information(file: &[u8]) -> Vec<(usize, usize)> {
 
 #[test]
 fn damaged_debug_information_is_read_or_refused() {
-    let asked = std::env::var("KERNSMITH_FUZZ").ok();
-    let tries = asked.map_or(ORDINARY, |text| text.parse().expect("a number"));
+    let tries = inputs(ORDINARY);
     let (file, begin, end) = made();
     let places = debug_information(file);
     let mut random = Random::new(15);

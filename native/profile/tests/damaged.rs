@@ -1,38 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Files that were changed at random: each is read or refused in one sentence, within bounds.
-//!
-//! `KERNSMITH_FUZZ=10000000 cargo test --release -p kernsmith-profile --test damaged` tries so
-//! many; the numbers of one run are those of the next.
 
+mod damage;
+mod invented;
 #[path = "../../frontend/tests/random/mod.rs"]
 mod random;
 
-mod invented;
-
 use std::io::{Cursor, Write};
 
+use damage::damage;
 use invented::*;
 use kernsmith_profile::{Image, Samples, convert_from};
-use random::Random;
+use random::{Random, inputs};
 
 /// Files that are tried in an ordinary run.
 const ORDINARY: u64 = 40_000;
-
-/// Numbers that parsers trip over.
-const NUMBERS: [u64; 12] = [
-    0,
-    1,
-    7,
-    8,
-    16,
-    104,
-    0x7fff,
-    0xffff,
-    0xffff_ffff,
-    1 << 32,
-    i64::MAX as u64,
-    u64::MAX,
-];
 
 /// Good files of every form.
 fn seeds() -> Vec<Vec<u8>> {
@@ -62,6 +44,7 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut piped = b"PERFILE2".to_vec();
     piped.extend(words(&[16]));
     piped.extend(record(HEADER_ATTR, 0, &attribute(IP | STACK, 0, 8)));
+    piped.extend([told(3, "web3"), told(8, "EPYC")].concat());
     piped.extend([kernel.clone(), samples.clone()].concat());
     let mut inflated = zstd::stream::Encoder::new(Vec::new(), 1).expect("an encoder");
     inflated.write_all(&samples).expect("memory");
@@ -79,39 +62,6 @@ fn seeds() -> Vec<Vec<u8>> {
         piped,
         simple(&[kernel, compressed]),
     ]
-}
-
-/// Some bytes, numbers or stretches of a file become others.
-fn damage(file: &mut Vec<u8>, random: &mut Random) {
-    for _ in 0..1 + random.below(4) {
-        if file.is_empty() {
-            return;
-        }
-        let at = random.below(file.len() as u64) as usize;
-        match random.below(6) {
-            0 => file[at] ^= 1 << random.below(8),
-            1 => file[at] = random.next() as u8,
-            2 => {
-                let word = at / 8 * 8;
-                let end = file.len().min(word + 8);
-                let number = random.pick(&NUMBERS).to_le_bytes();
-                file[word..end].copy_from_slice(&number[..end - word]);
-            }
-            3 => {
-                let half = at / 2 * 2;
-                let end = file.len().min(half + 2);
-                let number = random.pick(&NUMBERS).to_le_bytes();
-                file[half..end].copy_from_slice(&number[..end - half]);
-            }
-            4 => file.truncate(at),
-            _ => {
-                let end = file.len().min(at + random.below(64) as usize);
-                let copied = file[at..end].to_vec();
-                let to = random.below(file.len() as u64) as usize;
-                file.splice(to..to, copied);
-            }
-        }
-    }
 }
 
 fn try_one(image: &Image, file: &[u8], samples: Samples) -> bool {
@@ -136,8 +86,7 @@ fn try_one(image: &Image, file: &[u8], samples: Samples) -> bool {
 
 #[test]
 fn damaged_files_are_read_or_refused() {
-    let asked = std::env::var("KERNSMITH_FUZZ").ok();
-    let count = asked.map_or(ORDINARY, |text| text.parse().expect("a number"));
+    let count = inputs(ORDINARY);
     let (seeds, image) = (seeds(), image());
     for seed in &seeds {
         let read = convert_from(Cursor::new(seed), &image, Samples::Branches);

@@ -2,6 +2,13 @@
 //! A small reproducible source of numbers: SplitMix64 (Steele, Lea, Flood 2014).
 #![allow(dead_code)]
 
+/// How many damaged inputs are tried: so many in an ordinary run, else as many as
+/// `KERNSMITH_FUZZ` says (`make fuzz`). Those of one run are those of the next.
+pub fn inputs(ordinary: u64) -> u64 {
+    let asked = std::env::var("KERNSMITH_FUZZ").ok();
+    asked.map_or(ordinary, |text| text.parse().expect("a number"))
+}
+
 pub struct Random(u64);
 
 impl Random {
