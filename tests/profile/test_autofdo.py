@@ -115,6 +115,8 @@ def test_corrupt_profiles_are_one_sentence(
 def test_a_profile_that_covers_nothing_is_refused(
     counts: BranchCounts, micro_kernel: Kernel, tmp_path: Path
 ) -> None:
-    nothing = replace(counts, ranges={(0x1000, 0x1010): 5}, branches={})
-    with pytest.raises(UserError, match="covers nothing"):
-        make_autofdo(nothing, micro_kernel, CLANG, tmp_path / "x.afdo")
+    outside = replace(counts, ranges={(0x1000, 0x1010): 5}, branches={})
+    zeros = replace(counts, ranges=dict.fromkeys(counts.ranges, 0), branches={})
+    for nothing in (outside, zeros):
+        with pytest.raises(UserError, match="covers nothing"):
+            make_autofdo(nothing, micro_kernel, CLANG, tmp_path / "x.afdo")

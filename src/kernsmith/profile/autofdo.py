@@ -31,7 +31,7 @@ def make_autofdo(counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, tar
     """
     check_build_id(counts, kernel)
     first, last = text_span(kernel.system_map)
-    if not any(first <= start < last for start, _ in counts.ranges):
+    if not any(count and first <= start < last for (start, _), count in counts.ranges.items()):
         raise UserError(f"the profile covers nothing of the kernel in {kernel.folder}")
     target.parent.mkdir(parents=True, exist_ok=True)
     real = counts.without_targets(entry_spans(kernel.system_map))
