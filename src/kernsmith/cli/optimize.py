@@ -72,7 +72,13 @@ def optimize(
 
         kernsmith optimize --source debian:7.3 --with instrumented --compiler gcc-12
 
+        kernsmith optimize --source debian:7.3 --with instrumented,propeller,layout
+
         kernsmith optimize --source debian:7.3 --config micro --folds 3
+
+        kernsmith optimize --source debian:7.3 --config micro --workload pipe --only-trained
+
+        kernsmith optimize --source debian:7.3 --with autofdo --profile web.afdo
 
         kernsmith optimize --source debian:6.12 --config micro --with autofdo
 
