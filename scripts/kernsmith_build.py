@@ -35,6 +35,7 @@ _SUITES = (folder.name for folder in sorted(_ROOT.glob("guest/workloads/*/")))
 _FILES = (
     *(f"build/guest/kernsmith-{name}" for name in ("guest", "own", "modules", "root")),
     *(f"build/guest/kernsmith-guest-{name}" for name in _SUITES),
+    *(str(file.relative_to(_ROOT)) for file in sorted(_ROOT.glob("guest/workloads/*/suite.toml"))),
     "guest/marker.h",
 )
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 import stat
-import struct
 import tomllib
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kernsmith.errors import UserError
+from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
+from kernsmith.guest.suite import Amount
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
 from kernsmith.root import RootImage, check_package, debian_root, known_root, root_of
@@ -29,7 +30,6 @@ _SYMBOL = re.compile(r"CONFIG_[A-Z0-9_]+")
 _FOLDER = "workload"
 _MOST_BYTES = 256 << 20
 _MOST_WORDS = 255
-_X86_64, _INTERPRETER = 62, 3
 
 
 class _Check(BaseModel):
@@ -67,7 +67,7 @@ class _Root(BaseModel):
         return self
 
 
-class OwnWorkload(BaseModel):
+class OwnWorkload(Amount):
     """The file.
 
     name: what tables call it. description: one sentence.
@@ -77,6 +77,7 @@ class OwnWorkload(BaseModel):
         the folder `/workload`, where all of them lie by the same names.
     set_up: a program with its arguments that runs once before, in the same folder.
     rounds, warmup: how often it runs in the region of interest, and before.
+    operations, unit: what a round is in numbers, for figures of one operation.
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
     check: exit status, and a file with what it must print; without that, output is not checked.
     root: the root file system; without it the guest has nothing but the program and its files.
@@ -144,6 +145,7 @@ def described(path: Path) -> Workload:
     sets = (path.parent.name,) if path in shipped_files("") else ()
     return Workload(
         said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
+        operations=said.operations, unit=said.unit,
     )  # fmt: skip
 
 
@@ -213,6 +215,7 @@ def read_own_workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
         said.warmup, tuple(needs), str(path),
         kept_initramfs(_initramfs(members, image), said.name), image.path if image else None,
+        said.operations, said.unit,
     )  # fmt: skip
 
 
@@ -290,20 +293,12 @@ def _members(path: Path, names: list[str], program: str) -> list[Member]:
 
 
 def _check_static(path: Path, program: Path) -> None:
-    """That a program starts in a guest that has nothing else: ELF64 for x86-64, no interpreter
-    (System V ABI, "Program Header")."""
-    content = program.read_bytes()
+    """That a program starts in a guest that has nothing else."""
+    kind = program_kind(program.read_bytes())
     told = f"{path}: program: {program.name!r}"
-    try:
-        magic, machine = content[:6], struct.unpack_from("<H", content, 18)[0]
-        (table,) = struct.unpack_from("<Q", content, 32)
-        size, count = struct.unpack_from("<HH", content, 54)
-        kinds = [struct.unpack_from("<I", content, table + size * n)[0] for n in range(count)]
-    except struct.error:
-        magic, machine, kinds = b"", 0, []
-    if magic != b"\x7fELF\x02\x01" or machine != _X86_64:
+    if kind == "foreign":
         raise UserError(f"{told} is no program for x86-64: the guest runs ELF files and no scripts")
-    if _INTERPRETER in kinds:
+    if kind == "dynamic":
         raise UserError(
             f"{told} needs shared libraries, which the guest has none of: link it with -static, or "
             "give it a [root]"

@@ -18,6 +18,14 @@ Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What the machine does that an index is relative to: `count` operations in `seconds`."""
+
+    count: float
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True)
 class Workload:
     """What runs in the guest.
 
@@ -29,6 +37,8 @@ class Workload:
         `guest_program`, which the machine itself knows.
     root: the image of the root file system that it runs in, of which the initramfs knows the
         content; None: the initramfs is all there is.
+    operations, unit: what a round is, in numbers: 16 times a `loop`.
+    baseline: of the index that it belongs to (see `guest.index`).
     """
 
     name: str
@@ -40,11 +50,19 @@ class Workload:
     file: str = ""
     initramfs: Path | None = None
     root: Path | None = None
+    operations: int = 1
+    unit: str = "round"
+    baseline: Baseline | None = None
 
     @property
     def content(self) -> str:
         """The digest of its initramfs; empty for those of `guest_program`."""
         return self.initramfs.parent.name if self.initramfs else ""
+
+    @property
+    def done(self) -> int:
+        """How many operations its rounds in the region of interest are."""
+        return self.operations * self.rounds
 
     @property
     def amount(self) -> str:
@@ -184,11 +202,15 @@ def load_catalogue() -> Catalogue:
         KernsmithError: one of them prints something else than a catalogue, or two workloads or a
             workload and a set share a name.
     """
+    from kernsmith.guest.suite import read_suite
+
     own, *suites = (_listed(program) for program in (guest_program(), *suite_programs()))
     known = list(own.workloads)
-    for program, suite in zip(suite_programs(), suites, strict=True):
-        kept = kept_initramfs(build_initramfs(program), program.name)
-        known += (replace(workload, initramfs=kept) for workload in suite)
+    for program, listed in zip(suite_programs(), suites, strict=True):
+        suite = read_suite(program.name.removeprefix(f"{guest_program().name}-"))
+        kept = kept_initramfs(build_initramfs(program, suite.members()), program.name)
+        workloads = suite.described(listed.workloads)
+        known += (replace(workload, initramfs=kept) for workload in workloads)
     return _checked(Catalogue(tuple(known)))
 
 
