@@ -22,6 +22,7 @@ from kernsmith.document.layouts import (
     OrdersDocument,
     SampleDocument,
 )
+from kernsmith.document.stress import StressView
 from kernsmith.document.study import (
     FactorsView,
     HeldView,
@@ -70,6 +71,7 @@ __all__ = [
     "SampleDocument",
     "SourceView",
     "StepView",
+    "StressView",
     "StudyDocument",
     "StudyView",
     "TermView",

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from kernsmith.document.attribution import AttributionView
 from kernsmith.document.checks import CheckView
 from kernsmith.document.hottest import HottestView
+from kernsmith.document.stress import StressView
 
 OVERALL = "overall"
 _OF = "overall-of-"
@@ -300,6 +301,7 @@ class StudyDocument:
     checks: replayed layouts that were booted, too; empty where all were booted.
     every: one of so many windows of each trace was replayed.
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
+    stress: what each workload asks of the baseline's kernel.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -326,6 +328,7 @@ class StudyDocument:
     hottest: HottestView | None = None
     attributions: tuple[AttributionView, ...] = ()
     remarks: tuple[str, ...] = ()
+    stress: tuple[StressView, ...] = ()
 
     @property
     def baseline(self) -> str:

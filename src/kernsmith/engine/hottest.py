@@ -7,10 +7,10 @@ from kernsmith.document import HotFunctionView, HottestView
 from kernsmith.engine.profiles import counts_beside
 from kernsmith.engine.verdicts import StudyResult
 from kernsmith.errors import UserError
-from kernsmith.kernel.artifact import load_kernel
+from kernsmith.kernel.artifact import Kernel, load_kernel
 from kernsmith.kernel.module_code import module_symbols
 from kernsmith.kernel.symbols import is_function, read_system_map
-from kernsmith.profile import read_counts
+from kernsmith.profile import BranchCounts, read_counts
 from kernsmith.profile.functions import function_shares
 from kernsmith.study.steps import find_step_kind
 
@@ -32,15 +32,19 @@ def find_hottest(result: StudyResult) -> HottestView | None:
             counts = read_counts(path)
         except UserError:
             continue
-        own = [each for each in read_system_map(kernel.system_map) if is_function(each)]
-        shares = function_shares(counts, [*own, *module_symbols(kernel.folder, counts.modules)])
+        functions = hottest_functions(counts, kernel)
         return HottestView(
             build_id=counts.build_id,
             workloads=counts.workloads,
             counts=str(path),
-            ran=len(shares),
-            functions=tuple(
-                HotFunctionView(each.name, each.share, each.entered) for each in shares[:SHOWN]
-            ),
+            ran=len(functions),
+            functions=functions[:SHOWN],
         )
     return None
+
+
+def hottest_functions(counts: BranchCounts, kernel: Kernel) -> tuple[HotFunctionView, ...]:
+    """All functions of a kernel and its modules that ran, the hottest first."""
+    own = [each for each in read_system_map(kernel.system_map) if is_function(each)]
+    shares = function_shares(counts, [*own, *module_symbols(kernel.folder, counts.modules)])
+    return tuple(HotFunctionView(each.name, each.share, each.entered) for each in shares)

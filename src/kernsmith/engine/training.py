@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from kernsmith.engine.events import Events
-from kernsmith.engine.evidence import Evidence, Left
+from kernsmith.engine.evidence import BRANCHES, Evidence, Left
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.engine.workers import Workers
 from kernsmith.errors import KernsmithError, UserError
@@ -48,8 +48,7 @@ def train(
         TrainingFailed: a workload did not end well, or left nothing that makes a profile.
         UserError: the kernel cannot leave behind what is asked for.
     """
-    conditions = digest_of(dict(machine.fingerprint()))[:12]
-    folder = kernel.folder / "profiles" / conditions
+    folder = kernel.folder / "profiles" / _conditions(machine)
     folder.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Left] = {}
     missing = []
@@ -91,6 +90,17 @@ def train(
     visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
     in_sessions(machine, visits, begin, ran, keep, workers)
     return parts
+
+
+def kept_counts(kernel: Kernel, workload: Workload, machine: Machine) -> Path | None:
+    """Where the branch counts of a training are: of this workload on this kernel and machine."""
+    folder = kernel.folder / "profiles" / _conditions(machine)
+    path = _path(folder, workload, BRANCHES)
+    return path if path.exists() else None
+
+
+def _conditions(machine: Machine) -> str:
+    return digest_of(dict(machine.fingerprint()))[:12]
 
 
 def _path(folder: Path, workload: Workload, evidence: Evidence[Left]) -> Path:

@@ -9,6 +9,7 @@ from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"
 KERNEL_INSTRUCTIONS = "kernel_instructions"
+USER_INSTRUCTIONS = "user_instructions"
 SECONDS = "seconds"
 
 VERSION = 2
@@ -45,7 +46,7 @@ METRICS: tuple[Metric, ...] = (
         "indirect_mispredictions", "branches", "indirect branches and returns, likewise", "modelled"
     ),
     Metric("l1i_accesses", "accesses", "cache lines that kernel code asked for", "modelled"),
-    Metric("user_instructions", "instructions", "executed in user mode", "counted"),
+    Metric(USER_INSTRUCTIONS, "instructions", "executed in user mode", "counted"),
     Metric("rep_iterations", "iterations", "of rep string instructions", "counted"),
     Metric(SECONDS, "s", "time of the region", "real", headline=True),
     Metric("sys_seconds", "s", "the region's CPU time in kernel mode", "real", headline=True),

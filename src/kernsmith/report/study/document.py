@@ -32,6 +32,7 @@ from kernsmith.engine.held import held_in
 from kernsmith.engine.hottest import find_hottest
 from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.stress import find_stress
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.package import package_command
 from kernsmith.ledger.rows import REPLAYED_FROM
@@ -88,7 +89,8 @@ def study_document(result: StudyResult) -> StudyDocument:
         attributions=attributions(result),
         remarks=prepared.remarks,
     )
-    return with_luck(document)
+    stress = find_stress(result, document.runs, document.study.metric)
+    return with_luck(replace(document, stress=stress))
 
 
 def with_luck(document: StudyDocument) -> StudyDocument:

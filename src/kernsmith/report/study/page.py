@@ -36,6 +36,7 @@ from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
+from kernsmith.report.study.stress import stress_sections
 from kernsmith.report.study.words import (
     confidence,
     harmed,
@@ -77,6 +78,7 @@ def study_page(
     sections += _answer_sections(document)
     sections += _explaining_sections(document)
     sections += attribution_sections(document)
+    sections += stress_sections(document)
     sections += hottest_sections(document, coverage)
     sections += _design_sections(document)
     sections += _age_sections(document)

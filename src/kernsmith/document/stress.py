@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each workload of a study asks of the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernsmith.document.hottest import HotFunctionView
+
+
+@dataclass(frozen=True)
+class StressView:
+    """A workload on the baseline's kernel.
+
+    kernel_share: of the region's instructions, those in kernel mode, from 0 to 1; None where the
+        machine does not count both.
+    spread: from the lowest to the highest random layout, in per cent of their geometric mean, of
+        the study's own metric; None for fewer than two layouts.
+    functions: the kernel's hottest; empty where that kernel was not trained on the workload.
+    """
+
+    workload: str
+    kernel_share: float | None
+    spread: float | None
+    functions: tuple[HotFunctionView, ...]

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each workload asks of the kernel, in a report."""
+
+from __future__ import annotations
+
+from kernsmith.document import StressView, StudyDocument
+from kernsmith.report.page import Column, Details, Section, Table, Text, Value
+
+
+def stress_sections(document: StudyDocument) -> list[Section]:
+    """A folded table; none where nothing is known."""
+    known = [each for each in document.stress if _is_known(each)]
+    if not known:
+        return []
+    metric = document.study.metric
+    columns = [
+        Column("workload"),
+        Column("in the kernel", number=".0%"),
+        Column("spread over layouts, %", number=".2f"),
+        Column("hottest functions of the kernel"),
+    ]
+    rows: list[list[Value]] = [
+        [each.workload, each.kernel_share, each.spread, _functions(each)] for each in known
+    ]
+    text = Text(
+        f"Of {document.baseline}: the part of all instructions that is the kernel's; from the "
+        f"lowest to the highest random layout in {metric}; and, where it was trained on the "
+        "workload, the functions that are most of the code that ran there."
+    )
+    return [Details(f"What each workload asks of the kernel ({len(rows)} rows)", [
+        text, Table(columns, rows, caption="Workloads"),
+    ])]  # fmt: skip
+
+
+def _is_known(stress: StressView) -> bool:
+    return stress.kernel_share is not None or stress.spread is not None or bool(stress.functions)
+
+
+def _functions(stress: StressView) -> str:
+    return ", ".join(f"{each.name} {each.share:.0%}" for each in stress.functions) or "–"

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each workload asks of the kernel, as a report shows it."""
+
+from dataclasses import replace
+
+from documents import study_document, verdict
+from kernsmith.document import HotFunctionView, StressView
+from kernsmith.report.study.page import study_page
+
+STUDY = study_document([verdict(0.9, (0.8, 0.95))])
+PIPE = StressView("pipe", 0.8125, 3.214, (HotFunctionView("anon_pipe_read", 0.25, 7),))
+NOTHING = StressView("file", None, None, ())
+
+
+def test_a_row_tells_share_spread_and_functions() -> None:
+    page = study_page(replace(STUDY, stress=(PIPE, NOTHING)))
+    assert "What each workload asks of the kernel (1 rows)" in page
+    for told in ("81%", "3.21", "anon_pipe_read 25%"):
+        assert told in page
+
+
+def test_a_study_of_which_nothing_is_known_has_no_such_table() -> None:
+    assert "What each workload asks" not in study_page(replace(STUDY, stress=(NOTHING,)))
+    assert "What each workload asks" not in study_page(STUDY)
