@@ -41,6 +41,8 @@ program = "bin/reader"
 arguments = ["data/line"]
 files = ["data"]
 rounds = 4
+operations = 3
+unit = "line"
 needs = ["CONFIG_TMPFS"]
 
 [check]
@@ -200,8 +202,12 @@ def test_the_commands_show_check_and_run_it(file: Path, micro_kernel: Kernel) ->
     kernel = ("--kernel", str(micro_kernel.vmlinux))
     assert json.loads(call("show", "reader.toml", "--json").stdout)["rounds"] == 4
     assert "reader did its work" in call("check", "reader.toml", *kernel).stdout
-    document = json.loads(call("run", "reader.toml", "--rounds", "2", "--json", *kernel).stdout)
+    words = ("run", "reader.toml", "--rounds", "2", *kernel)
+    document = json.loads(call(*words, "--hottest", "3", "--json").stdout)
     assert document["metrics"]["kernel_instructions"]["value"] > 10_000
+    first, *others = (each["share"] for each in document["hottest"])
+    assert 0 < first < 1 and others == sorted(others, reverse=True) and len(others) == 2
+    assert "per line" in call(*words).stdout
     assert "name one of them" in call("show", "lab", expect=2).stderr
     file.write_text(TABLE.replace('["CONFIG_TMPFS"]', '["CONFIG_NO_SUCH"]'))
     told = call("check", "reader.toml", *kernel, expect=2).stderr

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json as json_text
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +18,10 @@ from kernsmith.errors import KernsmithError, UserError
 from kernsmith.study.study import DEFAULT_CPU
 
 if TYPE_CHECKING:
+    from kernsmith.document import HotFunctionView
     from kernsmith.guest.workloads import Workload
-    from kernsmith.machine import Outcome
+    from kernsmith.kernel.artifact import Kernel
+    from kernsmith.machine import Machine, Outcome
 
 workload = App(name="workload", help="List, check and run what the guest can do.")
 Words = Annotated[tuple[str, ...], Parameter(negative=())]
@@ -85,6 +87,7 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
         "description": each.description,
         "sets": " ".join(each.sets) or "none",
         "rounds": f"{each.rounds}, {each.warmup} before the region of interest",
+        "a round is": f"{each.operations:,} × {each.unit}",
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
     if each.file:
@@ -135,6 +138,7 @@ def run(
     root: Root = None,
     cpu: str = DEFAULT_CPU,
     rounds: int | None = None,
+    hottest: int = 0,
     json: bool = False,
 ) -> int:
     """Run a workload on a kernel in the tcg machine, and print its metrics.
@@ -148,6 +152,8 @@ def run(
 
         kernsmith workload run mine.toml --kernel 8cbd96d6 --rounds 100 --json
 
+        kernsmith workload run lmbench-select --kernel 8cbd96d6 --hottest 10
+
     Parameters
     ----------
     word
@@ -160,6 +166,8 @@ def run(
         CPU model: a shipped one (kernsmith cpu models) or a TOML file.
     rounds
         Rounds in the region of interest; default: the workload's own.
+    hottest
+        Also tell so many of the kernel's functions, by their share of all code that it executed.
     json
         Print JSON.
     """
@@ -168,24 +176,79 @@ def run(
         if rounds < 1:
             raise UserError(f"--rounds must be at least 1, it is {rounds}")
         each = replace(each, rounds=rounds)
-    outcome = _run(each, kernel, cpu)
+    if hottest < 0:
+        raise UserError(f"--hottest must be at least 0, it is {hottest}")
+    outcome, functions = _run(each, kernel, cpu, hottest)
     if json:
         metrics = {name: {"value": v, "unit": unit} for name, (v, unit) in outcome.metrics.items()}
-        _print_json({"version": 1, "workload": _as_json(each), "cpu": cpu, "metrics": metrics})
+        document = {"version": 1, "workload": _as_json(each), "cpu": cpu, "metrics": metrics}
+        _print_json(document | {"hottest": [asdict(function) for function in functions]})
+        return 0
+    _print_run(each, outcome, functions)
+    return 0
+
+
+@workload.command
+def index(
+    words: Words = ("unixbench",), /, *, kernel: str, cpu: str = DEFAULT_CPU, json: bool = False
+) -> int:
+    """Print UnixBench's index of a kernel: of low load, or with `unixbench-high` of high load.
+
+    It is an index of virtual time, in which every instruction takes 2 ns: held against another of
+    the same kind it says how much more or less there is to execute. An index of a real machine is
+    of real seconds; the two are never comparable.
+
+    Examples:
+
+        kernsmith workload index --kernel 8cbd96d6
+
+        kernsmith workload index unixbench-high --kernel 8cbd96d6 --json
+
+    Parameters
+    ----------
+    words
+        Sets or workloads that have a baseline.
+    kernel
+        A kernel of the cache, by the beginning of its key or by its vmlinux.
+    cpu
+        CPU model: a shipped one (kernsmith cpu models) or a TOML file. The index is the same with
+        each.
+    json
+        Print JSON.
+    """
+    from kernsmith.guest.index import indexed, overall
+
+    chosen = _chosen(words)
+    for each in chosen:
+        indexed(each, 1.0)  # which says before anything runs that one belongs to no index
+    tests = [
+        indexed(each, _run(each, kernel, cpu)[0].metrics["virtual_seconds"][0]) for each in chosen
+    ]
+    if json:
+        rows = [{**asdict(test), "index": test.index} for test in tests]
+        whole = {"meaning": "virtual", "index": overall(tests), "tests": rows}
+        _print_json({"version": 1, **whole})
         return 0
     table = Table(box=None, pad_edge=False)
-    table.add_column("metric")
-    table.add_column(each.name, justify="right")
-    table.add_column("unit")
-    for name, (value, unit) in outcome.metrics.items():
-        shown = f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
-        table.add_row(name, shown, unit)
+    for title in ("test", "baseline", "virtual time", "", "index"):
+        table.add_column(title, justify="left" if title in ("test", "") else "right")
+    for test in tests:
+        rate = f"{test.unit}/s" if test.per == 1 else f"{test.unit}/{test.per:g} s"
+        table.add_row(
+            test.name, f"{test.baseline:,.1f}", f"{test.rate:,.1f}", rate, f"{test.index:,.1f}"
+        )
+    table.add_row("index of virtual time", "", "", "", f"{overall(tests):,.1f}")
     Console(highlight=False).print(table)
     return 0
 
 
-def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
-    """Boot a kernel with a workload. Raises KernsmithError when it did not do its work."""
+def _run(
+    each: Workload, kernel: str, cpu: str, hottest: int = 0
+) -> tuple[Outcome, tuple[HotFunctionView, ...]]:
+    """Boot a kernel with a workload. Raises KernsmithError when it did not do its work.
+
+    hottest: how many of the kernel's functions come with the outcome.
+    """
     from kernsmith.kernel.artifact import named_kernel
     from kernsmith.kernel.config import parse_config
     from kernsmith.machine import Job, run_once
@@ -198,13 +261,41 @@ def _run(each: Workload, kernel: str, cpu: str) -> Outcome:
             f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {missing[0]}{each.advice}"
         )
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(each, Path(folder), modules=chosen.guest_archive)
-        outcome = run_once(open_machine(cpu), chosen.vmlinux, job)
+        job = Job(each, Path(folder), profile=hottest > 0, modules=chosen.guest_archive)
+        machine = open_machine(cpu)
+        outcome = run_once(machine, chosen.vmlinux, job)
         if outcome.ok:
-            return outcome
+            return outcome, _functions(outcome, machine, chosen, each)[:hottest]
         last = outcome.console.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL:]
     said = "\n".join(f"    {line}" for line in last)
     raise KernsmithError(f"{each.name} did not do its work: {outcome.reason}\n{said}")
+
+
+def _functions(
+    outcome: Outcome, machine: Machine, kernel: Kernel, each: Workload
+) -> tuple[HotFunctionView, ...]:
+    """The kernel's functions that ran, the hottest first; none where counts were not asked for."""
+    from kernsmith.engine.evidence import BRANCHES
+    from kernsmith.engine.hottest import hottest_functions
+
+    if outcome.counts is None:
+        return ()
+    counts = BRANCHES.parsed((outcome.counts,), kernel, each)
+    return hottest_functions(BRANCHES.placed(counts, kernel, outcome, machine), kernel)
+
+
+def _print_run(each: Workload, outcome: Outcome, functions: tuple[HotFunctionView, ...]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("metric")
+    table.add_column(each.name, justify="right")
+    table.add_column("unit")
+    table.add_column(f"per {each.unit}", justify="right")
+    for name, (value, unit) in outcome.metrics.items():
+        shown = f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
+        table.add_row(name, shown, unit, f"{value / each.done:,.6g}")
+    Console(highlight=False).print(table)
+    for function in functions:
+        print(f"{function.share:7.2%}  {function.name}")
 
 
 def _chosen(
@@ -240,6 +331,8 @@ def _as_json(each: Workload) -> dict[str, Any]:
         "description": each.description,
         "rounds": each.rounds,
         "warmup": each.warmup,
+        "operations": each.operations,
+        "unit": each.unit,
         "needs": list(each.needs),
         "file": each.file or None,
         "content": each.content or None,
