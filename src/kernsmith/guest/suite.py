@@ -72,7 +72,7 @@ class Suite(BaseModel):
         return tuple(self._described(workload) for workload in workloads)
 
     def _described(self, workload: Workload) -> Workload:
-        said = self.workloads.get(workload.name, _Entry())
+        said = self.workloads.get(workload.name) or _Entry.model_validate({})
         baseline = said.baseline and Baseline(said.baseline.count, said.baseline.seconds)
         return replace(
             workload, operations=said.operations, unit=said.unit, baseline=baseline or None
