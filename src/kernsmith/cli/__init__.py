@@ -19,15 +19,17 @@ from kernsmith import __version__
 from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
-    "optimize", "compare", "bisect", "layout", "profile", "run", "plan", "analyze", "report",
-    "workload", "kernels", "ledger", "package", "prune", "toolchain", "cpu", "silicon", "doctor",
+    "optimize", "compare", "bisect", "layout", "profile", "run", "plan", "measure", "analyze",
+    "report", "workload", "kernels", "ledger", "package", "prune", "toolchain", "cpu", "silicon",
+    "doctor",
 )  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command; the exit code is 0, 1 (something failed) or 2 (bad input)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
+    own = words[: words.index("--")] if "--" in words else words
+    debug = "--debug" in own
     if debug:
         words.remove("--debug")
     before = signal.signal(signal.SIGTERM, _terminate)

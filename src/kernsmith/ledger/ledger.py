@@ -17,8 +17,10 @@ from sqlalchemy import Connection, Row, insert, select
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.ledger import measured
 from kernsmith.ledger.failures import Clash
 from kernsmith.ledger.leases import LEASE_SECONDS, Leases
+from kernsmith.ledger.measured import MeasuredRun
 from kernsmith.ledger.opening import open_database
 from kernsmith.ledger.places import file_of, key_of, local, portable
 from kernsmith.ledger.rows import OK, REPLAYED_FROM, BootRow, BuildRow, RunRow, TrialRow, now
@@ -208,6 +210,20 @@ class Ledger:
             for start in range(0, len(wanted), _CHUNK):
                 found |= _read_boots(connection, wanted[start : start + _CHUNK])
         return found
+
+    def find_boot(self, session: str) -> int | None:
+        """The number of the first boot that was recorded with this session."""
+        return measured.find_boot(self._database, session)
+
+    def variant_of(self, kernel: str) -> str | None:
+        """How the latest study that built the kernel of this key called its variant."""
+        return measured.variant_of(self._database, kernel)
+
+    def earlier_runs(
+        self, machine: str, cpu: str, workloads: Sequence[str], metric: str
+    ) -> list[MeasuredRun]:
+        """A metric of all runs of workloads on a machine that ended well and count."""
+        return measured.earlier_runs(self._database, machine, cpu, workloads, metric)
 
     def record_builds(self, builds: Iterable[BuildRow]) -> None:
         """Add what became of variants; what is there already stays as it is."""

@@ -11,6 +11,7 @@ MODEL_CYCLES = "model_cycles"
 KERNEL_INSTRUCTIONS = "kernel_instructions"
 USER_INSTRUCTIONS = "user_instructions"
 SECONDS = "seconds"
+MAX_RSS = "max_rss"
 
 VERSION = 2
 """Of what the names mean, part of every machine's fingerprint: a ledger's older figures, where
@@ -56,11 +57,35 @@ METRICS: tuple[Metric, ...] = (
     Metric("virtual_user_seconds", "s", "CPU time in user mode by that clock", "virtual"),
 )
 
+OF_COMMANDS: tuple[Metric, ...] = (
+    Metric(MAX_RSS, "KiB", "most memory that a process had at once", "counted"),
+    Metric("minor_faults", "faults", "page faults without I/O", "counted"),
+    Metric("major_faults", "faults", "page faults that waited for I/O", "counted"),
+    Metric("voluntary_switches", "switches", "waits that gave a processor up", "counted"),
+    Metric("involuntary_switches", "switches", "a processor was taken away", "counted"),
+    Metric("blocks_read", "blocks", "of 512 bytes, from devices", "counted"),
+    Metric("blocks_written", "blocks", "of 512 bytes, to devices", "counted"),
+)
+"""What the kernel counts of a command and its children, beside their times."""
+
+RUSAGE: Mapping[str, str] = {
+    "ru_utime": "user_seconds",
+    "ru_stime": "sys_seconds",
+    "ru_maxrss": MAX_RSS,
+    "ru_minflt": "minor_faults",
+    "ru_majflt": "major_faults",
+    "ru_nvcsw": "voluntary_switches",
+    "ru_nivcsw": "involuntary_switches",
+    "ru_inblock": "blocks_read",
+    "ru_oublock": "blocks_written",
+}
+"""Metrics by the fields of getrusage(2)."""
+
 OF_DATA = frozenset({"l1d_misses", "l2_misses", "l3_misses", "dtlb_misses", "l1d_accesses"})
 """Of loads and stores: only the depth `core` follows these."""
 
-_BY_NAME = {metric.name: metric for metric in METRICS}
-_PLACE = {metric.name: place for place, metric in enumerate(METRICS)}
+_BY_NAME = {metric.name: metric for metric in (*METRICS, *OF_COMMANDS)}
+_PLACE = {metric.name: place for place, metric in enumerate((*METRICS, *OF_COMMANDS))}
 
 
 def metric(name: str) -> Metric:

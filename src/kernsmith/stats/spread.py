@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, standard deviation (n - 1; 0 for one value), their ratio, and quantiles."""
+    """Mean, standard deviation (n - 1; 0 for one value), their ratio (NaN for a mean of 0), and
+    quantiles."""
 
     n: int
     mean: float
@@ -31,4 +33,5 @@ def spread_of(values: Sequence[float]) -> Spread:
     low, percent_5, median, percent_95, high = (
         float(quantile) for quantile in np.percentile(values, [0, 5, 50, 95, 100])
     )
-    return Spread(len(values), mean, sd, 100 * sd / mean, low, percent_5, median, percent_95, high)
+    cv = 100 * sd / mean if mean else nan
+    return Spread(len(values), mean, sd, cv, low, percent_5, median, percent_95, high)

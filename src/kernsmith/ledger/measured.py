@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs of commands on the running kernel: earlier ones of the same, by kernel and boot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from kernsmith.ledger.opening import Database
+from kernsmith.ledger.rows import OK
+from kernsmith.ledger.schema import BOOTS, BUILDS, METRICS, RUNS, TRIALS
+from kernsmith.ledger.voids import STANDING
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run that ended well.
+
+    kernel: its key. name: how its variant was called. boot: the boot's own name.
+    number: of the run in the ledger, which counts up in the order of recording.
+    """
+
+    kernel: str
+    name: str
+    layout: str
+    workload: str
+    boot: str
+    number: int
+    value: float
+
+
+def earlier_runs(
+    database: Database, machine: str, cpu: str, workloads: Sequence[str], metric: str
+) -> list[MeasuredRun]:
+    """One metric of all runs of these workloads on a machine that count, by time."""
+    query = (
+        select(
+            TRIALS.c.kernel, TRIALS.c.variant, TRIALS.c.layout, TRIALS.c.workload, BOOTS.c.session,
+            RUNS.c.id, METRICS.c.value,
+        )
+        .join(TRIALS, TRIALS.c.digest == RUNS.c.trial)
+        .join(BOOTS, BOOTS.c.id == RUNS.c.boot)
+        .join(METRICS, METRICS.c.run == RUNS.c.id)
+        .where(
+            TRIALS.c.machine == machine, TRIALS.c.cpu == cpu, TRIALS.c.workload.in_(workloads),
+            RUNS.c.status == OK, METRICS.c.name == metric, STANDING,
+        )
+        .order_by(RUNS.c.id)
+    )  # fmt: skip
+    with database.reading() as connection:
+        return [MeasuredRun(*row) for row in connection.execute(query)]
+
+
+def find_boot(database: Database, session: str) -> int | None:
+    """The number of a boot that was recorded under this name."""
+    with database.reading() as connection:
+        query = select(BOOTS.c.id).where(BOOTS.c.session == session).order_by(BOOTS.c.id).limit(1)
+        return connection.execute(query).scalar()
+
+
+def variant_of(database: Database, kernel: str) -> str | None:
+    """How the latest study that built this kernel called it."""
+    with database.reading() as connection:
+        query = select(BUILDS.c.variant).where(BUILDS.c.kernel == kernel)
+        return connection.execute(query.order_by(BUILDS.c.id.desc()).limit(1)).scalar()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith measure` as its users call it, with real commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernsmith.cli import main
+from kernsmith.cli.measure import split
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["measure", *words])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
+
+
+def test_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--runs", "6", "--", "true", "--", "sh", "-c", "sleep 0.1") == 0
+    text = capsys.readouterr().out
+    assert "sh -c 'sleep 0.1' takes" in " ".join(text.split())
+    assert "more time than true" in " ".join(text.split())
+    assert "build id" in text
+
+
+def test_json_of_a_command_with_options_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json", "--runs", "2", "--", "sh", "-c", ":", "--debug", "--runs", "9") == 0
+    document = json.loads(capsys.readouterr().out)
+    (command,) = document["commands"]
+    assert (command["command"], command["runs"]) == ("sh -c : --debug --runs 9", 2)
+    assert command["metrics"]["seconds"]["mean"] > 0
+    assert document["comparisons"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ((), 2, "a command is missing: kernsmith measure -- COMMAND"),
+        (("--", "nosuch"), 2, "there is no program 'nosuch' to run"),
+        (("--", "true", "--", "true"), 2, "a command is given twice"),
+        (("--", "false"), 1, "false ended with exit code 1 (--ignore-failure"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    words: tuple[str, ...], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*words) == code
+    assert sentence in capsys.readouterr().err
+
+
+def test_commands_between_separators() -> None:
+    assert split(["a", "-x", "--", "b", "--", "--", "c"]) == [("a", "-x"), ("b",), ("c",)]
