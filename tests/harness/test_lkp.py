@@ -32,12 +32,13 @@ def test_one_statistic_has_to_be_named() -> None:
 
 def test_runs_that_lack_a_statistic_are_told() -> None:
     found = read("lkp-new.json", asked=Asked(value="will-it-scale.workload"))
-    assert found.reading.notes[1] == "statistics that the last of the 4 runs lack: 1"
+    assert found.reading.notes[1] == "statistics that some of the 4 runs lack: 1"
 
 
 def test_the_matrix_of_a_single_run_has_samples_and_says_so(tmp_path: Path) -> None:
     file = tmp_path / "matrix.json"
-    file.write_text(json.dumps({"vmstat.cpu.sy": [1, 2, 3]}))
+    file.write_text(json.dumps({"vmstat.cpu.sy": [1, None, 3]}))
     found = read_harness([file], Asked())
     assert found is not None
     assert "it is of one run, and its values are samples" in found.reading.notes[1]
+    assert values(found) == {None: {"matrix.json": [1, 3]}}

@@ -36,6 +36,14 @@ def test_intervals_are_called_so() -> None:
     assert found.reading.notes[2] == "the values are of intervals of time (-I), not of runs"
 
 
+def test_decimal_commas_of_some_languages(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("1,08;msec;task-clock;1083503;100,00;0,403;CPUs utilized\n")
+    found = read_harness([file], Asked())
+    assert found is not None
+    assert values(found) == {None: {"x": [1.08]}}
+
+
 def test_raw_events_with_commas_and_other_separators(tmp_path: Path) -> None:
     file = tmp_path / "x"
     for mark in ",;|":

@@ -60,6 +60,7 @@ def test_a_quiet_machine_is_told_without_a_warning(tmp_path: Path) -> None:
          "performance, powersave", "cpupower frequency-set -g performance"),
         (f"{CPU}/intel_pstate/no_turbo", "0", "turbo", "on", "1 > /sys/devices/system/cpu/intel_"),
         (f"{CPU}/smt/active", "1", "smt", "on", "a core's other thread"),
+        (f"{CPU}/isolated", "", "isolated", "none", ""),
         ("proc/loadavg", "900.5 1 1 3/4 5", "load", "900.5", "other work runs here: load 900.5"),
         ("proc/cpuinfo", "flags : fpu hypervisor", "virtual", "yes", "this is a virtual machine"),
         (f"{CPU}/vulnerabilities/mds", "Vulnerable: no microcode", "mitigations",

@@ -26,6 +26,8 @@ def read(content: Content) -> Table | None:
         if name == _SOURCES:
             continue
         for place, value in enumerate(values):
+            if value is None:
+                continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise Malformed(f"{name}[{place}] is not a number")
             rows.append(Row("", Measure(name, None), number(value, f"{name}[{place}]")))
@@ -44,10 +46,10 @@ def _notes(document: dict[str, Any], runs: int) -> list[str]:
             f"the matrix has no {_SOURCES}: it is of one run, and its values are samples of "
             "that run's monitors, not runs"
         ]
-    short = sum(len(values) < runs for values in document.values())
+    short = sum(len(values) - values.count(None) < runs for values in document.values())
     if not short:
         return []
-    return [f"statistics that the last of the {runs} runs lack: {short}"]
+    return [f"statistics that some of the {runs} runs lack: {short}"]
 
 
 FORMAT = Format("lkp", "matrix.json", read)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from kernsmith.harness.protocol import Content, Format, Malformed, Measure, Row, Table, number
 
-_SEPARATORS = ",;\t|"
-_VALUE = re.compile(r"^\d+(\.\d+)?$")
+_SEPARATORS = ";\t|,"
+_VALUE = re.compile(r"^\d+([.,]\d+)?$")
 _MISSING = ("<not counted>", "<not supported>")
 _TIME = re.compile(r"^\s*\d+\.\d+$")
 _WHERE = re.compile(r"^(CPU\d+|S\d+(-D\d+)?(-C\d+)?|N\d+|\S+-\d+)$")
@@ -40,8 +40,9 @@ def read(content: Content) -> Table | None:
     ]
     if any("Performance counter stats for" in line for _, line in lines):
         raise Malformed("this is perf stat's text for people; measure with perf stat -x,")
-    separator = next((mark for mark in _SEPARATORS if lines and mark in lines[0][1]), None)
-    if separator is None or _line(*lines[0], separator) is None:
+    # The comma last: some languages write it into numbers.
+    separator = next((mark for mark in _SEPARATORS if lines and _line(*lines[0], mark)), None)
+    if separator is None:
         return None
     found = [_line(place, line, separator) for place, line in lines]
     known = [line for line in found if line is not None]
@@ -49,7 +50,13 @@ def read(content: Content) -> Table | None:
         return None
     counted = [line for line in known if line.value and line.value not in _MISSING]
     rows = tuple(
-        Row("", Measure(line.event), number(line.value, f"line {line.place}"), {}, line.place)
+        Row(
+            "",
+            Measure(line.event),
+            number(line.value.replace(",", "."), f"line {line.place}"),
+            {},
+            line.place,
+        )
         for line in counted
     )
     return Table(rows, headline=_headline(rows), ordered=True, notes=tuple(_notes(known, counted)))
@@ -75,6 +82,11 @@ def _line(place: int, text: str, separator: str) -> _Line | None:
         return None
     repeated = bool(rest) and rest[0].strip().endswith("%")
     return _Line(place, words[0].strip(), words[1].strip(), event, repeated, interval)
+
+
+def _row(line: _Line) -> Row:
+    value = number(line.value.replace(",", "."), f"line {line.place}")
+    return Row("", Measure(line.event), value, {}, line.place)
 
 
 def _is_value(word: str) -> bool:

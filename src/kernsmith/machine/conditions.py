@@ -47,7 +47,7 @@ def conditions(root: Path = Path("/")) -> tuple[Condition, ...]:
         _governor(cpus),
         _turbo(cpus),
         _smt(cpus),
-        Condition("isolated", _text(cpus / "isolated")),
+        _isolated(cpus / "isolated"),
         Condition("c_states", _text(cpus / "cpuidle/current_driver")),
         _huge_pages(root / "sys/kernel/mm/transparent_hugepage/enabled"),
         _mitigations(cpus / "vulnerabilities"),
@@ -113,6 +113,11 @@ def _smt(cpus: Path) -> Condition:
     state = {"1": "on", "0": "off"}.get(_text(cpus / "smt/active"), "")
     warning = "what runs on a core's other thread takes part of its time: a run may meet it or not"
     return Condition("smt", state, warning if state == "on" else "")
+
+
+def _isolated(path: Path) -> Condition:
+    """Processors that the scheduler leaves alone."""
+    return Condition("isolated", (_text(path) or "none") if path.exists() else "")
 
 
 def _huge_pages(path: Path) -> Condition:
