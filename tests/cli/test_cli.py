@@ -10,6 +10,7 @@ import pytest
 AUTOFDO, THINLTO = (
     ["optimize", "--source", "debian:7.3", "--with", step] for step in ("autofdo", "thinlto")
 )
+BLAME = ["blame", "--source", "debian:7.3", "--good", "default", "--bad", "optimisation=O3"]
 TWO = ["--source", "debian:7.3", "default", "CONFIG_HZ=1000"]
 
 
@@ -46,6 +47,12 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["bisect", "--good", "v1", "--bad", "v2", "--source", "/nowhere"], "/nowhere"),
         (["bisect", "--good", "v1", "--bad", "v2"], "not a git repository"),
         (["bisect", "--good", "v1", "--bad", "v2", "--threshold", "x"], "--threshold"),
+        (["blame", "--good", "default", "--bad", "default"], "--good and --bad are both"),
+        (["blame", "--good", "default", "--bad", "optimisation=O3"], "which source?"),
+        ([*BLAME, "--test", "./nowhere"], "--test takes boot, workloads, or one command"),
+        ([*BLAME, "--test", "true", "--metric", "model_cycles"], "--test names these, and no c"),
+        ([*BLAME, "--test", "pipe", "--metric", "speed"], "kernel_instructions"),
+        ([*BLAME, "--repeat", "0"], "--repeat"),
         (["toolchain", "add", "clang-22"], "no private root for 'clang-22'"),
         (["kernels", "--ledger", "sqlite:///nowhere.sqlite"], "there is no ledger nowhere.sqlite"),
         (["run", "nowhere.toml"], "nowhere.toml"),
@@ -71,8 +78,8 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "optimize", "compare", "bisect", "run", "plan", "analyze", "report", "kernels", "package",
-        "doctor", "layout sample", "layout evaluate", "layout optimize", "layout collisions",
+        "optimize", "compare", "bisect", "blame", "run", "plan", "analyze", "report", "kernels",
+        "package", "doctor", "layout sample", "layout evaluate", "layout optimize", "layout collisions",
         "layout apply",
         "ledger runs", "ledger void", "toolchain list", "toolchain add", "cpu list", "cpu detect",
         "cpu patch", "cpu models",

@@ -10,7 +10,17 @@ import pytest
 
 from documents import study_document, verdict
 from kernsmith.cli.report import report
-from kernsmith.document import BisectDocument, CommitView, LabView, OrdersDocument, StepView
+from kernsmith.document import (
+    BisectDocument,
+    BlameDocument,
+    BlamedView,
+    CommitView,
+    LabView,
+    MixedSideView,
+    MixTestView,
+    OrdersDocument,
+    StepView,
+)
 from kernsmith.document.text import as_json, as_plain, read_document, schema
 from kernsmith.errors import UserError
 
@@ -20,6 +30,16 @@ STEP = StepView("a" * 40, "subject", "bad", "reason", 1.0, 0.5, 1.5, 4, 7.0, 0.5
 BISECT = BisectDocument(
     COMMIT, COMMIT, "model_cycles", 0.5, STEP, (STEP,), (COMMIT,), "log", STUDY, "report.html"
 )
+BLAME = BlameDocument(
+    MixedSideView("default", "a" * 64, "/k/a/vmlinux"),
+    MixedSideView("optimisation=O3", "b" * 64, "/k/b/vmlinux"),
+    "good", "pipe", "model_cycles", 900, 300,
+    (
+        MixTestView(1, 300, "bad", "it differs", 9.5, 4.0, 3.5, 4.5, 4),
+        MixTestView(2, 1, "bad", "over layouts it is beyond +2 %", 9.5, 3.0, 2.5, None, 4),
+    ),
+    (BlamedView("fs/pipe.o", ("anon_pipe_read",)),), limit=2.0, vmlinux="/k/mixed/vmlinux",
+)  # fmt: skip
 ORDERS = OrdersDocument(
     LabView("k" * 20, "/k/vmlinux", "skylake", ("pipe",), 100, 1),
     {"all workloads": {"default": {"model_cycles": 1.0}, "c3": {"model_cycles": 0.97}}},
@@ -27,7 +47,7 @@ ORDERS = OrdersDocument(
 )
 
 
-@pytest.mark.parametrize("document", [STUDY, BISECT, ORDERS], ids=lambda d: d.FORMAT)
+@pytest.mark.parametrize("document", [STUDY, BISECT, BLAME, ORDERS], ids=lambda d: d.FORMAT)
 def test_what_is_written_is_read_again(
     document: BisectDocument, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,8 @@ from kernsmith import __version__
 from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
-    "optimize", "compare", "bisect", "layout", "profile", "run", "plan", "measure", "analyze",
+    "optimize", "compare", "bisect", "blame", "layout", "profile", "run", "plan", "measure",
+    "analyze",
     "report", "workload", "kernels", "ledger", "package", "prune", "toolchain", "cpu", "silicon",
     "doctor",
 )  # fmt: skip

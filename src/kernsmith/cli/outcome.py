@@ -10,13 +10,14 @@ from pathlib import Path
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
-from kernsmith.document import BisectDocument, StudyDocument
+from kernsmith.document import BisectDocument, BlameDocument, StudyDocument
 from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.attribution import folded_stacks
 from kernsmith.files import write_text
 from kernsmith.ledger import Ledger
 from kernsmith.report.bisect.page import bisect_page
+from kernsmith.report.blame.page import blame_markdown, blame_page
 from kernsmith.report.study.attribution import stacks_file
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.hottest import coverage_beside
@@ -85,6 +86,16 @@ def write_bisect(
     document = replace(document, report=str(page.absolute()))
     write_text(page, bisect_page(document))
     write_text(folder / "bisect.json", document_text.as_json(document))
+    return document
+
+
+def write_blame(document: BlameDocument, folder: Path) -> BlameDocument:
+    """Write blame.json, blame.md and blame.html; returns the document."""
+    page = folder / "blame.html"
+    document = replace(document, report=str(page.absolute()))
+    write_text(page, blame_page(document))
+    write_text(folder / "blame.md", blame_markdown(document))
+    write_text(folder / "blame.json", document_text.as_json(document))
     return document
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.document import BisectDocument, StudyDocument
+from kernsmith.document import BisectDocument, BlameDocument, StudyDocument
 from kernsmith.document.text import Document, read_document
 from kernsmith.errors import UserError
 
@@ -29,7 +29,7 @@ def report(
 
     From the ledger: the page that the study's own run gave, with components of variance (layout,
     boot, run), and how many more layouts or runs a difference needs. From study.json, bisect.json,
-    or what `kernsmith layout … -o` wrote: the page of that result, made again.
+    blame.json, or what `kernsmith layout … -o` wrote: the page of that result, made again.
 
     Examples:
 
@@ -89,6 +89,7 @@ def report(
 def result_page(document: Document, coverage: str = "") -> str:
     """The HTML of any result. coverage: the way to an index of coverage, if there is one."""
     from kernsmith.report.bisect.page import bisect_page
+    from kernsmith.report.blame.page import blame_page
     from kernsmith.report.layout.page import layout_page
     from kernsmith.report.study.page import study_page
 
@@ -97,6 +98,8 @@ def result_page(document: Document, coverage: str = "") -> str:
             return study_page(document, coverage=coverage)
         case BisectDocument():
             return bisect_page(document)
+        case BlameDocument():
+            return blame_page(document)
         case _:
             return layout_page(document)
 

@@ -2,7 +2,7 @@
 """What came out, as values: JSON, Markdown, pages and terminal tables are views of these.
 
 Pure: no processes, no files but the ones that `read_document` is given. Described key by key in
-docs/study-json.md, docs/compare.md and docs/layout.md. Figures are unrounded.
+docs/study-json.md, docs/compare.md, docs/blame.md and docs/layout.md. Figures are unrounded.
 """
 
 from kernsmith.document.attribution import (
@@ -13,6 +13,12 @@ from kernsmith.document.attribution import (
     FunctionCostView,
 )
 from kernsmith.document.bisect import BisectDocument, CommitView, StepView
+from kernsmith.document.blame import (
+    BlameDocument,
+    BlamedView,
+    MixedSideView,
+    MixTestView,
+)
 from kernsmith.document.checks import CheckedView, CheckView
 from kernsmith.document.flame import FlameNodeView, FlameView
 from kernsmith.document.hottest import HotFunctionView, HottestView
@@ -45,6 +51,8 @@ from kernsmith.document.study import (
 __all__ = [
     "AttributionView",
     "BisectDocument",
+    "BlameDocument",
+    "BlamedView",
     "CacheSetView",
     "CheckView",
     "CheckedView",
@@ -65,7 +73,9 @@ __all__ = [
     "LuckView",
     "MachineView",
     "MetricView",
+    "MixTestView",
     "MixView",
+    "MixedSideView",
     "OrdersDocument",
     "RunView",
     "SampleDocument",

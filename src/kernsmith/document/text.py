@@ -13,15 +13,17 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from kernsmith.document.bisect import BisectDocument
+from kernsmith.document.blame import BlameDocument
 from kernsmith.document.layouts import OrdersDocument, SampleDocument
 from kernsmith.document.study import StudyDocument
 from kernsmith.errors import UserError
 
-Document = StudyDocument | BisectDocument | SampleDocument | OrdersDocument
+Document = StudyDocument | BisectDocument | BlameDocument | SampleDocument | OrdersDocument
 
 _KINDS: tuple[type[Document], ...] = (
     StudyDocument,
     BisectDocument,
+    BlameDocument,
     SampleDocument,
     OrdersDocument,
 )

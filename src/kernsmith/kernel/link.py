@@ -147,18 +147,18 @@ def relink(
             return image
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
-        _mirror(kernel.output, work)
+        mirror_output(kernel.output, work)
         try:
             before, behind = _in_margins(margins)
             names = [*(one.name for one in before), *order, *(one.name for one in behind)]
-            flags = _ordered(kernel, work, names)
+            flags = ordered_flags(kernel, work, names)
             own = [
                 _Padding(padding, f".text.{padding}", size, alignments.get(padding, 16))
                 for padding, size in paddings.items()
             ]
-            _link(kernel, work, *flags, paddings=[*before, *own, *behind])
+            run_link(kernel, work, *flags, paddings=[*before, *own, *behind])
             _rewrite(kernel, work)
-            _keep(work, image.parent)
+            keep_link(work, image.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return image
@@ -207,8 +207,8 @@ def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         try:
-            _mirror(kernel.output, work)
-            _link(kernel, work, *_ordered(kernel, work, []), *flags, *_mapped(work))
+            mirror_output(kernel.output, work)
+            run_link(kernel, work, *ordered_flags(kernel, work, []), *flags, *_mapped(work))
             if same and (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
                 raise UserError(f"linking {kernel.folder} again gives another kernel")
             (work / "map").rename(path)
@@ -235,13 +235,13 @@ def linkers_own_order(kernel: Kernel, calls: str, algorithm: str) -> Path:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         try:
-            _mirror(kernel.output, work)
+            mirror_output(kernel.output, work)
             (work / "calls").write_text(calls)
             flags = [
                 f"--call-graph-ordering-file={work / 'calls'}",
                 f"--call-graph-profile-sort={algorithm}",
             ]
-            _link(kernel, work, *flags, *_mapped(work))
+            run_link(kernel, work, *flags, *_mapped(work))
             (work / "map").rename(path)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -258,7 +258,7 @@ def whole_order(kernel: Kernel, order: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*order, *kernel.order]))
 
 
-def _mirror(output: Path, work: Path) -> None:
+def mirror_output(output: Path, work: Path) -> None:
     """Symbolic links to all that kbuild made, but for what the link itself writes."""
     written = ("vmlinux", "System.map", ".tmp_vmlinux", ".vmlinux.unstripped", ".btf.")
     for entry in output.iterdir():
@@ -268,7 +268,7 @@ def _mirror(output: Path, work: Path) -> None:
             (work / entry.name).symlink_to(entry)
 
 
-def _ordered(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
+def ordered_flags(kernel: Kernel, work: Path, order: list[str]) -> list[str]:
     """Flags that apply an order, which is kept beside the image."""
     whole = whole_order(kernel, order)
     (work / "order").write_text("".join(f"{name}\n" for name in whole))
@@ -286,7 +286,7 @@ def _in_margins(margins: Mapping[str, Margin]) -> tuple[list[_Padding], list[_Pa
     return before, [padding("behind", name, one.behind) for name, one in sides if one.behind]
 
 
-def _link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] = ()) -> None:
+def run_link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Padding] = ()) -> None:
     noted = _noted_environment(kernel.folder / "link.env")
     script = Path(noted["srctree"]) / LINK_SCRIPT
     if not script.is_absolute():
@@ -378,7 +378,7 @@ def _noted_environment(path: Path) -> dict[str, str]:
     return {name: noted[name] for name in _KEPT if name in noted}
 
 
-def _keep(work: Path, folder: Path) -> None:
+def keep_link(work: Path, folder: Path) -> None:
     """Move what is wanted of a finished link to its place, all at once."""
     ready = work.with_name(f"{work.name}.ready")
     shutil.rmtree(ready, ignore_errors=True)

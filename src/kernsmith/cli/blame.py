@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith blame`: the objects that make a bad kernel bad, found by linking alone."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from kernsmith.cli.amounts import with_layouts
+from kernsmith.errors import UserError
+from kernsmith.study import Design, Study
+from kernsmith.study.study import DEFAULT_CPU
+from kernsmith.study.words import Levels, read_variant
+
+if TYPE_CHECKING:
+    from kernsmith.document import BlameDocument
+    from kernsmith.engine.mix_tests import MixTest
+    from kernsmith.guest.workloads import Workload
+    from kernsmith.kernel.artifact import Kernel
+
+BOOT = "boot"
+# What `boot` runs, once: the least that a guest can do.
+_LEAST = "null-syscall"
+
+
+def blame(
+    *,
+    good: str,
+    bad: str,
+    source: str | None = None,
+    config: str = "lab",
+    compiler: str = "",
+    test: Annotated[tuple[str, ...], Parameter(negative=())] = (BOOT,),
+    metric: str = "",
+    layouts: str = "4..16",
+    seed: int = 1,
+    repeat: int = 1,
+    train: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    machine: str = "tcg",
+    cpu: str = DEFAULT_CPU,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    json: bool = False,
+) -> int:
+    """Find the smallest set of objects whose exchange turns a good kernel into a bad one.
+
+    Both kernels are of one source and config, built by two compilers, with other flags, or with and
+    without a profile. Nothing is compiled but these two: each test links the objects of the good
+    kernel with some of the bad one's (delta debugging), several at once, and judges what comes out.
+    For objects that are to blame, the functions are named whose code differs. Killed at any moment,
+    the same command goes on where it stopped.
+
+    The exit code is 0 when objects were found, 1 when the bad kernel is good, or bad by its link
+    alone, or the test is flaky, 2 for bad input.
+
+    Examples:
+
+        kernsmith blame --source debian:7.3 --good default --bad optimisation=O3 --test lab
+
+        kernsmith blame --good 8cbd96d6c2a2 --bad ~/kernels/odd/vmlinux --test ./check.sh
+
+        kernsmith blame --source debian:7.3 --config micro --good default --bad profile=autofdo
+        --test pipe --metric kernel_instructions
+
+    Parameters
+    ----------
+    good
+        A variant that works, in the words of `kernsmith compare` (`default`, FACTOR=LEVEL with
+        commas between them), or a kernel that is built: its folder, its vmlinux, or its key.
+    bad
+        A variant or a kernel that does not.
+    source
+        A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION.
+    config
+        A shipped config (lab, micro), a fragment over tinyconfig, or a complete .config.
+    compiler
+        The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
+    test
+        What a good kernel passes: boot; a workload, a set of them or a file of your own, each of
+        which checks what it did (may be given several times); or a command, which gets the path of
+        the mixed vmlinux in the place of {} or behind it, and ends with 0 for good, 125 for
+        "cannot tell", and anything else for bad.
+    metric
+        Bad is a kernel whose metric changes over layouts, by half of what it does in the bad kernel
+        or more, in the workloads that --test names.
+    layouts
+        Random layouts in which a mixed kernel is measured: a number, or a range that is gone
+        through while it is not clear. Only with --metric.
+    seed
+        Seed of the layouts.
+    repeat
+        How often a test runs on each mixed kernel, which is bad when it is bad once.
+    train
+        Workloads or sets of them that the profiles of variants are trained on.
+    machine
+        Where kernels boot.
+    cpu
+        CPU model of the tcg machine.
+    output
+        Folder for the state, blame.json, blame.md and blame.html.
+    json
+        Print the result as JSON instead of tables.
+    """
+    if repeat < 1:
+        raise UserError(f"--repeat takes a number from 1 on, not {repeat}")
+    if good == bad:
+        raise UserError(f"--good and --bad are both {good!r}")
+    design = Design(seed=seed, metric=metric)
+    design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
+    from kernsmith.cli.outcome import result_console
+    from kernsmith.document.text import as_json
+    from kernsmith.report.blame.terminal import print_blame
+
+    kernels = {word: _built(word) for word in (good, bad)}
+    named = tuple((word, read_variant(word, source)) for word in kernels if kernels[word] is None)
+    workloads, command = _read_test(test)
+    if metric and command:
+        raise UserError("--metric is measured in workloads: --test names these, and no command")
+    study = Study(
+        name="blame",
+        source=_source_of(named, source),
+        config=config,
+        factors=(),
+        variants=named,
+        workloads=tuple(each.file or each.name for each in workloads) or (_LEAST,),
+        train=train,
+        machine=machine,
+        cpu=cpu,
+        compiler=compiler,
+        design=design if metric else replace(design, layouts=0),
+    )
+    asked = _mix_test(study, workloads, command, " ".join(test), repeat)
+    document = _run(study, kernels, asked, output)
+    if json:
+        sys.stdout.write(as_json(document))
+    else:
+        print_blame(document, result_console())
+    return 0 if document.blamed else 1
+
+
+def _run(
+    study: Study, kernels: dict[str, Kernel | None], test: MixTest, output: Path | None
+) -> BlameDocument:
+    """Build what is not built, search, and write the result's files."""
+    from kernsmith.cli.outcome import write_blame
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.blame import Blame, blame_key
+    from kernsmith.engine.sides import built_variants
+    from kernsmith.kernel.mixed import Pair
+    from kernsmith.study.file import located
+
+    with ProgressDisplay() as display:
+        missing = built_variants(located(study, Path.cwd()), display) if study.variants else {}
+        good, bad = (kernel or missing[word] for word, kernel in kernels.items())
+        pair = Pair(good, bad)
+        key = blame_key(pair, test)
+        folder = (output or Path("kernsmith-results") / f"blame-{key}").absolute()
+        document = Blame(pair, test, folder / f"state-{key}", display).run()
+    return write_blame(document, folder)
+
+
+def _built(word: str) -> Kernel | None:
+    """The kernel that a word names; None for the words of a variant."""
+    from kernsmith.kernel.artifact import named_kernel
+
+    try:
+        return named_kernel(word)
+    except UserError:
+        return None
+
+
+def _source_of(named: tuple[tuple[str, Levels], ...], source: str | None) -> str:
+    """The source of the variants that are to be built; empty when all kernels are there."""
+    sources = [source or dict(levels).get("source", "") for _, levels in named]
+    if "" in sources:
+        raise UserError("which source? give --source, or name two kernels that are built")
+    return sources[0] if sources else ""
+
+
+def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
+    """The workloads that a test consists of, or the command; one of both is empty.
+
+    Raises:
+        UserError: it is neither.
+    """
+    from kernsmith.guest.workloads import UnknownWorkload, load_catalogue
+
+    if words == (BOOT,):
+        (least,) = load_catalogue().select([_LEAST])
+        return (replace(least, rounds=1, warmup=0),), ()
+    try:
+        return load_catalogue().including(words).select(words), ()
+    except UnknownWorkload as error:
+        command = tuple(shlex.split(words[0])) if len(words) == 1 else ()
+        if command and shutil.which(command[0]):
+            return (), command
+        raise UserError(
+            f"--test takes {BOOT}, workloads, or one command, and {error.name!r} is none that can "
+            f"be started: {error}"
+        ) from None
+
+
+def _mix_test(
+    study: Study,
+    workloads: tuple[Workload, ...],
+    command: tuple[str, ...],
+    name: str,
+    repeat: int,
+) -> MixTest:
+    from kernsmith.engine.metric_test import ChangesMetric
+    from kernsmith.engine.mix_tests import RunsCommand, RunsWorkloads
+    from kernsmith.machine import find_machine
+
+    if command:
+        return RunsCommand(command, repeat)
+    machine, design = find_machine(study.machine, study.cpu, dict(study.settings)), study.design
+    if not design.metric:
+        return RunsWorkloads(machine, workloads, name, repeat)
+    known = [metric.name for metric in machine.metrics]
+    if design.metric not in known:
+        raise UserError(
+            f"the machine {machine.name} has no metric {design.metric!r}: allowed are "
+            f"{', '.join(known)}"
+        )
+    return ChangesMetric(
+        machine, workloads, design.metric, name, design.layouts, design.most_layouts, design.seed
+    )

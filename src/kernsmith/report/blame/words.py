@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The result in words, the same in the terminal, in Markdown and on the page."""
+
+from __future__ import annotations
+
+from kernsmith.document import BlameDocument, BlamedView, MixTestView
+
+_FUNCTIONS_SHOWN = 5
+
+
+def verdict_sentence(document: BlameDocument) -> str:
+    """What came out: the objects, or that there is nothing to blame one for."""
+    good, bad = document.good.name, document.bad.name
+    if document.blamed:
+        names = ", ".join(view.object for view in document.blamed)
+        many = "suspects are" if len(document.blamed) > 1 else "suspects is"
+        return (
+            f"{len(document.blamed)} of {document.suspects} {many} to blame: with {names} of "
+            f"{bad!r}, {good!r} is bad{_change_words(document)}."
+        )
+    if document.link_is_bad:
+        return (
+            f"No object is to blame: {bad!r} is bad as it was built, and good when its objects are "
+            f"linked by the rules of {good!r}; it is the link."
+        )
+    if not document.suspects:
+        return f"There is nothing to blame: {bad!r} has the same objects as {good!r}."
+    return f"There is nothing to blame: {bad!r} is good."
+
+
+def condition_words(document: BlameDocument) -> str:
+    """What was tested, how often, and how long that took."""
+    tests = len(document.tests)
+    seconds = sum(test.seconds for test in document.tests)
+    took = f", {seconds:.0f} s of them on the machine" if seconds else ""
+    what = f"{document.metric} of {document.test}" if document.metric else document.test
+    return (
+        f"Test: {what}. {document.suspects} of {document.objects} objects differ; {tests} mixed "
+        f"kernels were linked and judged{took}; linked by the rules of the {document.base} kernel."
+    )
+
+
+def function_words(view: BlamedView) -> str:
+    """The functions that differ in an object; how many, where there are many."""
+    count = len(view.functions)
+    if count > _FUNCTIONS_SHOWN:
+        return f"{count} functions: {', '.join(view.functions[:_FUNCTIONS_SHOWN])}, …"
+    return ", ".join(view.functions)
+
+
+def change_of(test: MixTestView) -> str:
+    """`+0.54 % (+0.53 … +0.55)`, or a dash where no metric was measured."""
+    if test.change is None:
+        return "–"
+    if test.low is None or test.high is None:
+        return f"{test.change:+.2f} %"
+    return f"{test.change:+.2f} % ({test.low:+.2f} … {test.high:+.2f})"
+
+
+def final_test(document: BlameDocument) -> MixTestView | None:
+    """The test of the kernel with the blamed objects and no others."""
+    count = len(document.blamed)
+    bad = [test for test in document.tests if test.verdict == "bad" and test.taken == count]
+    return bad[-1] if bad and count else None
+
+
+def _change_words(document: BlameDocument) -> str:
+    last = final_test(document)
+    if last is None:
+        return ""
+    if last.change is not None:
+        return f": {document.metric} {change_of(last)}"
+    return f" ({last.reason})" if last.reason else ""

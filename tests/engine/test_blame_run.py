@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A planted miscompilation is found on a real kernel, by links and boots of the micro kernel."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernels import ALL
+from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.mixed import Pair
+from planted import Mistake, planted_kernel
+
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("blame")]
+
+MISTAKE = Mistake("fs/pipe.o", "anon_pipe_read", 0)
+"""Reading from a pipe: the workload says so at once, and the kernel lives."""
+
+
+def bad_kernel(kernel: Kernel, folder: Path, others: str) -> Kernel:
+    """Written down, so that the command line finds it by its folder."""
+    bad = planted_kernel(kernel, folder, MISTAKE, others)
+    (folder / "provenance.json").write_text(json.dumps(bad.provenance))
+    (folder / "vmlinux").write_bytes(b"")  # never looked at: the objects are bad
+    return bad
+
+
+def blame(good: Kernel, bad: Kernel, folder: Path) -> list[str]:
+    words = ["--good", good.key, "--bad", str(bad.folder), "--test", "pipe", "-o", str(folder)]
+    return [sys.executable, "-m", "kernsmith", "blame", *words, "--json"]
+
+
+def judged(folder: Path) -> list[str]:
+    """The mixed kernels of which it is known what they are."""
+    lines = [line for path in folder.glob("state-*/tests.jsonl") for line in path.open()]
+    return [json.loads(line)["mix"] for line in lines if line.endswith("\n")]
+
+
+def test_the_good_objects_alone_give_the_good_kernel(micro_kernel: Kernel, tmp_path: Path) -> None:
+    image = Pair(micro_kernel, micro_kernel).link((), tmp_path / "mix")
+    assert image.with_name("System.map").read_bytes() == micro_kernel.system_map.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        "fs/",
+        pytest.param(
+            "", marks=pytest.mark.skipif(ALL not in os.environ, reason="make test-all has it")
+        ),
+    ],
+)
+def test_a_planted_miscompilation_is_found(
+    others: str, micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    """Killed on the way, it goes on from there."""
+    bad = bad_kernel(micro_kernel, tmp_path / "bad", others)
+    command = blame(micro_kernel, bad, tmp_path / "found")
+    victim = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while len(judged(tmp_path / "found")) < 3:
+        assert victim.poll() is None, "the search ended before it could be killed"
+        time.sleep(0.05)
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["blamed"] == [{"object": MISTAKE.object, "functions": [MISTAKE.function]}]
+    assert found["suspects"] > (50 if others else 800)
+    assert len(found["tests"]) <= 25
+    mixes = judged(tmp_path / "found")
+    assert len(mixes) == len(set(mixes)) == len(found["tests"])
