@@ -79,8 +79,8 @@ def test_debug_shows_where_it_came_from(tmp_path: Path) -> None:
     "command",
     [
         "optimize", "compare", "bisect", "blame", "run", "plan", "analyze", "report", "kernels",
-        "package", "doctor", "layout sample", "layout evaluate", "layout optimize", "layout collisions",
-        "layout apply",
+        "package", "doctor", "layout sample", "layout evaluate", "layout optimize",
+        "layout collisions", "layout apply",
         "ledger runs", "ledger void", "toolchain list", "toolchain add", "cpu list", "cpu detect",
         "cpu patch", "cpu models",
     ],
