@@ -106,6 +106,19 @@ def test_workloads_weigh_the_same_and_few_are_shown() -> None:
     assert found.rest == pytest.approx(alone.rest) != 0
 
 
+def test_who_executes_more_is_shown_though_others_have_changed_more() -> None:
+    many = {f"f{number:03}": (1000.0, 10.0) for number in range(2 * SHOWN)}
+    base = _costs(**many, changed=(100.0, 100.0))
+    luck = {name: (1000.0 + 10 * int(name[1:]), count) for name, (_, count) in many.items()}
+    other = _costs(**luck, changed=(101.0, 130.0))
+    found = attribution("B", ["pipe"], [base], [other], by_source=True)
+    assert len(found.functions) == SHOWN
+    assert found.functions[0].name == f"f{2 * SHOWN - 1:03}"
+    assert found.functions[-1].name == "changed"
+    shown = sum(each.change for each in found.functions)
+    assert shown + found.rest + found.repeated == pytest.approx(found.change)
+
+
 @pytest.mark.kernel
 @pytest.mark.parametrize("cpu", ["skylake", "emeraldrapids"])
 def test_functions_cost_together_what_the_boot_has_counted(

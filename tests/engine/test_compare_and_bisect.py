@@ -24,6 +24,10 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.regions import regions_of
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.symbols import read_system_map
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.profile import read_counts
+from kernsmith.profile.autofdo import make_autofdo
+from kernsmith.profile.staleness import match_profile
 from kernsmith.study import Variant
 from series import SLOW, STUB, STUB_ON, make_series, write_config
 
@@ -127,6 +131,8 @@ def test_bisect_says_what_the_commit_itself_did(found: dict[str, Any]) -> None:
     """Some 28 instructions a write: half a per cent of what the workload does."""
     instructions = overall(found["verdict"])
     assert instructions["significant"]
+    (attributed,) = found["verdict"]["attributions"]
+    assert "vfs_write" in {each["name"] for each in attributed["functions"]}
     assert 1.004 < instructions["ci"][0] <= instructions["ratio"] < 1.007
     assert "more kernel_instructions" in instructions["sentence"]
 
@@ -184,9 +190,33 @@ def test_a_regression_fails_where_that_is_asked_for(
     assert overall(slower)["ratio"] > 1
     (look,) = slower["sequential"]
     assert look["p"] < 0.05
+    # By cycles, luck of placement is larger; the function that was changed executes more.
+    (attributed,) = slower["attributions"]
+    more = {
+        each["name"]: each["kernel_instructions"][1] / each["kernel_instructions"][0]
+        for each in attributed["functions"]
+    }
+    assert more["vfs_write"] == max(more.values()) > 1.3
     assert run(tmp_path, *words, "--fail-above", "5%") == slower | {
         "seconds": pytest.approx(slower["seconds"], abs=600)
     }
+
+
+def test_a_profile_of_twelve_commits_before_fits_but_for_what_was_changed(
+    found: dict[str, Any], micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    """The micro kernel is that of the first commit."""
+    counts, toolchain = tmp_path / "old.counts", find_toolchain()
+    words = ("profile", "record", str(micro_kernel.folder), "--counts", str(counts))
+    run(tmp_path, *words, "--workload", "pipe", "--json")
+    profile = make_autofdo(read_counts(counts), micro_kernel, toolchain, tmp_path / "old.afdo")
+    _, slow = found["verdict"]["variants"]
+    told = match_profile(profile, Path(slow["vmlinux"]), toolchain)
+    assert told.functions == pytest.approx(1)
+    assert 0.99 < told.found < told.carried <= 1
+    lost = {each.function: each for each in told.lost}
+    assert lost["vfs_write"].share == max(each.share for each in told.lost)
+    assert all(each.known for each in told.lost)
 
 
 def test_a_bad_revision_that_is_not_worse_is_told(

@@ -26,6 +26,9 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES
 
 SHOWN = 40
+# So many of them are those of which most instructions more or less are executed, whatever these
+# cost: layout moves cycles of all functions, and instructions of none.
+_OTHERWISE = 8
 
 
 def attributions(result: StudyResult) -> tuple[AttributionView, ...]:
@@ -105,9 +108,16 @@ def attribution(
     def change(name: str) -> float:
         return 100 * (after[name][MODEL_CYCLES] - before[name][MODEL_CYCLES]) / cycles
 
+    def executed(name: str) -> float:
+        return abs(after[name][KERNEL_INSTRUCTIONS] - before[name][KERNEL_INSTRUCTIONS])
+
     ran = (before.keys() | after.keys()) - {ALL}
     ordered = sorted(ran, key=lambda name: (-abs(change(name)), name))
-    shown, others = ordered[:SHOWN], ordered[SHOWN:]
+    otherwise = sorted(filter(executed, ran), key=lambda name: (-executed(name), name))
+    first = set(otherwise[:_OTHERWISE])
+    first |= set([name for name in ordered if name not in first][: SHOWN - len(first)])
+    shown = [name for name in ordered if name in first]
+    others = [name for name in ordered if name not in first]
     return AttributionView(
         variant=variant,
         by_source=by_source,

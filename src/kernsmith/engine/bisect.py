@@ -205,7 +205,7 @@ class Bisect:
         def compare_in(layouts: int) -> StudyResult | StepView:
             try:
                 prepared = prepare(study.with_layouts(layouts), self.events)
-                return run_study(prepared, self.ledger, self.events)
+                return run_study(prepared, self.ledger, self.events, by_function=False)
             except (DiskFull, ProgramMissing):
                 raise
             except UserError as error:

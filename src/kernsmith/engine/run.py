@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.builds import record_builds
+from kernsmith.engine.counted_functions import count_functions
 from kernsmith.engine.events import Beside, Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow, next_number, next_of_replayed
@@ -42,11 +43,13 @@ def run_study(
     workers: Workers | None = None,
     *,
     keep_traces: bool = False,
+    by_function: bool = True,
 ) -> StudyResult:
     """Do everything that a study asks for and that the ledger does not hold yet.
 
     workers: who builds, links, boots and replays; by default this machine.
     keep_traces: whether traces that layouts were replayed from stay in the store.
+    by_function: whether the result is to say which functions make the difference.
 
     Failed trials and variants are left out of the verdicts and listed in the result.
 
@@ -63,6 +66,8 @@ def run_study(
         record_builds(prepared, forge, ledger)
 
     design = prepared.study.design
+    if by_function and not (design.layouts_by == "replay" and (design.layouts or design.until)):
+        count_functions(prepared, forge, ledger, events, workers)
 
     def measure_in(layouts: int) -> list[Measured]:
         if layouts != design.layouts:

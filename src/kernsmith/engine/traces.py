@@ -47,7 +47,8 @@ def places_path(trace: Path) -> Path:
 
 @dataclass(frozen=True)
 class Tracing:
-    """A workload on a kernel in its default layout, to be replayed in other ones.
+    """A workload on a kernel in its default layout, to be replayed in other ones, if in any, and
+    counted by function.
 
     folder: of the kernel. job: the boot; its `trace` is the tag. path: see `trace_path`.
     boots: whether to boot even if there is a trace, because nobody knows the figures of the boot.
@@ -151,6 +152,8 @@ def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
 
 
 def _replay(say: Say, asked: Tracing, path: Path) -> None:
+    if not asked.layouts:
+        return
     file = TraceFile(asked.job.workload.name, path, asked.job.trace)
     traced = open_traced(Traced(asked.folder, (file,)))
 
