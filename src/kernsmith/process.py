@@ -34,12 +34,19 @@ _FULL = ("No space left on device", "Disk quota exceeded")
 _PACKAGES = {
     "ar": "binutils",
     "cpio": "cpio",
+    "dh_prep": "debhelper",
+    "dpkg-buildpackage": "dpkg-dev",
     "g++": "g++",
     "gcc": "gcc",
     "git": "git",
     "ld": "binutils",
     "make": "make",
+    "makepkg": "makepkg",
+    "mke2fs": "e2fsprogs",
     "mmdebstrap": "mmdebstrap",
+    "rpm2cpio": "rpm2cpio",
+    "rpmbuild": "rpm",
+    "rsync": "rsync",
     "sqfstar": "squashfs-tools",
     "ssh": "openssh-client",
     "tar": "tar",
@@ -133,6 +140,11 @@ def remedy(program: str) -> str:
     """The command that installs ``program``."""
     package = _PACKAGES.get(Path(program).name)
     return f"sudo apt-get install {package}" if package else "make setup"
+
+
+def search_path() -> str:
+    """Where programs are looked for."""
+    return os.environ.get("PATH", os.defpath)
 
 
 def find(program: str | Path) -> Path:

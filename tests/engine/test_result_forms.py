@@ -70,6 +70,16 @@ def test_what_a_source_is_too_old_for_is_said_and_no_failure() -> None:
     assert "otherwise than asked" not in study_page(plain)
 
 
+def test_packages_that_were_made_stand_in_the_place_of_the_command() -> None:
+    plain = document_of(OPTIMIZE, lambda t: 1e6)
+    command = tuple(replace(v, package_command="kernsmith package x") for v in plain.variants)
+    made = tuple(replace(v, packages=("/p/linux-image.deb",)) for v in command)
+    assert "kernsmith package x" in study_page(replace(plain, variants=command))
+    page = study_page(replace(plain, variants=made))
+    assert "/p/linux-image.deb" in page
+    assert "kernsmith package x" not in page
+
+
 PROVENANCE = dict.fromkeys(
     ("compiler", "linker", "vmlinux_sha256", "build_id", "config_sha256", "built_at"), "x"
 ) | {"objects": 1, "seconds": 1.0, "command": ["make"]}

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from kernels import kept_kernel
+from kernels import ALL, kept_kernel
 from kernsmith import process
 from kernsmith.engine.replay import text_of
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.link import relink
+from kernsmith.kernel.note import kernel_release, read_note, uts_version
 from kernsmith.kernel.package import make_packages, package_command
+from kernsmith.kernel.package_kind import KINDS
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.reordered import reordered
 from kernsmith.kernel.source import Source
@@ -127,6 +130,34 @@ def test_what_is_packaged_is_what_was_measured(micro_kernel: Kernel, tmp_path: P
     assert (stamps(shipped.output), stamps(micro_kernel.output)) == (before, built)
     assert package_command(shipped) == f"kernsmith package {shipped.folder}"
     assert not list(shipped.folder.glob(".package-*"))
+    assert f"+kernsmith.{shipped.key[:8]}-1_" in image.name
+    told = tmp_path / "root/lib/modules" / kernel_release(shipped) / "kernsmith"
+    note = read_note(told / "note.json")
+    assert (note.build_id, note.image_sha256) == (shipped.build_id, file_digest(vmlinuz))
+    assert uts_version(shipped) == note.uname_v
+    assert (told / "order").read_text().split() == shipped.order
+    assert str(shipped.folder.parent) not in (told / "note.json").read_text()
+
+
+@pytest.mark.skipif(ALL not in os.environ, reason="each takes a minute: make test-all makes them")
+@pytest.mark.parametrize("kind", ["deb", "tar"])
+def test_packages_that_are_made_twice_are_equal(
+    micro_kernel: Kernel, tmp_path: Path, kind: str
+) -> None:
+    first, second = (
+        make_packages(micro_kernel, tmp_path / name, KINDS[kind]) for name in ("a", "b")
+    )
+    assert [path.name for path in first] == [path.name for path in second]
+    assert list(map(file_digest, first)) == list(map(file_digest, second))
+
+
+@pytest.mark.skipif(ALL not in os.environ, reason="it takes minutes: make test-all makes it")
+def test_rpm_has_the_image_and_the_note(micro_kernel: Kernel, tmp_path: Path) -> None:
+    """What `make_packages` checks itself is all that is asked here, but for the note."""
+    remarks: list[str] = []
+    packages = make_packages(micro_kernel, tmp_path, KINDS["rpm"], remarks.append)
+    assert any(KINDS["rpm"].is_main(path) for path in packages)
+    assert not remarks
 
 
 def test_random_layouts_of_a_kernel_with_btf_link_and_boot(

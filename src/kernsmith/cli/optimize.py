@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.package import Format
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.config_word import parse_config_word
@@ -47,6 +49,8 @@ def optimize(
     steps: Annotated[str, Parameter(name="--with")] = BEST,
     profile: Path | None = None,
     root: Annotated[Path | None, Parameter(name="--root")] = None,
+    suffix: str = "",
+    package: Format | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -83,6 +87,8 @@ def optimize(
         kernsmith optimize --source debian:6.12 --config micro --with autofdo
 
         kernsmith optimize --source debian:7.3 --config debian:cloud-amd64 --workload net
+
+        kernsmith optimize --source debian:7.3 --config lab --suffix web --package deb
 
     Parameters
     ----------
@@ -143,6 +149,12 @@ def optimize(
     root
         A folder or an image that workloads with a root file system run in, in place of the roots
         that their files ask for (docs/root.md).
+    suffix
+        A word behind the kernel's release, as in 7.3.4-web: what `uname -r` says, and what packages
+        and folders of modules are called. It is in the kernels' images, so it comes first.
+    package
+        End with packages of the last kernel that was built, in packages/ beside the report: deb,
+        rpm, pacman or tar, see `kernsmith package --help`.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -168,6 +180,7 @@ def optimize(
         cpu=cpu,
         settings=depth_settings(depth),
         compiler=compiler,
+        options=release_options(suffix),
         profile=str(profile.absolute()) if profile else "",
         root=str(root.absolute()) if root else "",
         design=_design(
@@ -175,6 +188,7 @@ def optimize(
         ),
     )
     from kernsmith.cli.outcome import run_and_show
+    from kernsmith.kernel.package_kind import KINDS
     from kernsmith.study.file import located
 
     return run_and_show(
@@ -183,13 +197,30 @@ def optimize(
         ledger=ledger,
         as_json=json,
         keep_traces=keep_traces,
+        package=KINDS[package] if package else None,
     )
 
 
+# The kernel's release may have 64 characters (scripts/utsrelease.sh, UTS_LEN).
+_SUFFIX = re.compile(r"[a-z0-9]([a-z0-9.-]{0,30}[a-z0-9])?")
 _UNSEEN_COLD: dict[bool, tuple[tuple[str, tuple[str, ...]], ...]] = {
     False: (),
     True: ((UNSEEN.name, (COLD,)),),
 }
+
+
+def release_options(suffix: str) -> tuple[tuple[str, str], ...]:
+    """The config symbol that puts a word behind the kernel's release; none without a word.
+
+    Raises:
+        UserError: no package may be called so (Debian Policy, 5.6.7, is the narrowest).
+    """
+    if suffix and not _SUFFIX.fullmatch(suffix):
+        raise UserError(
+            f"--suffix {suffix!r}: allowed are up to 32 small letters, digits, dots and hyphens, "
+            "the first and the last a letter or a digit"
+        )
+    return (("LOCALVERSION", f'"-{suffix}"'),) if suffix else ()
 
 
 def stacks_of(steps: str) -> tuple[str, ...]:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -15,6 +17,8 @@ from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.attribution import folded_stacks
 from kernsmith.files import write_text
+from kernsmith.kernel.package import make_packages
+from kernsmith.kernel.package_kind import PackageKind
 from kernsmith.ledger import Ledger
 from kernsmith.report.bisect.page import bisect_page
 from kernsmith.report.blame.page import blame_markdown, blame_page
@@ -36,17 +40,30 @@ def run_and_show(
     ledger: str | None,
     as_json: bool,
     keep_traces: bool = False,
+    package: PackageKind | None = None,
 ) -> int:
-    """Run, write the report's files, print tables or JSON; see `exit_code`."""
-    document = run_and_write(study, output=output, ledger=ledger, keep_traces=keep_traces)
+    """Run, write the report's files, print tables or JSON; see `exit_code`.
+
+    package: what packages of the last variant are made of, when all is measured.
+    """
+    document = run_and_write(
+        study, output=output, ledger=ledger, keep_traces=keep_traces, package=package
+    )
     show(document, as_json=as_json)
     return exit_code(document)
 
 
 def run_and_write(
-    study: Study, *, output: Path | None, ledger: str | None, keep_traces: bool = False
+    study: Study,
+    *,
+    output: Path | None,
+    ledger: str | None,
+    keep_traces: bool = False,
+    package: PackageKind | None = None,
 ) -> StudyDocument:
     """Run a study and write the report's files; returns its document."""
+    if package:  # what is missing for it is known before an hour of work, not after
+        package.check()
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
@@ -55,16 +72,43 @@ def run_and_write(
             folder = output or Path("kernsmith-results") / f"{study.name}-{prepared.digest[:8]}"
             folder.mkdir(parents=True, exist_ok=True)
             result = run_study(prepared, opened, display, keep_traces=keep_traces)
-            return write_report(result, folder)
+            document = write_report(result, folder)
+            if package:
+                packages = _packages(result, folder / "packages", package, display)
+                document = write_report(result, folder, packages)
+            return document
     finally:
         opened.close()
 
 
-def write_report(result: StudyResult, folder: Path) -> StudyDocument:
+def _packages(
+    result: StudyResult, folder: Path, kind: PackageKind, display: ProgressDisplay
+) -> dict[str, tuple[str, ...]]:
+    """Make packages of the last variant that was built; their paths, by its name."""
+    whole = [variant.name for variant in result.prepared.variants[1:] if not variant.without]
+    built = [name for name in whole if name in result.kernels]
+    if not built:
+        return {}
+    display.stage(f"package of {built[-1]}")
+    made = make_packages(result.kernels[built[-1]], folder, kind, display.note)
+    return {built[-1]: tuple(map(str, made))}
+
+
+def write_report(
+    result: StudyResult,
+    folder: Path,
+    packages: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> StudyDocument:
     """Write a result's report (HTML, Markdown), study.json, study.toml and files of stacks; returns
-    its document."""
+    its document.
+
+    packages: paths of those that were made, by their variants' names.
+    """
     page = folder / "report.html"
     document = replace(study_document(result), report=str(page.absolute()))
+    if packages:
+        views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
+        document = replace(document, variants=tuple(views))
     write_text(page, study_page(document, coverage=coverage_beside(page)))
     write_text(folder / "report.md", study_markdown(document))
     write_text(folder / "study.json", document_text.as_json(document))

@@ -115,6 +115,7 @@ class VariantView:
     provenance: what the kernel was made of and by, as in its provenance.json; None when it was not
         built.
     package_command: the shell command that makes installable packages.
+    packages: paths of those that were made.
     """
 
     name: str
@@ -126,6 +127,7 @@ class VariantView:
     profile: str | None
     provenance: Mapping[str, Any] | None
     package_command: str | None
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

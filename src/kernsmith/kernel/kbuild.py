@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from kernsmith import process
 from kernsmith.kernel.artifact import Kernel
@@ -54,8 +55,11 @@ def make_again(
     *targets: str,
     log: Path,
     on_line: Callable[[str], None] | None = None,
+    environment: Mapping[str, str | None] = MappingProxyType({}),
 ) -> None:
     """Make targets in the copy of a kernel's output in a folder, as the kernel was made.
+
+    environment: set beside that of the kernel's build; None removes a variable.
 
     Raises:
         ProcessFailed: make ended with an error.
@@ -68,7 +72,7 @@ def make_again(
         [*words, f"-j{os.cpu_count() or 1}", *targets],
         log=log,
         timeout=BUILD_SECONDS,
-        env=build_environment(compilers) | kernel.provenance["environment"],
+        env=build_environment(compilers) | kernel.provenance["environment"] | dict(environment),
         on_line=on_line,
         capture=False,
     )

@@ -1,21 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Installable Debian packages of a kernel: kbuild's own, of exactly the image that was measured."""
+"""Installable packages of a kernel: kbuild's own, of exactly the image that was measured."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed
-from kernsmith.files import copy_file
+from kernsmith.files import copy_file, write_text
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.kbuild import copy_output, make_again
+from kernsmith.kernel.note import FOLDER, NOTE, kernel_release, named, write_note
+from kernsmith.kernel.package_kind import DEB, KINDS, PackageKind
 
 _SECONDS = 600.0
+# Read by every make before its own makefiles. All kinds of packages have modules installed, also
+# where the kernel has none; the note goes with them.
+_WITH_NOTE = """\
+ifneq ($(filter modules_install,$(MAKECMDGOALS)),)
+.PHONY: kernsmith-note
+modules_install: kernsmith-note
+kernsmith-note:
+	@mkdir -p '$(INSTALL_MOD_PATH)/lib/modules/{release}/{folder}'
+	@cp {note}/* '$(INSTALL_MOD_PATH)/lib/modules/{release}/{folder}'
+endif
+"""
+# kbuild's scripts write the day into changelogs: it is the one that the kernel says it is of.
+_DATE = """\
+#!/bin/sh
+case " $* " in
+*" -d"* | *" --date"* | *" -r"*) exec {date} "$@" ;;
+esac
+exec {date} --utc --date=@"$SOURCE_DATE_EPOCH" "$@"
+"""
+# What scripts of packages obey in the user's environment.
+_OBEYED = (
+    "DEBEMAIL", "DEBFULLNAME", "DEB_BUILD_OPTIONS", "DEB_BUILD_PROFILES", "DPKG_FLAGS",
+    "INSTALL_MOD_PATH", "INSTALL_MOD_STRIP", "KDEB_COMPRESS", "KDEB_PKGVERSION",
+    "KDEB_SOURCENAME", "MAKEPKGOPTS", "PACMAN_EXTRAPACKAGES", "PACMAN_PKGBASE", "PKGDEST",
+    "RPMOPTS", "XZ_OPT",
+)  # fmt: skip
 
 
 class PackagingFailed(KernsmithError):
@@ -23,52 +51,91 @@ class PackagingFailed(KernsmithError):
 
 
 def package_command(kernel: Kernel) -> str:
-    """The shell command that makes installable Debian packages of a kernel, from its objects."""
+    """The shell command that makes installable packages of a kernel, from its objects."""
     return shlex.join(["kernsmith", "package", str(kernel.folder)])
 
 
 def make_packages(
-    kernel: Kernel, folder: Path, on_line: Callable[[str], None] | None = None
+    kernel: Kernel,
+    folder: Path,
+    kind: PackageKind = KINDS[DEB],
+    remark: Callable[[str], None] = lambda sentence: None,
 ) -> list[Path]:
-    """Run kbuild's `bindeb-pkg` in a copy of the kernel's output; returns the packages.
+    """Run kbuild's own target in a copy of the kernel's output; returns the packages.
 
     Modules are built, if the config has any. The image in the package is compared with the
-    kernel's own, byte by byte.
+    kernel's own, byte by byte. Beside the modules there is a note of what the kernel is (see
+    `kernel.note`).
 
     folder: gets the packages and `package.log`.
-    on_line: called with each line that make prints.
+    remark: called with a sentence where a package lacks that note.
 
     Raises:
-        PackagingFailed: make ended with an error (Debian's packages for building packages may be
-            missing: the message shows which), or the packaged image is not the kernel's.
+        ProgramMissing: what makes such packages is not installed.
+        PackagingFailed: make ended with an error, or the packaged image is not the kernel's.
     """
+    kind.check()
     folder = folder.absolute()
     # Beside the kernel, so that objects can be linked instead of copied.
-    with tempfile.TemporaryDirectory(prefix=".package-", dir=kernel.folder) as work:
-        copy_output(kernel, Path(work))
+    with tempfile.TemporaryDirectory(prefix=".package-", dir=kernel.folder) as name:
+        work = Path(name)
+        copy_output(kernel, work)
+        environment = _environment(kernel, kind, work)
         log = folder / "package.log"
         try:
-            make_again(kernel, Path(work), "bindeb-pkg", log=log, on_line=on_line)
+            make_again(kernel, work, kind.target, log=log, environment=environment)
         except ProcessFailed as error:
             raise PackagingFailed(f"the kernel cannot be packaged: {error}") from error
-        packages = sorted(Path(work).glob("*.deb"))
-        _check(kernel, packages, Path(work) / "unpacked")
-        for package in packages:
-            copy_file(package, folder / package.name)
-    return [folder / package.name for package in packages]
+        packages = sorted(work.glob(kind.made))
+        if not _has_note(kernel, kind, packages, work / "unpacked"):
+            remark(
+                f"the package has no {NOTE} about its kernel: kbuild of "
+                f"{kernel.provenance['source']['name']} installs nothing beside a kernel without "
+                "modules"
+            )
+        names = [kind.name(package.name, named(kernel)) for package in packages]
+        for package, name in zip(packages, names, strict=True):
+            copy_file(package, folder / name)
+    return [folder / name for name in names]
 
 
-def _check(kernel: Kernel, packages: list[Path], unpacked: Path) -> None:
-    """That one of the packages has the kernel's boot image."""
-    for package in packages:
-        if package.name.startswith("linux-image-") and "-dbg_" not in package.name:
-            shutil.rmtree(unpacked, ignore_errors=True)
-            process.run(["dpkg-deb", "--extract", package, unpacked], timeout=_SECONDS)
-            for image in (unpacked / "boot").glob("vmlinuz-*"):
-                if file_digest(image) == file_digest(kernel.bzimage):
-                    return
-                raise PackagingFailed(
-                    f"{package.name} would hold another image than {kernel.bzimage}: what kbuild "
-                    "linked for the package is not what was measured, so no package is made"
-                )
+def _environment(kernel: Kernel, kind: PackageKind, work: Path) -> dict[str, str | None]:
+    """What kbuild's scripts see, and the files that it names."""
+    note, makefile, programs = work / "note", work / "note.mk", work / "programs"
+    write_note(kernel, note)
+    release = kernel_release(kernel)
+    write_text(
+        makefile,
+        _WITH_NOTE.format(release=release, folder=FOLDER, note=shlex.quote(str(note))),
+    )
+    date = programs / "date"
+    write_text(date, _DATE.format(date=process.find("date")))
+    date.chmod(0o755)
+    return {
+        **dict.fromkeys(_OBEYED),
+        **kind.variables(named(kernel)),
+        "MAKEFILES": str(makefile),
+        "PATH": f"{programs}:{process.search_path()}",
+    }
+
+
+def _has_note(kernel: Kernel, kind: PackageKind, packages: Sequence[Path], unpacked: Path) -> bool:
+    """That one of the packages has the kernel's boot image; whether it has the note, too.
+
+    Raises:
+        PackagingFailed: none has it.
+    """
+    release = kernel_release(kernel)
+    for package in filter(kind.is_main, packages):
+        shutil.rmtree(unpacked, ignore_errors=True)
+        process.run(kind.unpack(package, unpacked), timeout=_SECONDS)
+        image = unpacked / kind.image.format(release=release)
+        if not image.is_file():
+            continue
+        if file_digest(image) != file_digest(kernel.bzimage):
+            raise PackagingFailed(
+                f"{package.name} would hold another image than {kernel.bzimage}: what kbuild "
+                "linked for the package is not what was measured, so no package is made"
+            )
+        return (unpacked / kind.modules.format(release=release) / FOLDER / NOTE).is_file()
     raise PackagingFailed(f"kbuild made no package with an image of {kernel.folder}")

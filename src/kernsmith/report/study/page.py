@@ -357,6 +357,6 @@ def _repeat_sections(document: StudyDocument) -> list[Section]:
     ]
     for variant in document.variants:
         if variant.package_command and not variant.baseline:
-            command = variant.package_command
-            sections.append(Code(command, caption=f"Installable packages of {variant.name}"))
+            made = "\n".join(variant.packages) or variant.package_command
+            sections.append(Code(made, caption=f"Installable packages of {variant.name}"))
     return sections

@@ -76,7 +76,7 @@ def _print_paths(variant: VariantView, console: Console) -> None:
         ("vmlinux", variant.vmlinux),
         ("image", variant.bzimage),
         ("profile", variant.profile),
-        ("package", variant.package_command),
+        *(("package", path) for path in variant.packages or (variant.package_command,)),
     ):
         if path:
             say(console, f"{title}  {path}")
