@@ -161,11 +161,11 @@ def _install(packages: Sequence[str], archive: Path, log: Path, progress: Progre
     except ProgramMissing:
         raise
     except ProcessFailed as failure:
-        raise _told(failure, log) from None
+        raise told_failure(failure, log) from None
 
 
-def _told(failure: ProcessFailed, log: Path) -> Exception:
-    """What went wrong, in one sentence where it is known."""
+def told_failure(failure: ProcessFailed, log: Path) -> Exception:
+    """What went wrong in mmdebstrap, in one sentence where it is known; else the failure itself."""
     text = log.read_text(encoding="utf-8", errors="replace")
     if missing := _NO_PACKAGE.search(text):
         return UserError(f"Debian's suite {SUITE} has no package {missing[1] or missing[2]!r}")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`kernsmith prove`: install a package, boot it from a disk by firmware, and look at it."""
+
+from __future__ import annotations
+
+import json as json_text
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from kernsmith.errors import UserError
+from kernsmith.report.terminal import say
+
+if TYPE_CHECKING:
+    from kernsmith.proof import Proof
+
+
+def prove(
+    package: Path,
+    /,
+    *,
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("pipe", "file", "fork"),
+    study: Path | None = None,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("kernsmith-proof"),
+    json: bool = False,
+) -> int:
+    """Prove a package: what was measured is what boots where it is installed.
+
+    A fresh Debian (mmdebstrap) gets the package by dpkg, its own initramfs-tools make the
+    initramfs, its own GRUB goes to a disk image, and SeaBIOS boots that in QEMU. Over the serial
+    console somebody logs in, asks for uname -r and -v, the build id and the note in the package,
+    and has workloads run. It takes some minutes; no loop device is needed.
+
+    The exit code is 1 where something is not as the package says.
+
+    Example:
+
+        kernsmith prove packages/linux-image-7.3.4-web_7.3.4+kernsmith.1395ba40-1_amd64.deb
+
+    Parameters
+    ----------
+    package
+        A linux-image package that `kernsmith package` or `optimize --package deb` made.
+    workload
+        Workloads of `kernsmith workload list` to run there; may be given several times.
+    study
+        A report's study.json: the kernel must be one of its variants'.
+    output
+        The folder for console.log.
+    json
+        Print the result as JSON.
+    """
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.guest.workloads import load_catalogue
+    from kernsmith.proof import prove as prove_package
+
+    names = [each.name for each in load_catalogue().select(workload) if each.initramfs is None]
+    variants = _build_ids(study) if study else {}
+    with ProgressDisplay() as display:
+        display.stage(f"proof of {package.name}")
+        proof = prove_package(package, output, names, display.note)
+    variant = variants.get(proof.note.build_id, "")
+    if json:
+        found = asdict(proof) | {"holds": proof.holds, "variant": variant}
+        sys.stdout.write(json_text.dumps(found, indent=1, default=str) + "\n")
+    else:
+        _show(proof, Console(highlight=False))
+    if study and not variant:
+        raise UserError(f"{study} has no variant with the build id {proof.note.build_id}")
+    return 0 if proof.holds else 1
+
+
+def _build_ids(study: Path) -> dict[str, str]:
+    """The names of a report's variants by their build ids."""
+    from kernsmith.document import StudyDocument
+    from kernsmith.document.text import read_document
+
+    document = read_document(study)
+    if not isinstance(document, StudyDocument):
+        raise UserError(f"{study} is no study.json")
+    return {v.provenance["build_id"]: v.name for v in document.variants if v.provenance}
+
+
+def _show(proof: Proof, console: Console) -> None:
+    for fact in proof.facts:
+        verdict = f"  (the package says: {fact.expected})" if not fact.holds else ""
+        say(console, f"{'ok' if fact.holds else 'WRONG':5}  {fact.what}: {fact.seen}{verdict}")
+    say(console, f"login after {proof.seconds:.0f} s; console: {proof.console}")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A conversation over a serial line: wait for words, type words."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+
+from kernsmith.errors import KernsmithError
+
+_SHOWN = 15
+_CHUNK = 1 << 16
+_LOOK_SECONDS = 1.0
+
+
+class NoAnswer(KernsmithError):
+    """A guest that did not say what was waited for; shows the last lines that it did say."""
+
+
+class SerialLine:
+    """The line of a guest, at a Unix socket. log: gets all that comes over it."""
+
+    def __init__(self, line: socket.socket, log: Path) -> None:
+        self._line = line
+        self._line.settimeout(_LOOK_SECONDS)
+        self._log = log.open("wb", buffering=0)
+        self._heard = ""
+        self._count = 0
+
+    def __enter__(self) -> SerialLine:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._line.close()
+        self._log.close()
+
+    def wait_for(self, what: str, *patterns: str, seconds: float) -> tuple[int, re.Match[str]]:
+        """Wait until one of the patterns is heard, and forget all up to its end.
+
+        what: is waited for, for the message. Returns which of them, and the match.
+
+        Raises:
+            NoAnswer: the time is over, or the line is closed.
+        """
+        end = time.monotonic() + seconds
+        while True:
+            heard = [re.search(pattern, self._heard) for pattern in patterns]
+            found = [(each.start(), which) for which, each in enumerate(heard) if each]
+            if found:
+                which = min(found)[1]
+                match = heard[which]
+                assert match is not None
+                self._heard = self._heard[match.end() :]
+                return which, match
+            if time.monotonic() > end:
+                raise NoAnswer(f"{what} did not come in {seconds:g} s{self._last()}")
+            if not self._listen():
+                raise NoAnswer(f"{what} did not come: the guest has ended{self._last()}")
+
+    def say(self, text: str) -> None:
+        """Type a line."""
+        self._line.sendall(f"{text}\n".encode())
+
+    def run(self, command: str, *, seconds: float) -> tuple[int, str]:
+        """Have a shell run a command; returns its exit status and what it printed.
+
+        Raises:
+            NoAnswer: see `wait_for`.
+        """
+        self._count += 1
+        # As it is typed, and echoed, it is not what is waited for.
+        mark = f"mark-{self._count}"
+        self.say(f"echo begin-''{mark}; {command}; echo end-''{mark}-$?-")
+        self.wait_for(f"a shell for {command!r}", rf"begin-{mark}\s*\n", seconds=seconds)
+        pattern = rf"(?s)(.*?)end-{mark}-(\d+)-"
+        _, match = self.wait_for(f"the end of {command!r}", pattern, seconds=seconds)
+        return int(match[2]), match[1].strip()
+
+    def _listen(self) -> bool:
+        """Hear what comes; whether the line is still open."""
+        try:
+            data = self._line.recv(_CHUNK)
+        except TimeoutError:
+            return True
+        except ConnectionError:
+            return False
+        self._log.write(data)
+        self._heard += data.decode("utf-8", "replace").replace("\r", "")
+        return bool(data)
+
+    def _last(self) -> str:
+        lines = [line for line in self._heard.splitlines() if line.strip()][-_SHOWN:]
+        shown = "".join(f"\n    {''.join(filter(str.isprintable, line))}" for line in lines)
+        return f"; it last said:{shown}" if lines else "; it said nothing"
+
+
+def connect(path: Path, log: Path, *, seconds: float) -> SerialLine:
+    """The line at a socket that a guest's emulator opens now.
+
+    Raises:
+        NoAnswer: it does not.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        line = socket.socket(socket.AF_UNIX)
+        try:
+            line.connect(str(path))
+        except OSError as error:
+            line.close()
+            if time.monotonic() > end:
+                raise NoAnswer(f"QEMU opens no serial line: {error.strerror}") from None
+            time.sleep(0.1)
+        else:
+            return SerialLine(line, log)
