@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -10,12 +11,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernsmith import process
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import objects_of
-
-_OPPOSITE = {"je": "jne", "jl": "jge", "jle": "jg", "jb": "jae", "jbe": "ja", "js": "jns"}
-_OPPOSITE |= {there: here for here, there in _OPPOSITE.items()}
+from kernsmith.kernel.object_rules import rules_text
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.paths import shipped
+from kernsmith.study.objects import ObjectRule
 
 
 @dataclass(frozen=True)
@@ -33,48 +34,49 @@ def planted_kernel(kernel: Kernel, folder: Path, mistake: Mistake, others: str =
     others: with what the names of objects begin that are suspects, too: these have one byte behind
         their end, which no linker reads. Empty: all.
     """
-    output = folder / "out"
+    planted = copied_objects(kernel, folder)
+    for each in objects_of(kernel):
+        if each.startswith(others):
+            with (planted.output / each).open("ab") as file:
+                file.write(b"\0")
+    step = f"swap-comparison={mistake.function}:{mistake.jump}"
+    recompiled(kernel, mistake.object, planted.output / mistake.object, step)
+    return planted
+
+
+def copied_objects(kernel: Kernel, folder: Path) -> Kernel:
+    """A kernel with copies of all objects, to be changed."""
     for each in (*objects_of(kernel), "vmlinux.a"):
-        target = output / each
+        target = folder / "out" / each
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(kernel.output / each, target)
-        if each.endswith(".o") and each.startswith(others):
-            with target.open("ab") as file:
-                file.write(b"\0")
     for each in ("config", "System.map"):
         shutil.copyfile(kernel.folder / each, folder / each)
-    _miscompile(kernel, output / mistake.object, mistake)
-    variant = kernel.provenance["variant"] | {"name": "planted"}
+    variant = kernel.provenance["variant"] | {"name": folder.name}
     key = "f" * 64
     return Kernel(key, folder, kernel.provenance | {"key": key, "variant": variant})
 
 
-def _miscompile(kernel: Kernel, target: Path, mistake: Mistake) -> None:
-    name = mistake.object
+def recompiled(kernel: Kernel, name: str, target: Path, *steps: str) -> None:
+    """Compile an object of a kernel anew, through steps, as kbuild would: objtool goes over it."""
     noted = (kernel.output / name).with_name(f".{Path(name).name}.cmd").read_text()
     found = re.match(rf"savedcmd_{re.escape(name)} := (.*)", noted)
     assert found
-    compile_words, *checks = (shlex.split(each) for each in found[1].split(" ; "))
-    own = [word for word in compile_words[1:] if not word.startswith("-Wp,-MMD,")]
-    assembly = target.with_suffix(".s")
-    at = own.index("-o")
-    words = [word for word in (*own[:at], *own[at + 2 :]) if word != "-c"]
-    subprocess.run([*words, "-S", "-o", assembly], cwd=kernel.output, check=True)
-    assembly.write_text(swapped(assembly.read_text(), mistake))
-    process.run([own[0], "-c", "-o", target, assembly], timeout=60)
+    (_, compiler, *words), *checks = (shlex.split(each) for each in found[1].split(" ; "))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    elsewhere = {name: str(target), f"-Wp,-MMD,{_notes(name)}": f"-Wp,-MMD,{target}.d"}
+    words = [elsewhere.get(word, word) for word in words]
+    rules = target.with_suffix(".rules")
+    rule = ObjectRule(("**",), steps=steps)
+    rules.write_text(rules_text([rule], find_toolchain(compiler).compiler, "x86_64"))
+    delegate = shipped("target/release/kernsmith-compiler")
+    environment = {**os.environ, "KERNSMITH_OBJECTS": str(rules)}
+    subprocess.run([delegate, compiler, *words], cwd=kernel.output, env=environment, check=True)
     for check in checks:
         assert check[-1] == name
         subprocess.run([*check[:-1], target], cwd=kernel.output, check=True)
 
 
-def swapped(assembly: str, mistake: Mistake) -> str:
-    """The assembly with one conditional jump of a function taken where it was not, and not taken
-    where it was."""
-    function = mistake.function
-    begin = assembly.index(f"\n{function}:")
-    end = assembly.index(f"\t.size\t{function},", begin)
-    body = assembly[begin:end]
-    jumps = [m for m in re.finditer(r"^\t(j\w+)(?=\t)", body, re.MULTILINE) if m[1] in _OPPOSITE]
-    there = jumps[mistake.jump]
-    body = body[: there.start(1)] + _OPPOSITE[there[1]] + body[there.end(1) :]
-    return assembly[:begin] + body + assembly[end:]
+def _notes(name: str) -> Path:
+    """Where kbuild has the dependencies of an object written."""
+    return Path(name).with_name(f".{Path(name).name}.d")

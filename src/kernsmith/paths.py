@@ -44,6 +44,11 @@ def probes() -> Path:
     return cache_root() / "probes"
 
 
+def rules() -> Path:
+    """Rules for objects that `kernsmith delegate` has given to makes, a file for each set."""
+    return cache_root() / "rules"
+
+
 def digests() -> Path:
     """Digests of compilers' files, which are large, a file for each."""
     return cache_root() / "digests"

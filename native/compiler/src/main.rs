@@ -6,15 +6,19 @@
 //! paths that hold for every source ([`words`]). What it asks the compiler — whether it knows an
 //! option, of which version it is — is asked once ([`probe`]). Objects of which nothing ran in training
 //! take no profile ([`idle`], [`counted`]), and those that a Propeller profile says nothing of are those of
-//! the kernel that it was trained on ([`clusters`]).
+//! the kernel that it was trained on ([`clusters`]). Objects that a study has other ways for are
+//! compiled in these ([`objects`]), by way of their assembly where it has steps ([`assembly`]).
 
+mod assembly;
 mod clusters;
 mod counted;
 mod idle;
+mod objects;
 mod probe;
+mod steps;
 mod words;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -29,6 +33,12 @@ struct Kernel {
     output: PathBuf,
     /// The source, as kbuild names it.
     tree: PathBuf,
+    /// The rules for its objects; the file need not be there.
+    rules: PathBuf,
+    /// Whether what is compiled goes through ccache.
+    cached: bool,
+    /// What ccache is to know of the compiler, where that is another one than the kernel's.
+    content: Option<String>,
 }
 
 impl Kernel {
@@ -37,6 +47,22 @@ impl Kernel {
         Some(Self {
             output: folder.join("out"),
             tree: folder.join(words::LINK).read_link().ok()?,
+            rules: folder.join(objects::FILE),
+            cached: true,
+            content: None,
+        })
+    }
+
+    /// What somebody else's make builds in the current folder, by rules that a variable names; its
+    /// cache is that somebody's business.
+    fn anywhere() -> Option<Self> {
+        let here = std::env::current_dir().ok()?;
+        Some(Self {
+            output: here.clone(),
+            tree: here,
+            rules: std::env::var_os(objects::VARIABLE)?.into(),
+            cached: false,
+            content: None,
         })
     }
 }
@@ -44,7 +70,8 @@ impl Kernel {
 fn main() -> ExitCode {
     let mut command = std::env::args_os();
     let kernel = command.next().and_then(|own| Kernel::of(Path::new(&own)));
-    let (Some(kernel), Some(compiler)) = (kernel, command.next()) else {
+    let kernel = kernel.or_else(Kernel::anywhere);
+    let (Some(mut kernel), Some(mut compiler)) = (kernel, command.next()) else {
         eprintln!("usage: KERNEL/compiler COMPILER WORD…  (KERNEL/source: a link to the source)");
         return ExitCode::from(2);
     };
@@ -64,19 +91,37 @@ fn main() -> ExitCode {
             &kernel.output,
         );
     }
-    compile(compiler, words, &kernel)
+    if let Some(way) = objects::way_of(&words, &kernel.rules) {
+        if let [other, content, ..] = way.compiler.as_slice() {
+            compiler = other.into();
+            kernel.content = Some(format!("string:{content}"));
+        }
+        words.extend(way.flags.iter().map(OsString::from));
+        if !way.steps.is_empty() || !way.assembler.is_empty() {
+            let command = |words| compilation(&compiler, words, &kernel);
+            return assembly::compile(&compiler, &words, &way, command);
+        }
+    }
+    let mut command = compilation(&compiler, words, &kernel);
+    // Becomes the compiler; returns only when that fails.
+    let error = command.exec();
+    eprintln!("{}: {error}", command.get_program().display());
+    ExitCode::from(NOT_STARTED)
 }
 
-/// Becomes the compiler; returns only when that fails.
-fn compile(compiler: OsString, mut words: Vec<OsString>, kernel: &Kernel) -> ExitCode {
-    let cached = in_path("ccache").is_some();
+/// The compiler's command line, through ccache when there is one.
+fn compilation(compiler: &OsStr, mut words: Vec<OsString>, kernel: &Kernel) -> Command {
+    let cached = kernel.cached && in_path("ccache").is_some();
     let mut command = Command::new(if cached {
-        "ccache".into()
+        OsStr::new("ccache")
     } else {
-        compiler.clone()
+        compiler
     });
     if cached {
-        command.arg(&compiler);
+        command.arg(compiler);
+        if let Some(content) = &kernel.content {
+            command.env("CCACHE_COMPILERCHECK", content);
+        }
         let here = std::env::current_dir().ok();
         if here.is_some() && here == kernel.output.canonicalize().ok() {
             if words.iter().any(|word| words::brings_in_files(word)) {
@@ -88,9 +133,8 @@ fn compile(compiler: OsString, mut words: Vec<OsString>, kernel: &Kernel) -> Exi
             clusters::leave_out(&mut words, &kernel.tree);
         }
     }
-    let error = command.args(words).exec();
-    eprintln!("{}: {error}", command.get_program().display());
-    ExitCode::from(NOT_STARTED)
+    command.args(words);
+    command
 }
 
 /// The program that a command's first word means.

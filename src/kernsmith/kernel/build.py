@@ -37,6 +37,7 @@ from kernsmith.kernel.modules import (
     check_modules,
     place_modules,
 )
+from kernsmith.kernel.object_rules import without_object, write_rules
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
@@ -173,6 +174,7 @@ def _configure(recipe: Recipe, folder: Path) -> None:
     output = folder / "out"
     output.mkdir(exist_ok=True)
     write_compiler(folder, recipe.source.path)
+    write_rules(folder, recipe.variant.objects, recipe.toolchain.compiler, recipe.variant.arch)
     if recipe.patch:
         place_patched(recipe.patch, output, recipe.arch)
     config = output / ".config"
@@ -282,6 +284,7 @@ def _make(
 
 
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
+    _check_rules(recipe, folder)
     place_images(folder / "out", folder, recipe.arch)
     record_link(folder)
     for order in (profile.symbol_order for profile in recipe.read_profiles):
@@ -309,6 +312,16 @@ def _check_registers(recipe: Recipe, folder: Path) -> tuple[str, ...]:
             f"{more}); build it without {flags}"
         )
     return found.functions
+
+
+def _check_rules(recipe: Recipe, folder: Path) -> None:
+    """That every pattern of a rule for objects is of one that was compiled."""
+    unmatched = without_object(recipe.variant.objects, folder.glob("build*.log"))
+    if unmatched:
+        raise BuildFailed(
+            f"the kernel {recipe.variant.name!r} has no object that is compiled from C and called "
+            f"{', '.join(unmatched)}: objects.match names objects as kbuild does, such as fs/pipe.o"
+        )
 
 
 def place_images(output: Path, folder: Path, arch: Arch) -> None:

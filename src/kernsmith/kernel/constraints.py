@@ -14,12 +14,14 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith import process
-from kernsmith.arch import find_arch
+from kernsmith.arch import DEFAULT, find_arch
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.kernel import bolt
 from kernsmith.kernel.backports import backported_symbols, backports, not_carried
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols
 from kernsmith.kernel.config_source import read_config
+from kernsmith.kernel.mixable import disagreement
+from kernsmith.kernel.object_rules import other_compiler
 from kernsmith.kernel.script_patch import script_patch
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
@@ -251,6 +253,32 @@ def _flags(candidate: _Candidate) -> str | None:
     return f"{compiler.name} does not take {one}: {said}"
 
 
+def _objects(candidate: _Candidate) -> str | None:
+    """Other ways of compiling some objects must give objects that fit the others."""
+    compiler, arch = candidate.toolchain.compiler, candidate.variant.arch
+    lto = next((s for s in LTO_SYMBOLS if candidate.options.get(s) == "y"), None)
+    for rule in candidate.variant.objects:
+        of_these = f"objects {', '.join(rule.match)}"
+        if rule.steps and lto:
+            return f"{of_these}: with CONFIG_{lto} they are bitcode, and have no assembly for steps"
+        if rule.steps and arch != DEFAULT:
+            return f"{of_these}: the shipped steps know the assembly of {DEFAULT} only"
+        other = other_compiler(rule, arch)
+        if other and other.family != compiler.family:
+            return (
+                f"{of_these}: kbuild's words for {compiler.name} are none for {other.name}: take "
+                f"another {compiler.family}"
+            )
+        if other and lto:
+            return f"{of_these}: with CONFIG_{lto} one compiler must write all bitcode"
+        for flag in rule.flags:
+            if reason := disagreement(flag):
+                return f"{of_these}: not all objects would be compiled with {flag}: {reason}"
+        if said := (other or compiler).refuses(rule.flags) if rule.flags else "":
+            return f"{of_these}: {(other or compiler).name} does not take {rule.flags}: {said}"
+    return None
+
+
 def _layouts(candidate: _Candidate) -> str | None:
     kinds = (find_step_kind(step.kind) for step in candidate.variant.steps)
     if not candidate.layouts and not any(kind.relinks for kind in kinds):
@@ -284,5 +312,6 @@ _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
     _lto,
     _modules,
     _flags,
+    _objects,
     _layouts,
 )

@@ -19,6 +19,7 @@ from kernsmith.kernel.backports import (
 from kernsmith.kernel.config_source import read_config
 from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.modules import FORMAT, TARGET, module_name
+from kernsmith.kernel.object_rules import other_compiler
 from kernsmith.kernel.rust_code import flags_behind
 from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
@@ -221,6 +222,8 @@ class Recipe:
         if self.backported:
             # Where a profile lies is nothing to know a kernel by; its content is there already.
             variant["backported"] = self._object_flags(lambda path: "")
+        if self.variant.objects:
+            variant["objects"] = self._object_ways
         if self.modules:
             variant["modules"] = [FORMAT, *self.modules]
         if self.only_modules is not None:
@@ -235,6 +238,13 @@ class Recipe:
                 "profile": self._profile_digests,
             }
         )
+
+    @property
+    def _object_ways(self) -> list[object]:
+        """Rules for objects, with the content of the compilers that they name."""
+        arch = self.variant.arch
+        named = ((rule, other_compiler(rule, arch)) for rule in self.variant.objects)
+        return [[rule.identity(), other.content if other else ""] for rule, other in named]
 
     @property
     def _profile_digests(self) -> list[str] | None:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -25,6 +25,7 @@ from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
+from kernsmith.study.objects_table import DelegateTable, ObjectsTable, rule_lines, rule_of
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
     DEFAULT_CPU,
@@ -145,6 +146,8 @@ class StudyFile(_Table):
     workloads: WorkloadsTable = Field(default_factory=lambda: WorkloadsTable.model_validate({}))
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(default_factory=dict)
     variants: dict[str, dict[str, Level]] = Field(default_factory=dict)
+    delegate: DelegateTable = Field(default_factory=lambda: DelegateTable.model_validate({}))
+    objects: list[ObjectsTable] = Field(default_factory=list)
     design: DesignTable = Field(default_factory=lambda: DesignTable.model_validate({}))
 
 
@@ -199,6 +202,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         root=file.workloads.root,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
+        objects=tuple(rule_of(table, file.delegate) for table in file.objects),
         design=_design(file),
     )
     try:
@@ -325,7 +329,10 @@ def _first_problem(error: ValidationError) -> str:
 def _keys_beside(loc: tuple[int | str, ...]) -> list[str]:
     table: type[BaseModel] = StudyFile
     for part in loc[:-1]:
-        inner = table.model_fields[str(part)].annotation
+        if isinstance(part, int):  # one of a list of tables
+            continue
+        inner = table.model_fields[part].annotation
+        inner = next(iter(get_args(inner)), inner) if get_origin(inner) is list else inner
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             table = inner
     return list(table.model_fields)
@@ -364,6 +371,7 @@ def write_study(study: Study) -> str:
         for name, levels in study.variants:
             pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in levels)
             lines.append(f"{quote(name)} = {{ {pairs} }}" if pairs else f"{quote(name)} = {{}}")
+    lines += rule_lines(study.objects)
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
     lines += [f"seed = {design.seed}", f"alpha = {design.alpha}"]

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from kernsmith.study.layout import Layout
+from kernsmith.study.objects import ObjectRule
 from kernsmith.study.variant import digest_of
 
 Pairing = Literal["seed", "place"]
@@ -126,6 +127,8 @@ class Study:
     compiler, linker: of every variant that has no such factor; an empty compiler is the newest
         clang that is installed, an empty linker the one that belongs to the compiler.
     options, flags: config symbols and compiler flags of every variant.
+    objects: rules for objects that are compiled in another way; those with a name in variants whose
+        factor `objects` names them.
     """
 
     source: str
@@ -143,6 +146,7 @@ class Study:
     linker: str = ""
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
+    objects: tuple[ObjectRule, ...] = ()
     variants: Named = ()
     design: Design = field(default_factory=Design)
     name: str = "study"
@@ -168,6 +172,8 @@ class Study:
             del fields["settings"]
         if not self.folds:  # likewise
             del fields["folds"]
+        if not self.objects:  # likewise
+            del fields["objects"]
         if not self.root:  # likewise
             del fields["root"]
         if self.design.layouts_by == "boot":  # likewise

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! An object by way of its assembly: compile to that, hand it through steps, assemble.
+//!
+//! The compiler's part goes through ccache like any compilation; steps and assembler take some
+//! hundredths of a second. The object appears whole or not at all: it is made under a name of its
+//! own and renamed.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::NOT_STARTED;
+use crate::objects::{Way, object_of};
+use crate::steps::{BRANCHES, apply, last_lines};
+
+const GNU: &str = "gnu";
+const CLANG: &str = "clang";
+
+/// What an assembler must be told of a compilation, too: the target.
+const TARGET: [&[u8]; 4] = [b"--target=", b"-m64", b"-m32", b"-m16"];
+const WITHIN: &str = "-mbranches-within-32B-boundaries";
+
+/// Makes the object; `command` gives the compiler's command line for words.
+pub fn compile(
+    compiler: &OsStr,
+    words: &[OsString],
+    way: &Way,
+    command: impl Fn(Vec<OsString>) -> Command,
+) -> ExitCode {
+    let Some(object) = object_of(words).map(PathBuf::from) else {
+        return ExitCode::from(NOT_STARTED);
+    };
+    let assembly = beside(&object, "step.s");
+    let mut compiled = command(compiling(words, &object, &assembly, way));
+    match compiled.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => return ExitCode::from(status.code().map_or(1, |code| code as u8)),
+        Err(error) => return failed(&object, &format!("the compiler cannot be started: {error}")),
+    }
+    match stepped(&assembly, way).and_then(|()| assembled(compiler, words, way, &object, &assembly))
+    {
+        Ok(()) => {
+            let _ = std::fs::remove_file(&assembly);
+            ExitCode::SUCCESS
+        }
+        Err(reason) => failed(&object, &reason),
+    }
+}
+
+fn failed(object: &Path, reason: &str) -> ExitCode {
+    eprintln!("error: {}: {reason}", object.display());
+    ExitCode::FAILURE
+}
+
+/// The words that make assembly.
+fn compiling(words: &[OsString], object: &Path, assembly: &Path, way: &Way) -> Vec<OsString> {
+    let mut changed: Vec<OsString> = words
+        .iter()
+        .map(|word| match word.as_bytes() {
+            b"-c" => "-S".into(),
+            name if name == object.as_os_str().as_bytes() => assembly.into(),
+            _ => word.clone(),
+        })
+        .collect();
+    if is_clang(words) && way.assembler.first().is_some_and(|kind| kind == GNU) {
+        changed.push("-fno-integrated-as".into());
+    }
+    changed
+}
+
+/// clang's command lines have its target in a word.
+fn is_clang(words: &[OsString]) -> bool {
+    words
+        .iter()
+        .any(|word| word.as_bytes().starts_with(b"--target="))
+}
+
+/// Hands the assembly through all steps, in place.
+fn stepped(assembly: &Path, way: &Way) -> Result<(), String> {
+    let kept = |what: &str| format!("{what}; the assembly is kept in {}", assembly.display());
+    let mut text = std::fs::read_to_string(assembly).map_err(|error| kept(&error.to_string()))?;
+    for step in &way.steps {
+        let before = text.clone();
+        text = apply(step, text).map_err(|reason| kept(&format!("step {step}: {reason}")))?;
+        if text.trim().is_empty() && !before.trim().is_empty() {
+            return Err(kept(&format!(
+                "step {step}: nothing is left of the assembly"
+            )));
+        }
+    }
+    std::fs::write(assembly, text).map_err(|error| kept(&error.to_string()))
+}
+
+fn assembled(
+    compiler: &OsStr,
+    words: &[OsString],
+    way: &Way,
+    object: &Path,
+    assembly: &Path,
+) -> Result<(), String> {
+    let whole = beside(object, "step.o");
+    let mut command = assembler(compiler, words, way);
+    command.arg("-c").arg("-o").arg(&whole).arg(assembly);
+    let done = command
+        .output()
+        .map_err(|error| format!("the assembler cannot be started: {error}"))?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    if !done.status.success() {
+        let _ = std::fs::remove_file(&whole);
+        return Err(format!(
+            "what the steps {} made is no assembly:\n{}the file is kept: {}",
+            way.steps.join(", "),
+            last_lines(&said),
+            assembly.display()
+        ));
+    }
+    eprint!("{said}");
+    std::fs::rename(&whole, object).map_err(|error| error.to_string())
+}
+
+/// The assembler's command line, without its files.
+fn assembler(compiler: &OsStr, words: &[OsString], way: &Way) -> Command {
+    let kind = way.assembler.first().map(String::as_str);
+    let own = way.assembler.get(1).map(OsString::from);
+    let is_own = own.is_none();
+    let clang = is_clang(words);
+    let mut command = Command::new(own.unwrap_or_else(|| compiler.into()));
+    let target = |word: &&OsString| {
+        TARGET
+            .iter()
+            .any(|start| word.as_bytes().starts_with(start))
+    };
+    command.args(words.iter().filter(target));
+    let integrated = kind == Some(CLANG) || kind.is_none() && clang;
+    if is_own && clang || !is_own && kind == Some(CLANG) {
+        command.arg("-Wno-unused-command-line-argument");
+        command.arg(if integrated {
+            "-fintegrated-as"
+        } else {
+            "-fno-integrated-as"
+        });
+    }
+    if kind.is_none() {
+        let for_assembler = |word: &&OsString| word.as_bytes().starts_with(b"-Wa,");
+        command.args(words.iter().filter(for_assembler));
+    }
+    if way.steps.iter().any(|step| step == BRANCHES) {
+        if integrated {
+            command.arg(WITHIN);
+        } else {
+            command.arg(format!("-Wa,{WITHIN}"));
+        }
+    }
+    command
+}
+
+/// `fs/.pipe.o.step.s` beside `fs/pipe.o`.
+fn beside(object: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(object.file_name().unwrap_or_default());
+    name.push(".");
+    name.push(suffix);
+    object.with_file_name(name)
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Which objects are compiled in another way, and in which: by another compiler, with more flags,
+//! through steps on their assembly.
+//!
+//! # The file
+//!
+//! A rule a line, five fields with tabs between them, each a list of words with blanks between
+//! them: patterns of objects as kbuild names them; the compiler with the digest of its content, or
+//! nothing; flags; the assembler's kind (`gnu`, `clang`, or nothing: the compiler's own), with a program behind it where the
+//! compiler itself cannot be told to use it; steps ([`crate::steps`]). Of several rules that match
+//! an object all hold: the last compiler and assembler, the flags and steps of all.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The file of a kernel, in its folder.
+pub const FILE: &str = "objects.rules";
+
+/// The variable that names the file where no kernel's folder does.
+pub const VARIABLE: &str = "KERNSMITH_OBJECTS";
+
+/// Code that runs before the kernel does, or in user space: such objects are matched only by their
+/// whole names.
+const APART: [&str; 7] = [
+    "arch/x86/boot/",
+    "arch/x86/entry/vdso/",
+    "arch/x86/purgatory/",
+    "arch/x86/realmode/",
+    "drivers/firmware/efi/libstub/",
+    "scripts/",
+    "usr/",
+];
+
+/// How one object is compiled.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// The program, and the digest of what it is; empty for the one that kbuild calls.
+    pub compiler: Vec<String>,
+    pub flags: Vec<String>,
+    /// The kind, and a program behind it.
+    pub assembler: Vec<String>,
+    pub steps: Vec<String>,
+}
+
+/// What the rules in a file say of the object that is compiled from C by these words; none where
+/// they say nothing of it.
+pub fn way_of(words: &[OsString], file: &Path) -> Option<Way> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let is_c = words.iter().any(|word| word.as_bytes().ends_with(b".c"));
+    let compiles = words.iter().any(|word| word == "-c");
+    let object = object_of(words)?.to_str()?;
+    if !is_c || !compiles {
+        return None;
+    }
+    let (mut way, mut found) = (Way::default(), false);
+    for line in text.lines() {
+        let mut fields = line.split('\t').map(|field| field.split_whitespace());
+        let mut next = || fields.next().into_iter().flatten().map(String::from);
+        if !next().any(|pattern| fits(&pattern, object)) {
+            continue;
+        }
+        found = true;
+        let compiler: Vec<String> = next().collect();
+        way.flags.extend(next());
+        let assembler: Vec<String> = next().collect();
+        for (old, new) in [
+            (&mut way.compiler, compiler),
+            (&mut way.assembler, assembler),
+        ] {
+            if !new.is_empty() {
+                *old = new;
+            }
+        }
+        way.steps.extend(next());
+    }
+    found.then_some(way)
+}
+
+/// The object that words say to write.
+pub fn object_of(words: &[OsString]) -> Option<&OsStr> {
+    let mut pairs = words.windows(2).filter(|pair| pair[0] == "-o");
+    pairs.next().map(|pair| pair[1].as_os_str())
+}
+
+fn fits(pattern: &str, object: &str) -> bool {
+    let apart = APART.iter().any(|folder| object.starts_with(folder));
+    pattern == object || !apart && matches(pattern.as_bytes(), object.as_bytes())
+}
+
+/// `*` is anything within a folder, `**` anything, `?` one character.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match pattern {
+        [] => name.is_empty(),
+        [b'*', b'*', rest @ ..] => (0..=name.len()).any(|at| matches(rest, &name[at..])),
+        [b'*', rest @ ..] => {
+            let end = name.iter().position(|&byte| byte == b'/');
+            (0..=end.unwrap_or(name.len())).any(|at| matches(rest, &name[at..]))
+        }
+        [b'?', rest @ ..] => !matches!(name, [] | [b'/', ..]) && matches(rest, &name[1..]),
+        [byte, rest @ ..] => name.first() == Some(byte) && matches(rest, &name[1..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn patterns_match_within_folders_or_across_them() {
+        for (pattern, object, fit) in [
+            ("fs/*.o", "fs/pipe.o", true),
+            ("fs/*.o", "fs/proc/base.o", false),
+            ("fs/**.o", "fs/proc/base.o", true),
+            ("**", "kernel/fork.o", true),
+            ("fs/p?pe.o", "fs/pipe.o", true),
+            ("fs/p?pe.o", "fs/p/pe.o", false),
+            ("fs/pipe.o", "net/fs/pipe.o", false),
+            ("**", "arch/x86/boot/compressed/misc.o", false),
+            ("arch/x86/boot/edd.o", "arch/x86/boot/edd.o", true),
+        ] {
+            assert_eq!(fits(pattern, object), fit, "{pattern} {object}");
+        }
+    }
+
+    #[test]
+    fn rules_that_match_add_up() {
+        let name = format!("kernsmith-objects-{}", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let rules = "fs/*.o net/*.o\t\t-O3 -fx\tgnu\tpad=7\nfs/pipe.o\tclang-19 d1\t-O1\t\tjcc\n";
+        std::fs::write(&file, rules).unwrap();
+        let way = |text: &str| way_of(&words(text), &file);
+        let pipe = way("-O2 -c -o fs/pipe.o ../source/fs/pipe.c").unwrap();
+        assert_eq!(pipe.compiler, ["clang-19", "d1"]);
+        assert_eq!(pipe.flags, ["-O3", "-fx", "-O1"]);
+        assert_eq!(pipe.assembler, ["gnu"]);
+        assert_eq!(pipe.steps, ["pad=7", "jcc"]);
+        assert_eq!(way("-c -o net/socket.o x.c").unwrap().steps, ["pad=7"]);
+        for other in [
+            "-c -o kernel/fork.o kernel/fork.c",
+            "-c -o fs/pipe.o fs/pipe.S",
+            "-S -o fs/pipe.o fs/pipe.c",
+            "-E fs/pipe.c",
+        ] {
+            assert_eq!(way(other), None, "{other}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(way("-c -o fs/pipe.o fs/pipe.c"), None);
+    }
+}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Objects that are compiled in another way than the others: by patterns of their names.
+
+A study file may be a stranger's: a rule names shipped steps, compilers by the names of their
+programs and flags that any study may name; no file, and no program of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kernsmith.errors import UserError
+from kernsmith.study.flags import check_flags
+
+NONE = "none"
+WITH = "+"
+"""Between the names of rules in a level of the factor `objects`."""
+
+Assembler = Literal["", "gnu", "clang"]
+"""Empty: the compiler's own."""
+
+# By what is in front of the `=`: what stands behind it, and what the step does (native/compiler).
+STEPS: dict[str, tuple[str, str]] = {
+    "pad": (r"\d{1,18}", "pad=SEED: padding inside of functions, drawn by the seed"),
+    "jcc": (r"", "jcc: no branch crosses or ends at 32 bytes (Jump Conditional Code erratum)"),
+    "no-prefetch": (r"", "no-prefetch: without prefetches"),
+    "count-entries": (r"", "count-entries: a counter for each function's entry"),
+    "swap-comparison": (
+        r"[A-Za-z_][\w.]*(:\d{1,6})?",
+        "swap-comparison=FUNCTION[:NUMBER]: a miscompilation on purpose, for tests",
+    ),
+}
+
+_PATTERN = re.compile(r"[\w.+,*?-]+(/[\w.+,*?-]+)*")
+_NAME = re.compile(r"[\w.-]+")
+_COMPILER = re.compile(r"([\w.]+-)*(clang|gcc)(-\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ObjectRule:
+    """One way of compiling, and for which objects.
+
+    match: patterns of objects as kbuild names them (`fs/pipe.o`): `*` is anything within a folder,
+        `**` anything. What runs before the kernel or in user space (boot code, vDSO) is matched by
+        whole names only.
+    compiler: the name of its program; empty for the variant's. flags: stand behind all others.
+    steps: on the assembly, in their order. assembler: see `Assembler`.
+    name: by which levels of the factor `objects` choose it; rules without one hold in all variants.
+    """
+
+    match: tuple[str, ...]
+    compiler: str = ""
+    flags: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    assembler: Assembler = ""
+    name: str = ""
+
+    def identity(self) -> list[object]:
+        """What it says, without its name."""
+        return [self.match, self.compiler, self.flags, self.steps, self.assembler]
+
+
+def check_rules(rules: Sequence[ObjectRule]) -> None:
+    """That rules mean something, and are harmless by themselves.
+
+    Raises:
+        UserError: one does not; one sentence with its place.
+    """
+    for number, rule in enumerate(rules):
+        where = f"objects.{number}"
+        for pattern in rule.match:
+            if not _PATTERN.fullmatch(pattern) or ".." in pattern.split("/"):
+                raise UserError(f"{where}.match: {pattern!r} is no pattern of objects: fs/*.o is")
+        if rule.name and (not _NAME.fullmatch(rule.name) or rule.name == NONE):
+            raise UserError(f"{where}.name: {rule.name!r} is no name: letters, digits, '.', '-'")
+        if rule.compiler and not _COMPILER.fullmatch(rule.compiler):
+            raise UserError(
+                f"{where}.compiler: {rule.compiler!r} is no compiler's name, as clang-19 is"
+            )
+        try:
+            check_flags(rule.flags)
+        except UserError as error:
+            raise UserError(f"{where}.flags: {error}") from None
+        for step in rule.steps:
+            check_step(step, f"{where}.steps")
+        if not (rule.compiler or rule.flags or rule.steps or rule.assembler):
+            raise UserError(f"{where}: a rule needs a compiler, flags, steps or an assembler")
+
+
+def check_step(step: str, where: str) -> None:
+    """That a step is one of those that are shipped.
+
+    Raises:
+        UserError: it is not; the message lists them.
+    """
+    name, equals, argument = step.partition("=")
+    pattern, _ = STEPS.get(name, ("", ""))
+    known = name in STEPS and bool(equals) == bool(pattern)
+    if not known or not re.fullmatch(pattern, argument, re.ASCII):
+        allowed = "; ".join(description for _, description in STEPS.values())
+        raise UserError(
+            f"{where}: {step!r} is no shipped step, and a study names no others: allowed are "
+            f"{allowed}"
+        )
+
+
+def rules_of(rules: Sequence[ObjectRule], level: str) -> tuple[ObjectRule, ...]:
+    """The rules that hold in a variant with this level of the factor `objects`.
+
+    Raises:
+        UserError: the level names a rule that is not there.
+    """
+    wanted = [] if level in ("", NONE) else level.split(WITH)
+    names = {rule.name for rule in rules if rule.name}
+    for name in wanted:
+        if name not in names:
+            allowed = ", ".join([NONE, *sorted(names)])
+            raise UserError(
+                f"factor 'objects' has no level {name!r}: allowed are {allowed}, the names of "
+                f"[[objects]] in the study, with {WITH} between several"
+            )
+    return tuple(rule for rule in rules if not rule.name or rule.name in wanted)
+
+
+def regex_of(pattern: str) -> re.Pattern[str]:
+    """A pattern of objects as a regular expression for whole names."""
+    words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*|\*|\?)", pattern)
+    return re.compile("".join(words.get(part, re.escape(part)) for part in parts))

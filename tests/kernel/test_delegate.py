@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Objects by way of their assembly: small programs are compiled through rules, linked and run."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kernsmith.kernel.compile_cache import through_cache, write_compiler
+from kernsmith.kernel.object_rules import rules_text
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.paths import shipped
+from kernsmith.study.objects import Assembler, ObjectRule
+
+PROGRAM = """\
+extern int printf(const char *format, ...);
+extern long entries asm("kernsmith_entry.clamped");
+__attribute__((noinline)) int clamped(int value, const int *next)
+{
+	int sum = 0;
+	if (value > 10)
+		return 10;
+	for (int i = 0; i < value; i++) {
+		__builtin_prefetch(next + i);
+		if (next[i] & 1)
+			sum += next[i];
+		else if (next[i] & 2)
+			sum -= printf("two ");
+	}
+	return sum;
+}
+int main(void)
+{
+	int numbers[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+	int all = clamped(9, numbers) + clamped(11, numbers);
+#ifdef COUNTED
+	return printf("%d %ld\\n", all, entries) < 0;
+#else
+	return printf("%d\\n", all) < 0;
+#endif
+}
+"""
+SAID = "two two 27\n"
+COMPILERS = ["gcc", "clang-22"]
+ASSEMBLERS: list[Assembler] = ["", "gnu", "clang"]
+
+
+class Folder:
+    """Somebody's folder with a program, and a make that has rules."""
+
+    def __init__(self, path: Path, compiler: str) -> None:
+        self.path, self.compiler = path, compiler
+        self.object = path / "x.o"
+        (path / "x.c").write_text('#include "x.h"\n' + PROGRAM)
+        (path / "x.h").write_text("/* nothing */\n")
+
+    def words(self, *flags: str) -> list[str]:
+        target = ["--target=x86_64-linux-gnu"] if "clang" in self.compiler else []
+        delegate = str(shipped("target/release/kernsmith-compiler"))
+        return [
+            delegate, self.compiler, *target, "-O2", "-Wp,-MMD,x.d", *flags, "-c", "-o", "x.o",
+            "x.c",
+        ]  # fmt: skip
+
+    def environment(self, *rules: ObjectRule) -> dict[str, str]:
+        compiler = find_toolchain(self.compiler).compiler
+        file = self.path / "rules"
+        file.write_text(rules_text(rules, compiler, "x86_64"))
+        return {**os.environ, "KERNSMITH_OBJECTS": str(file)}
+
+    def compile(self, *steps: str, assembler: Assembler = "", flags: tuple[str, ...] = ()) -> bytes:
+        rule = ObjectRule(("*.o",), steps=steps, assembler=assembler)
+        environment = self.environment(rule)
+        subprocess.run(self.words(*flags), cwd=self.path, env=environment, check=True)
+        return self.object.read_bytes()
+
+    def fails(self, *steps: str) -> str:
+        environment = self.environment(ObjectRule(("*.o",), steps=steps))
+        done = subprocess.run(
+            self.words(),
+            cwd=self.path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert not self.object.exists()
+        return done.stderr
+
+    def says(self) -> str:
+        """What the program prints."""
+        subprocess.run(["gcc", "-no-pie", "-o", "x", "x.o"], cwd=self.path, check=True)
+        return subprocess.run(
+            ["./x"], cwd=self.path, capture_output=True, text=True, check=True
+        ).stdout
+
+    def assembly(self) -> str:
+        """The object's code, with addresses."""
+        words = ["objdump", "-d", "--no-show-raw-insn", "x.o"]
+        return subprocess.run(
+            words, cwd=self.path, capture_output=True, text=True, check=True
+        ).stdout
+
+
+@pytest.fixture(params=COMPILERS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
+    return Folder(tmp_path, request.param)
+
+
+@pytest.mark.parametrize("assembler", ASSEMBLERS)
+def test_padding_changes_code_and_not_what_it_does(folder: Folder, assembler: Assembler) -> None:
+    plain = folder.compile(assembler="gnu")
+    padded = {seed: folder.compile(f"pad={seed}", assembler=assembler) for seed in range(1, 6)}
+    assert folder.says() == SAID
+    assert len({plain, *padded.values()}) > 3
+    assert folder.compile("pad=3", assembler=assembler) == padded[3]
+
+
+def test_a_swapped_comparison_is_wrong_and_twice_is_right(folder: Folder) -> None:
+    folder.compile("swap-comparison=clamped:0")
+    assert folder.says() != SAID
+    folder.compile("swap-comparison=clamped:0", "swap-comparison=clamped:0")
+    assert folder.says() == SAID
+
+
+@pytest.mark.parametrize("assembler", ASSEMBLERS)
+def test_entries_are_counted(folder: Folder, assembler: Assembler) -> None:
+    folder.compile("count-entries", assembler=assembler, flags=("-DCOUNTED",))
+    assert folder.says() == SAID.replace("\n", " 2\n")
+
+
+def test_prefetches_are_gone(folder: Folder) -> None:
+    folder.compile("pad=1")
+    assert "prefetch" in folder.assembly()
+    folder.compile("no-prefetch")
+    assert "prefetch" not in folder.assembly()
+    assert folder.says() == SAID
+
+
+@pytest.mark.parametrize("assembler", ASSEMBLERS)
+def test_no_branch_touches_a_boundary_of_32_bytes(folder: Folder, assembler: Assembler) -> None:
+    (folder.path / "x.c").write_text(
+        "void other(int); void f(const int *x) {"
+        + "".join(f"if (x[{i}] == {i}) other({i});" for i in range(40))
+        + "}\n"
+    )
+    folder.compile("pad=1", assembler=assembler)
+    assert touching(folder.assembly())
+    folder.compile("pad=1", "jcc", assembler=assembler)
+    assert not touching(folder.assembly())
+
+
+def touching(assembly: str) -> list[str]:
+    """Conditional jumps that cross or end at a boundary of 32 bytes."""
+    lines = re.findall(r"^\s*([0-9a-f]+):\s+(\w+)", assembly, re.MULTILINE)
+    pairs = pairwise(lines)
+    return [
+        mnemonic
+        for (start, mnemonic), (end, _) in pairs
+        if re.fullmatch(r"j(?!mp)\w+", mnemonic) and int(start, 16) // 32 != int(end, 16) // 32
+    ]
+
+
+def test_dependencies_are_those_of_the_source(folder: Folder) -> None:
+    folder.compile("pad=1")
+    assert (folder.path / "x.d").read_text().split()[1:] == ["x.c", "x.h"]
+    left = {path.name for path in folder.path.iterdir()}
+    assert left == {"x.c", "x.h", "x.d", "x.o", "rules"}
+
+
+def test_a_program_of_the_users_is_a_step(folder: Folder) -> None:
+    program = folder.path / "filter"
+    program.write_text("#!/bin/sh\nsed 's/two /TWO /'\n")
+    program.chmod(0o755)
+    folder.compile(str(program))
+    assert folder.says() == SAID.replace("two", "TWO")
+
+
+def test_a_step_that_fails_is_told_with_its_last_lines(folder: Folder) -> None:
+    program = folder.path / "filter"
+    for script, told in [
+        ("echo one >&2; echo two >&2; exit 7", "exit status: 7:\n    one\n    two\n"),
+        ("cat > /dev/null", "nothing is left of the assembly"),
+        ("cat; printf '\\377'", "no text"),
+        ("cat; echo '	nonsense %eax'", "is no assembly:\n    "),
+    ]:
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        said = folder.fails(str(program))
+        assert said.startswith("error: x.o: "), said
+        assert told in said
+        kept = folder.path / ".x.o.step.s"
+        assert kept.name in said
+        assert "clamped" in kept.read_text()
+
+
+def test_a_function_that_is_not_there_is_told(folder: Folder) -> None:
+    said = folder.fails("swap-comparison=elsewhere")
+    assert "step swap-comparison=elsewhere: it has no function elsewhere" in said
+
+
+def test_a_mistake_in_the_source_is_the_compilers_to_tell(folder: Folder) -> None:
+    (folder.path / "x.c").write_text("int f(void) { return nothing; }\n")
+    assert re.search(r"x\.c:1:\d+: error: .*nothing", folder.fails("pad=1"))
+
+
+def test_one_that_is_killed_leaves_no_half_object(folder: Folder) -> None:
+    before = folder.compile("pad=1")
+    program = folder.path / "filter"
+    program.write_text(f"#!/bin/sh\ntouch {folder.path}/began\nexec sleep 60\n")
+    program.chmod(0o755)
+    environment = folder.environment(ObjectRule(("*.o",), steps=(str(program),)))
+    victim = subprocess.Popen(
+        folder.words(), cwd=folder.path, env=environment, start_new_session=True
+    )
+    while not (folder.path / "began").exists():
+        assert victim.poll() is None
+        time.sleep(0.01)
+    os.killpg(victim.pid, signal.SIGKILL)
+    victim.wait()
+    assert folder.object.read_bytes() == before
+    folder.compile("pad=1")
+    assert folder.object.read_bytes() == before
+
+
+def test_objects_without_a_rule_are_compiled_as_ever(folder: Folder) -> None:
+    rule = ObjectRule(("other/*.o",), steps=("pad=1",))
+    environment = folder.environment(rule)
+    subprocess.run(folder.words(), cwd=folder.path, env=environment, check=True)
+    own = folder.object.read_bytes()
+    subprocess.run(folder.words()[1:], cwd=folder.path, check=True)
+    assert folder.object.read_bytes() == own
+
+
+@pytest.mark.skipif(not shutil.which("ccache"), reason="there is no ccache")
+def test_what_is_compiled_to_assembly_comes_from_the_cache(tmp_path: Path) -> None:
+    """Of a kernel: another step takes the same assembly."""
+    kernel, tree = tmp_path / "kernel", tmp_path / "tree"
+    (kernel / "out").mkdir(parents=True)
+    tree.mkdir()
+    (tree / "x.c").write_text(PROGRAM)
+    write_compiler(kernel, tree)
+    log = tmp_path / "log"
+    environment = {
+        **os.environ, "CCACHE_DIR": str(tmp_path / "ccache"), "CCACHE_STATSLOG": str(log),
+    }  # fmt: skip
+    compiler = find_toolchain("clang-22").compiler
+    for seed in (1, 2):
+        rules = [ObjectRule(("fs/*.o",), steps=(f"pad={seed}",))]
+        (kernel / "objects.rules").write_text(rules_text(rules, compiler, "x86_64"))
+        (kernel / "out/fs").mkdir(exist_ok=True)
+        words = [
+            *through_cache(kernel, "clang-22").split(),
+            "-O2",
+            "-c",
+            "-o",
+            "fs/x.o",
+            f"{tree}/x.c",
+        ]
+        subprocess.run(words, cwd=kernel / "out", env=environment, check=True)
+    assert re.findall(r"^(cache_miss|direct_cache_hit)$", log.read_text(), re.MULTILINE) == [
+        "cache_miss", "direct_cache_hit",
+    ]  # fmt: skip
+
+
+def test_the_command_gives_make_its_compiler(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "gcc")
+    command = [sys.executable, "-m", "kernsmith", "delegate", "cc", "gcc", "--print", "--step"]
+    environment = {**os.environ, "KERNSMITH_CACHE": str(tmp_path / "cache")}
+    told = subprocess.run(
+        [*command, "*.o:swap-comparison=clamped"], env=environment, capture_output=True, text=True,
+        check=True,
+    ).stdout  # fmt: skip
+    (tmp_path / "Makefile").write_text("x.o: x.c\n\t$(CC) -O2 -c -o $@ $<\n")
+    subprocess.run(["make", f"CC={told.strip()}"], cwd=tmp_path, check=True, capture_output=True)
+    assert folder.says() != SAID
