@@ -26,6 +26,7 @@ def imported(package: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("package", "never"),
     [
+        ("harness", {"kernel", "machine", "ledger", "document", "engine", "report", "cli"}),
         ("stats", {"study", "kernel", "machine", "ledger", "document", "engine", "report", "cli"}),
         ("study", {"kernel", "machine", "ledger", "stats", "document", "engine", "report", "cli"}),
         ("machine", {"ledger", "stats", "document", "engine", "report", "cli"}),
