@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """UnixBench's index: throughput over that of a machine of 1995, which has 10."""
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from kernsmith.errors import UserError
 from kernsmith.guest.index import indexed, overall
 from kernsmith.guest.workloads import Baseline, Workload
+from kernsmith.kernel.artifact import Kernel
 
 WORK = Workload("copy", (), "", 10, 1, (), operations=16, unit="KiB", baseline=Baseline(3960.0))
 
@@ -55,3 +59,27 @@ def test_what_belongs_to_no_index_is_told() -> None:
         indexed(replace(WORK, baseline=None), 1.0)
     with pytest.raises(UserError, match="copy took 0 s"):
         indexed(WORK, 0.0)
+
+
+def call(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "kernsmith", "workload", "index", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_refuses_what_has_no_baseline_before_anything_runs() -> None:
+    done = call("unixbench", "pipe", "--kernel", "none")
+    assert done.returncode == 2
+    assert "pipe belongs to no index" in done.stderr
+
+
+@pytest.mark.kernel
+def test_the_command_tells_an_index_of_virtual_time(micro_kernel: Kernel) -> None:
+    words = ("unixbench-syscall", "--kernel", str(micro_kernel.vmlinux))
+    done = call(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    (test,) = document["tests"]
+    assert document["meaning"] == "virtual"
+    assert (test["unit"], test["per"], test["baseline"]) == ("loop", 1.0, 15000.0)
+    assert document["index"] == pytest.approx(10 * test["rate"] / 15000.0)
+    assert test["rate"] < 500e6 / 5, "five system calls of one instruction each"

@@ -35,7 +35,9 @@ def test_names_are_taken_once() -> None:
     catalogue = load_catalogue()
     names = [described(path).name for path in FILES]
     assert len(set(names)) == len(names)
-    assert not {*names, "tools"} & {*catalogue.names, *catalogue.sets}
+    sets = {path.parent.name for path in FILES}
+    assert not {*names, *sets} & {*catalogue.names, *catalogue.sets}
+    assert not sets & set(names)
 
 
 def test_a_word_that_is_nothing_is_told_with_them() -> None:
