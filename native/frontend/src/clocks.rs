@@ -6,6 +6,8 @@
 //! A mechanistic performance model for superscalar out-of-order processors, 2009): overlap is what
 //! the queues allow. Fetch-directed prefetching: G. Reinman, B. Calder and T. Austin, 1999.
 
+use std::hint::select_unpredictable;
+
 use super::CoreGeometry;
 
 /// Parts of a cycle that are counted: all usual widths divide it.
@@ -17,18 +19,21 @@ pub fn ticks(cycles: f64) -> u64 {
     (cycles * TICKS as f64).round() as u64
 }
 
-/// When what was dispatched last lies so many micro-ops back.
-#[derive(Debug, Clone, Copy, Default)]
-struct Dispatched {
-    ops: u64,
-    at: u64,
+/// The later of two times. The host predicts which one it is no better than it predicts a
+/// misprediction, so there must be no branch.
+#[inline(always)]
+pub(super) fn later(one: u64, other: u64) -> u64 {
+    select_unpredictable(one < other, other, one)
 }
 
-/// Blocks whose dispatch is remembered; more than a queue of micro-ops holds.
-const REMEMBERED: usize = 256;
+/// Micro-ops that are written at a time: most blocks have no more.
+const AT_ONCE: usize = 16;
+
+/// Places for micro-ops at least, so that few blocks reach from the last one to the first.
+const FEWEST_PLACES: usize = 512;
 
 /// The clocks, in ticks since the beginning.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Clocks {
     /// Up to where the flow is predicted.
     pub predicted: u64,
@@ -39,9 +44,10 @@ pub struct Clocks {
     /// When each of the last blocks was fetched: the predictor is no more of them ahead.
     ahead: Box<[u64]>,
     next: usize,
-    behind: Box<[Dispatched; REMEMBERED]>,
-    blocks: usize,
-    oldest: usize,
+    /// By micro-op, in a ring of a power of two: when all those before its block's were dispatched.
+    /// By micro-op and not by block, so that the block that is a queue's length behind is found
+    /// without a search, whose length the host could not predict.
+    before: Box<[u64]>,
     ops: u64,
     queue: u64,
     per_op: u64,
@@ -52,15 +58,14 @@ impl Clocks {
     /// All at zero. blocks: that the predictor may be ahead of fetch.
     #[must_use]
     pub fn new(core: &CoreGeometry, blocks: usize) -> Self {
+        let places = (core.queue + 1 + 2 * AT_ONCE).next_power_of_two();
         Self {
             predicted: 0,
             fetched: 0,
             dispatched: 0,
             ahead: vec![0; blocks].into_boxed_slice(),
             next: 0,
-            behind: Box::new([Dispatched::default(); REMEMBERED]),
-            blocks: 0,
-            oldest: 0,
+            before: vec![0; places.max(FEWEST_PLACES)].into_boxed_slice(),
             ops: 0,
             queue: core.queue as u64,
             per_op: ticks(1.0 / core.width),
@@ -71,7 +76,7 @@ impl Clocks {
     /// The next block is predicted: not before there is room in the queue.
     #[inline(always)]
     pub fn predict_block(&mut self) {
-        self.predicted = self.predicted.max(self.ahead[self.next]);
+        self.predicted = later(self.predicted, self.ahead[self.next]);
     }
 
     /// Micro-ops dispatched since the beginning.
@@ -86,31 +91,44 @@ impl Clocks {
     #[inline(always)]
     pub fn finish_block(&mut self, ops: u32, room: u64) {
         self.ahead[self.next] = self.fetched;
-        self.next = if self.next + 1 == self.ahead.len() {
-            0
-        } else {
-            self.next + 1
-        };
-        let ready = room.max(self.fetched + self.depth);
-        self.dispatched = ready.max(self.dispatched + u64::from(ops) * self.per_op);
+        self.next += 1;
+        if self.next == self.ahead.len() {
+            self.next = 0;
+        }
+        self.remember(ops as usize);
+        let ready = later(room, self.fetched + self.depth);
+        self.dispatched = later(ready, self.dispatched + u64::from(ops) * self.per_op);
         self.ops += u64::from(ops);
-        self.behind[self.blocks % REMEMBERED] = Dispatched {
-            ops: self.ops,
-            at: self.dispatched,
-        };
-        self.blocks += 1;
-        // Fetch waits while the queue before dispatch is full.
-        let full = self.ops.saturating_sub(self.queue);
-        self.oldest = self.oldest.max(self.blocks.saturating_sub(REMEMBERED));
-        while self.behind[self.oldest % REMEMBERED].ops < full {
-            self.fetched = self.fetched.max(self.behind[self.oldest % REMEMBERED].at);
-            self.oldest += 1;
+        // Fetch waits while the queue before dispatch is full: until what lies a queue's length
+        // back is dispatched. Before the first micro-op, the ring is still zero.
+        let mask = self.before.len() - 1;
+        let back = (self.ops as usize).wrapping_sub(self.queue as usize + 1) & mask;
+        self.fetched = later(self.fetched, self.before[back]);
+    }
+
+    /// So many micro-ops follow on what was dispatched last.
+    #[inline(always)]
+    fn remember(&mut self, ops: usize) {
+        let places = self.before.len();
+        let first = self.ops as usize & (places - 1);
+        // What is written beyond them is overwritten before it is looked at.
+        match self.before.get_mut(first..first + AT_ONCE) {
+            Some(at_once) if ops <= AT_ONCE => at_once.fill(self.dispatched),
+            _ => remember_each(&mut self.before, first, ops, self.dispatched),
         }
     }
 
     /// Prediction goes on at this time at the earliest.
     #[inline(always)]
     pub fn steer(&mut self, at: u64) {
-        self.predicted = self.predicted.max(at);
+        self.predicted = later(self.predicted, at);
+    }
+}
+
+#[inline(never)]
+fn remember_each(before: &mut [u64], first: usize, ops: usize, dispatched: u64) {
+    let mask = before.len() - 1;
+    for op in 0..ops.min(mask + 1) {
+        before[(first + op) & mask] = dispatched;
     }
 }

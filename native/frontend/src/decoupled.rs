@@ -5,11 +5,12 @@ use kernsmith_arch::PageMap;
 
 use super::btb::ReturnStack;
 use super::clocks::{Clocks, TICKS, ticks};
+use super::costs::Costs;
 use super::data_side::{DataSide, Shared};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
 use super::shape::Stretch;
-use super::tage::TaggedDirections;
+use super::tage::{LANES, TABLES, TaggedDirections};
 use super::{
     Access, Branch, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry,
     DecoupledGeometry, InstructionTlbs, Latest, LineEvents, Replacement, SetAssociative,
@@ -79,47 +80,6 @@ impl Lines {
     }
 }
 
-/// Times in ticks.
-#[derive(Debug, Clone, Copy)]
-struct Costs {
-    l2: u64,
-    memory: u64,
-    itlb: u64,
-    stlb: u64,
-    taken: u64,
-    decoded: u64,
-    resolve: u64,
-    /// Of each micro-op, which nothing hides.
-    stall: u64,
-    window: u64,
-    decoded_op: u64,
-    to_decoders: u64,
-    prefetch: bool,
-    next_line: bool,
-}
-
-impl Costs {
-    fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
-        let fetch = &geometry.fetch;
-        let windows = geometry.op_cache.map_or(1, |cache| cache.windows);
-        Self {
-            l2: ticks(model.l1i.miss_cycles),
-            memory: ticks(model.l1i.miss_cycles + model.l2.miss_cycles),
-            itlb: ticks(model.itlb.miss_cycles),
-            stlb: ticks(model.stlb.miss_cycles),
-            taken: ticks(fetch.taken_cycles),
-            decoded: ticks(fetch.decode_steer_cycles),
-            resolve: ticks(geometry.core.resolve_cycles),
-            stall: ticks(geometry.core.stall_cycles),
-            window: TICKS / windows as u64,
-            decoded_op: ticks(1.0 / fetch.decode_width),
-            to_decoders: ticks(fetch.switch_cycles),
-            prefetch: fetch.prefetch,
-            next_line: fetch.next_line,
-        }
-    }
-}
-
 impl Decoupled {
     /// Everything empty.
     #[must_use]
@@ -130,13 +90,12 @@ impl Decoupled {
         let op_cache = geometry.op_cache.as_ref();
         Self {
             clocks: Clocks::new(&geometry.core, fetch.queue_blocks),
-            history: PathHistory::new(&tage.history, tage.sets.ilog2().max(9), 12),
+            history: tage.path_history(),
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
             buffers: geometry
-                .buffers
-                .iter()
+                .told_buffers()
                 .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles)))
                 .collect(),
             l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
@@ -199,7 +158,7 @@ impl Decoupled {
         let (pc, target, right) = match branch {
             Branch::Conditional { pc, target, taken } => {
                 counters.conditional_branches += 1;
-                let right = self.directions.predict(pc, &self.history, taken);
+                let right = self.direction(pc, taken);
                 counters.branch_mispredictions += u64::from(!right);
                 if !taken {
                     if !right {
@@ -246,8 +205,18 @@ impl Decoupled {
         }
     }
 
+    #[inline(always)]
+    fn direction(&mut self, pc: u64, taken: bool) -> bool {
+        let mut places = [[0; 2]; TABLES / LANES];
+        let folds = self.history.folds();
+        for (place, folds) in places.iter_mut().zip(folds) {
+            *place = self.directions.places(pc, *folds);
+        }
+        self.directions.predict(pc, &places[..folds.len()], taken)
+    }
+
     fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {
-        let right = self.targets.predict(pc, &self.history, target);
+        let right = self.targets.predict(pc, self.history.folds(), target);
         counters.indirect_mispredictions += u64::from(!right);
         right
     }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::ModelError;
 use super::fields::Fields;
-use super::path_history::LONGEST;
+use super::path_history::{LONGEST, PathHistory};
 
 const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
 
@@ -95,6 +95,14 @@ pub struct DecoupledGeometry {
     pub core: CoreGeometry,
 }
 
+impl TageGeometry {
+    /// No branch was taken yet.
+    #[must_use]
+    pub fn path_history(&self) -> PathHistory {
+        PathHistory::new(&self.history, self.sets.ilog2().max(9), 12)
+    }
+}
+
 impl DecoupledGeometry {
     /// Reads the section when there is one.
     pub(super) fn read(parent: &mut Fields) -> Result<Option<Self>, ModelError> {
@@ -112,6 +120,31 @@ impl DecoupledGeometry {
         };
         fields.end()?;
         Ok(Some(geometry))
+    }
+
+    /// The buffers, the nearest first, without those that change nothing: each remembers its
+    /// branches by last use and is told of all of them, so what a nearer one knows is always in one
+    /// that has no fewer sets and no fewer ways. Where that costs the same, the nearer one tells
+    /// nothing.
+    pub fn told_buffers(&self) -> impl Iterator<Item = &BufferGeometry> {
+        let tells = |(level, one): (usize, &BufferGeometry)| {
+            let covers =
+                |farther: &BufferGeometry| farther.cycles == one.cycles && farther.includes(one);
+            !self.buffers.get(level + 1).is_some_and(covers)
+        };
+        let levels = self.buffers.iter().enumerate();
+        levels.filter(move |each| tells(*each)).map(|(_, one)| one)
+    }
+}
+
+impl BufferGeometry {
+    fn sets(&self) -> usize {
+        self.entries / self.ways
+    }
+
+    /// Whether all that another one holds is in this one as well, when both are told the same.
+    fn includes(&self, other: &Self) -> bool {
+        self.sets() >= other.sets() && self.ways >= other.ways
     }
 }
 

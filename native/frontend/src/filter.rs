@@ -208,7 +208,7 @@ impl<K: TlbKey> Tlbs<K> {
 }
 
 /// Keys that are compared and moved at once.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// Each set has its keys in the order of their last use, the latest first; for round robin, in the
 /// order in which they were put in.
@@ -307,10 +307,13 @@ impl LatestFirst {
     }
 }
 
-fn has_avx2() -> bool {
+/// Whether the host has what the fast stores need.
+pub(super) fn has_avx2() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi1")
+        std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("bmi2")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

@@ -4,7 +4,7 @@
 //! A. Seznec, A 64-Kbytes ITTAGE indirect branch predictor, 2011.
 
 use super::TageGeometry;
-use super::path_history::PathHistory;
+use super::path_history::{Folds, folded};
 
 /// How often a target must be wrong before another takes its place.
 const MOST_CONFIDENT: u8 = 3;
@@ -46,10 +46,10 @@ impl TaggedTargets {
     }
 
     /// An indirect jump or call. Returns whether its target was predicted, and learns it.
-    pub fn predict(&mut self, pc: u64, history: &PathHistory, target: u64) -> bool {
+    pub fn predict(&mut self, pc: u64, history: &[Folds], target: u64) -> bool {
         let mut sets = [(0, 0); TABLES];
         for (table, place) in sets[..self.tables].iter_mut().enumerate() {
-            let (index, tag) = history.folded(table);
+            let (index, tag) = folded(history, table);
             let set = index as usize & (self.sets - 1);
             let tag = (tag ^ pc as u32 ^ (pc >> 7) as u32) as u16 & 0xfff | 0x1000;
             *place = ((table * self.sets + set) * self.ways, tag);

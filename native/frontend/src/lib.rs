@@ -6,9 +6,15 @@
 //! given. Two callers use it: the tracer, live, and the layout evaluator, over a recorded trace.
 //! `docs/model.md` says what is modelled and what is not.
 
+mod ahead;
+mod batch;
+mod batch_branches;
+mod batch_fetch;
+mod batch_time;
 mod btb;
 mod cache;
 mod clocks;
+mod costs;
 mod counters;
 mod data_cache;
 mod data_counters;
@@ -19,20 +25,24 @@ mod decoupled;
 mod decoupled_geometry;
 mod fields;
 mod filter;
+mod flow;
 mod ittage;
 mod latest;
 mod line_events;
 mod model;
 mod path_history;
+mod placed;
 mod predictor;
 mod recency;
 mod reorder;
 mod set_associative;
 mod shape;
+mod slots;
 mod stride;
 mod tage;
 mod tlb;
 
+pub use batch::{Batch, Room};
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
@@ -47,12 +57,14 @@ pub use decoupled_geometry::{
 };
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};
+pub use flow::{Flow, Foreseen, MOST as MOST_BLOCKS, Target};
 pub use latest::Latest;
 pub use line_events::{LineEvent, LineEvents};
 pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbArrays,
     TlbEntries, TlbGeometry,
 };
+pub use placed::{Described, Placed};
 pub use predictor::{Branch, Directions, Predictor};
 pub use reorder::Reorder;
 pub use set_associative::{Key, SetAssociative};

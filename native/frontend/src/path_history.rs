@@ -7,6 +7,8 @@
 //! which address bits meet in one place is from there. Folding: P. Michaud, A PPM-like, tag-based
 //! branch predictor, 2005.
 
+use std::hint::select_unpredictable;
+
 /// Bits that the register moves by at a taken branch.
 const STEP: u32 = 2;
 
@@ -58,12 +60,29 @@ impl Fold {
     }
 }
 
-/// One length of history, in branches.
+/// One length of history.
 #[derive(Debug, Clone, Copy)]
 struct Length {
-    branches: u16,
+    /// Whether what leaves it is in the newest word, where that is there, and else how far back in
+    /// the ring.
+    is_newest: bool,
+    newest: u8,
+    older: u8,
     /// By the two bits that leave it: where they stand in the lanes of index and tag.
     leaving: [[u64; 2]; 1 << STEP],
+}
+
+/// Indexes and tags of as many lengths of history as a word has lanes.
+pub type Folds = [u64; 2];
+
+/// Index and tag of the history with this number.
+#[inline(always)]
+#[must_use]
+pub fn folded(folds: &[Folds], number: usize) -> (u32, u32) {
+    let [index, tag] = folds[number / LANES];
+    let lane = number as u32 % LANES as u32 * LANE_BITS;
+    let of = |lanes: u64| (lanes >> lane) as u32 & ((1 << LANE_BITS) - 1);
+    (of(index), of(tag))
 }
 
 /// The register, with an index and a tag for each length of history.
@@ -78,8 +97,7 @@ pub struct PathHistory {
     lengths: Vec<Length>,
     /// Of index and tag.
     folds: [Fold; 2],
-    /// Indexes and tags of as many lengths as a word has lanes.
-    folded: Vec<[u64; 2]>,
+    folded: Vec<Folds>,
 }
 
 impl PathHistory {
@@ -93,7 +111,9 @@ impl PathHistory {
             let places =
                 |bits| folds.map(|fold| fold.leaving(*branches as u32 * STEP, bits) << lane);
             Length {
-                branches: *branches as u16,
+                is_newest: *branches <= NEWEST,
+                newest: (STEP as usize * (*branches - 1).min(NEWEST - 1)) as u8,
+                older: branches.saturating_sub(NEWEST) as u8,
                 leaving: [0, 1, 2, 3].map(places),
             }
         };
@@ -107,38 +127,30 @@ impl PathHistory {
         }
     }
 
-    /// Index and tag of the history with this number.
+    /// Indexes and tags of all histories: see [`folded`].
     #[inline(always)]
     #[must_use]
-    pub fn folded(&self, number: usize) -> (u32, u32) {
-        let [index, tag] = self.folded[number / LANES];
-        let lane = number as u32 % LANES as u32 * LANE_BITS;
-        let of = |lanes: u64| (lanes >> lane) as u32 & ((1 << LANE_BITS) - 1);
-        (of(index), of(tag))
+    pub fn folds(&self) -> &[Folds] {
+        &self.folded
     }
 
     /// A branch at `pc` was taken to `target`.
     #[inline(always)]
     pub fn take(&mut self, pc: u64, target: u64) {
         let entering = footprint(pc, target);
-        let [index, tag] = self.folds;
+        let (newest, next, folds) = (self.newest, self.next, self.folds);
         for (lanes, lengths) in self.folded.iter_mut().zip(self.lengths.chunks(LANES)) {
-            let mut moved = [
-                index.shift(lanes[0], entering),
-                tag.shift(lanes[1], entering),
-            ];
+            let (mut index, mut tag) = (0, 0);
             for length in lengths {
-                let branches = usize::from(length.branches);
-                let leaving = if branches <= NEWEST {
-                    (self.newest >> (STEP as usize * (branches - 1))) as u8 & 3
-                } else {
-                    self.older[usize::from(self.next.wrapping_sub((branches - NEWEST) as u8))] & 3
-                };
-                let places = length.leaving[usize::from(leaving)];
-                moved[0] ^= places[0];
-                moved[1] ^= places[1];
+                let older = self.older[usize::from(next.wrapping_sub(length.older))];
+                let newer = newest >> length.newest;
+                let leaving = select_unpredictable(length.is_newest, newer, older.into()) & 3;
+                let [from_index, from_tag] = length.leaving[leaving as usize];
+                index ^= from_index;
+                tag ^= from_tag;
             }
-            *lanes = moved;
+            lanes[0] = folds[0].shift(lanes[0], entering) ^ index;
+            lanes[1] = folds[1].shift(lanes[1], entering) ^ tag;
         }
         self.older[usize::from(self.next)] = (self.newest >> (u64::BITS - STEP)) as u8;
         self.next = self.next.wrapping_add(1);
@@ -234,7 +246,7 @@ mod tests {
             address = target;
             for (number, branches) in LENGTHS.into_iter().enumerate() {
                 let anew = |width| register.folded(branches, width);
-                assert_eq!(history.folded(number), (anew(11), anew(12)));
+                assert_eq!(folded(history.folds(), number), (anew(11), anew(12)));
             }
         }
     }

@@ -6,7 +6,8 @@
 //! the address: Half&Half (see `path_history.rs`).
 
 use super::TageGeometry;
-use super::path_history::PathHistory;
+use super::ahead::fetch_ahead;
+use super::path_history::Folds;
 
 /// Counters of the tables with a tag: from -4 to 3, taken from 0 on.
 const COUNTER: std::ops::RangeInclusive<i8> = -4..=3;
@@ -18,10 +19,10 @@ const MOST_USEFUL: u8 = 3;
 const AGE_AFTER: u32 = 1024;
 
 /// The most tables with a tag.
-const TABLES: usize = 8;
+pub(super) const TABLES: usize = 8;
 
 /// Tags that are compared at once, each in a lane of a word.
-const LANES: usize = 4;
+pub(super) const LANES: usize = 4;
 
 /// Every lane 1.
 const ONES: u64 = 0x0001_0001_0001_0001;
@@ -31,6 +32,16 @@ const ONES: u64 = 0x0001_0001_0001_0001;
 struct Entry {
     counter: i8,
     useful: u8,
+}
+
+/// Entries of a set, with their tags: in one line of the host's caches.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(16))]
+struct Word {
+    /// 0 is nobody's.
+    tags: u64,
+    /// Of each lane of `tags`.
+    entries: [Entry; LANES],
 }
 
 impl Entry {
@@ -54,10 +65,8 @@ impl Entry {
 pub struct TaggedDirections {
     /// By address: -2 to 1, taken from 0 on.
     base: Vec<i8>,
-    /// Table after table, set after set: so many words of tags each. 0 is nobody's.
-    tags: Vec<u64>,
-    /// Of each lane of `tags`.
-    entries: Vec<Entry>,
+    /// Table after table, set after set: so many words each.
+    held: Vec<Word>,
     tables: usize,
     sets: usize,
     ways: usize,
@@ -74,11 +83,9 @@ impl TaggedDirections {
     pub fn new(geometry: &TageGeometry) -> Self {
         let tables = geometry.history.len();
         let words = geometry.ways.div_ceil(LANES);
-        let places = tables * geometry.sets * words;
         Self {
             base: vec![0; 1 << geometry.base_bits],
-            tags: vec![0; places],
-            entries: vec![Entry::default(); places * LANES],
+            held: vec![Word::default(); tables * geometry.sets * words],
             tables,
             sets: geometry.sets,
             ways: geometry.ways,
@@ -94,26 +101,26 @@ impl TaggedDirections {
     /// Which tables know a branch is as unpredictable for the host as its direction is for the
     /// model: all are asked, without a branch.
     #[inline(always)]
-    pub fn predict(&mut self, pc: u64, history: &PathHistory, taken: bool) -> bool {
-        let mut places = [0; TABLES];
-        let found = self.find_all(pc, history, &mut places);
+    pub fn predict(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
+        let (found, at) = self.find_all(places);
         let base = pc as usize & (self.base.len() - 1);
         let by_address = self.base[base] >= 0;
         if found == 0 {
             self.learn_base(base, taken);
             if by_address != taken {
-                self.allocate(pc, history, 0, taken);
+                self.allocate(places, 0, taken);
             }
             return by_address == taken;
         }
         let provider = found.ilog2();
         let shorter = found ^ 1 << provider;
-        let alternative = places[(shorter | 1).ilog2() as usize] as usize;
+        let alternative = at[(shorter | 1).ilog2() as usize] as usize;
         let other = match shorter {
             0 => by_address,
-            _ => self.entries[alternative].taken(),
+            _ => self.held[alternative / LANES].entries[alternative % LANES].taken(),
         };
-        let entry = &mut self.entries[places[provider as usize] as usize];
+        let own = at[provider as usize] as usize;
+        let entry = &mut self.held[own / LANES].entries[own % LANES];
         let (own, weak) = (entry.taken(), entry.is_weak());
         let guess = if weak && self.doubt >= 0 { other } else { own };
         if weak && own != other {
@@ -130,20 +137,37 @@ impl TaggedDirections {
             self.learn_base(base, taken);
         }
         if guess != taken {
-            self.allocate(pc, history, provider as usize + 1, taken);
+            self.allocate(places, provider as usize + 1, taken);
         }
         guess == taken
     }
 
+    /// Where a branch is in the tables that these histories are of: sets in place of indexes, and its
+    /// tags there, all lanes at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn places(&self, pc: u64, [index, tag]: Folds) -> Folds {
+        let (half, last) = (self.sets as u64 / 2, self.sets as u64 - 1);
+        let sets = (index ^ ((pc >> 5 & 1) * half * ONES)) & (last * ONES);
+        // No entry is nobody's.
+        let mixed = (pc ^ pc >> 9) & 0xfff;
+        let tags = (tag ^ (mixed * ONES)) & (0xfff * ONES) | (0x1000 * ONES);
+        [sets, tags]
+    }
+
+    /// They will be asked for soon.
+    #[inline(always)]
+    pub fn expect(&self, places: &[Folds]) {
+        for table in 0..self.tables {
+            fetch_ahead(&self.held, self.place(places, table).0);
+        }
+    }
+
     /// A branch's first word in a table, and its tag there.
     #[inline(always)]
-    fn place(&self, table: usize, pc: u64, history: &PathHistory) -> (usize, u64) {
-        let (index, tag) = history.folded(table);
-        let half = (pc as usize >> 5 & 1) * (self.sets / 2);
-        let set = (index as usize ^ half) & (self.sets - 1);
-        // No entry is nobody's.
-        let tag = (u64::from(tag) ^ pc ^ pc >> 9) & 0xfff | 0x1000;
-        ((table * self.sets + set) * self.words, tag)
+    fn place(&self, places: &[Folds], table: usize) -> (usize, u64) {
+        let [set, tag] = places[table / LANES].map(|lanes| lanes >> (table % LANES * 16) & 0xffff);
+        ((table * self.sets + set as usize) * self.words, tag)
     }
 
     /// Whether the set that begins with this word has an entry with this tag, and where the first
@@ -165,7 +189,7 @@ impl TaggedDirections {
     fn find_in(&self, word: usize, tag: u64) -> (bool, usize) {
         // The lowest lane that is equal is the lowest zero; the subtraction borrows only from
         // lanes above it.
-        let differing = self.tags[word] ^ (tag * ONES);
+        let differing = self.held[word].tags ^ (tag * ONES);
         let zeros = differing.wrapping_sub(ONES) & !differing & (ONES << 15);
         (
             zeros != 0,
@@ -173,17 +197,17 @@ impl TaggedDirections {
         )
     }
 
-    /// The tables that know a branch, a bit each. places: by table, where that is.
+    /// The tables that know a branch, a bit each; and by table, where that is.
     #[inline(always)]
-    fn find_all(&self, pc: u64, history: &PathHistory, places: &mut [u32; TABLES]) -> u32 {
-        let mut found = 0;
-        for (table, place) in places.iter_mut().enumerate().take(self.tables) {
-            let (first, tag) = self.place(table, pc, history);
-            let (known, at) = self.find(first, tag);
-            *place = at as u32;
+    fn find_all(&self, places: &[Folds]) -> (u32, [u32; TABLES]) {
+        let (mut found, mut all) = (0, [0; TABLES]);
+        for (table, at) in all.iter_mut().enumerate().take(self.tables) {
+            let (first, tag) = self.place(places, table);
+            let (known, place) = self.find(first, tag);
+            *at = place as u32;
             found |= u32::from(known) << table;
         }
-        found
+        (found, all)
     }
 
     #[inline(always)]
@@ -194,7 +218,7 @@ impl TaggedDirections {
 
     /// Makes an entry in one of the tables from `from` on, of those that have room.
     #[cold]
-    fn allocate(&mut self, pc: u64, history: &PathHistory, from: usize, taken: bool) {
+    fn allocate(&mut self, places: &[Folds], from: usize, taken: bool) {
         // One time in four, the next table is left out: branches of one history spread.
         self.dice = self
             .dice
@@ -202,21 +226,21 @@ impl TaggedDirections {
             .wrapping_add(1);
         let skipped = usize::from(from + 1 < self.tables && self.dice >> 62 == 0);
         for table in from + skipped..self.tables {
-            let (first, tag) = self.place(table, pc, history);
-            let set = &mut self.entries[first * LANES..][..self.ways];
-            let Some(way) = set.iter().position(|entry| entry.useful == 0) else {
+            let (first, tag) = self.place(places, table);
+            let useful = |way: &usize| self.held[first + way / LANES].entries[way % LANES].useful;
+            let Some(way) = (0..self.ways).find(|way| useful(way) == 0) else {
                 continue;
             };
-            set[way].counter = if taken { 0 } else { -1 };
-            let (word, lane) = (&mut self.tags[first + way / LANES], 16 * (way % LANES));
-            *word = *word & !(0xffff << lane) | tag << lane;
+            let (word, lane) = (&mut self.held[first + way / LANES], 16 * (way % LANES));
+            word.entries[way % LANES].counter = if taken { 0 } else { -1 };
+            word.tags = word.tags & !(0xffff << lane) | tag << lane;
             self.failures = self.failures.saturating_sub(1);
             return;
         }
         self.failures += 1;
         if self.failures >= AGE_AFTER {
             self.failures = 0;
-            for entry in &mut self.entries {
+            for entry in self.held.iter_mut().flat_map(|word| &mut word.entries) {
                 entry.useful >>= 1;
             }
         }

@@ -77,6 +77,13 @@ impl InstructionTlbs {
         self.current = NOWHERE;
     }
 
+    /// The page that was translated last; nothing is asked for while the flow stays in it.
+    #[inline(always)]
+    #[must_use]
+    pub fn current(&self) -> Page {
+        self.current
+    }
+
     /// Translates the pages of `start..=last`.
     #[inline(always)]
     pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {

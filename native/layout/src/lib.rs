@@ -25,6 +25,8 @@ mod simulated;
 mod stacks;
 mod text;
 mod timed;
+mod timed_chunks;
+mod timed_replay;
 mod watch;
 mod windows;
 

@@ -15,16 +15,19 @@ use super::simulated::{Number, Room, Simulated};
 use super::timed::{Placement, timed, timed_by_part};
 use super::windows::Windows;
 
+/// The most bytes that a line can have.
+const LONGEST_LINE: u64 = 256;
+
 /// In no section of the text: user code, and kernel code that never moves.
 pub const FIXED: u32 = u32::MAX;
 
 /// A trace of a kernel whose text is known.
 #[derive(Debug)]
 pub struct Replay {
-    trace: Trace,
+    pub(super) trace: Trace,
     /// The section of each block.
     sections: Vec<u32>,
-    windows: Windows,
+    pub(super) windows: Windows,
     /// Whether 32 bits are enough.
     narrow: bool,
     architecture: &'static dyn Architecture,
@@ -140,9 +143,13 @@ impl Replay {
         model: &CpuModel,
         every: usize,
     ) -> Vec<[Counters; 2]> {
-        if model.decoupled.is_some() {
-            let cost = |starts: &Vec<u64>| self.timed_in(text, starts, model, every);
-            return layouts.iter().map(cost).collect();
+        if let Some(geometry) = &model.decoupled {
+            let fast = self.narrow && stays(text, layouts);
+            let timed = fast.then(|| self.timed_in_pieces(text, layouts, (model, geometry), every));
+            return timed.flatten().unwrap_or_else(|| {
+                let cost = |starts: &Vec<u64>| self.timed_in(text, starts, model, every);
+                layouts.iter().map(cost).collect()
+            });
         }
         if self.narrow && stays(text, layouts) {
             self.cost_in::<u32>(text, layouts, model, every)
@@ -237,7 +244,7 @@ impl Replay {
 
     /// Counters with what the layout does not change; of a sample, as large a part of it as of
     /// the conditional branches.
-    fn whole(&self, mode: usize, counted: Counters) -> Counters {
+    pub(super) fn whole(&self, mode: usize, counted: Counters) -> Counters {
         let traced = &self.trace.facts.counters[mode];
         let (part, all) = (counted.conditional_branches, traced.conditional_branches);
         let share = |figure: u64| match all {
@@ -256,10 +263,10 @@ impl Replay {
 }
 
 /// The blocks of a replay where a layout puts them.
-struct Placed<'a> {
-    replay: &'a Replay,
-    text: &'a Text,
-    starts: &'a [u64],
+pub(super) struct Placed<'a> {
+    pub replay: &'a Replay,
+    pub text: &'a Text,
+    pub starts: &'a [u64],
 }
 
 impl Placement for Placed<'_> {
@@ -293,8 +300,10 @@ fn upper(address: u64) -> u64 {
 fn is_narrow(blocks: &[Block], text: &Text) -> bool {
     let mut pages = HashMap::new();
     let mut ends = blocks.iter().flat_map(|block| {
+        // And the line behind, which may be fetched ahead.
         let last = block.start + u64::from(block.bytes) - 1;
-        [block.start, last].map(|address| (address, block.kernel))
+        let ends = [block.start, last, last.saturating_add(LONGEST_LINE)];
+        ends.map(|address| (address, block.kernel))
     });
     ends.all(|(address, kernel)| {
         let page = address >> SMALL;

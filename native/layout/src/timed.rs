@@ -107,7 +107,7 @@ fn in_slots(
 }
 
 /// Where the event ends that reaches so many words into a range: not inside of an escape.
-fn behind(words: &[u32], range: &Range<usize>, least: usize) -> usize {
+pub(super) fn behind(words: &[u32], range: &Range<usize>, least: usize) -> usize {
     let end = (range.start + least).min(range.end);
     let mut at = range.start;
     while at < end {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A front end in time that is told of many blocks at once. It says what [`super::Decoupled`] says.
+
+use kernsmith_arch::PageMap;
+
+use super::batch_fetch::Pages;
+use super::clocks::{Clocks, ticks};
+use super::costs::Costs;
+use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
+use super::ittage::TaggedTargets;
+use super::path_history::{Folds, PathHistory};
+use super::placed::Placed;
+use super::slots::Slots;
+use super::tage::TaggedDirections;
+use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
+
+/// In [`Step::lines`]: the first line of a block is where a taken branch goes.
+pub(super) const LED: u32 = 1 << 31;
+
+/// In [`Step::ops`]: kernel mode, and that fetch goes on in a window.
+pub(super) const KERNEL: u32 = 1 << 31;
+pub(super) const SAME: u32 = 1 << 30;
+
+/// What the clocks have to know of a block that was entered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Step {
+    /// See [`Flow::led`].
+    pub(super) led: u32,
+    /// Lines entered up to its end, and [`LED`].
+    pub(super) lines: u32,
+    /// Ticks that its micro-ops take.
+    pub(super) supply: u32,
+    /// Micro-ops, [`KERNEL`] and [`SAME`].
+    pub(super) ops: u32,
+}
+
+/// A line that there is more to say of than its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rare {
+    /// Its place among the lines that were entered, and its number.
+    pub(super) entered: u32,
+    pub(super) line: u32,
+    /// Ticks until its page was translated.
+    pub(super) walked: u32,
+    /// Ticks until it is there, and until the next line is; or [`PRESENT`].
+    pub(super) brought: u32,
+    pub(super) next: u32,
+    /// Where the next line is.
+    pub(super) next_place: u32,
+}
+
+/// In [`Rare`]: it was there.
+pub(super) const PRESENT: u32 = u32::MAX;
+
+/// Memory that is used again for each piece and layout.
+#[derive(Debug)]
+pub struct Room {
+    pub(super) led: Vec<u32>,
+    /// Before each taken branch, and behind the last one.
+    pub(super) folds: Vec<Folds>,
+    pub(super) foreseen: Vec<bool>,
+    /// By conditional branch: where it is in the predictor's tables.
+    pub(super) places: Vec<Folds>,
+    /// By taken branch: what the nearest buffer that knows it costs.
+    pub(super) found: Vec<u32>,
+    pub(super) steps: Vec<Step>,
+    /// Lines that were entered, and how many; then their places.
+    pub(super) lines: Vec<u32>,
+    pub(super) entered: usize,
+    /// Of these the page walks: which one, and ticks.
+    pub(super) walks: Vec<(u32, u32)>,
+    pub(super) rare: Vec<Rare>,
+    /// Lines of the micro-op cache; of each, the block that it is of, and its place there above.
+    pub(super) keys: Vec<u32>,
+    pub(super) owners: Vec<u32>,
+    pub(super) asked: usize,
+    pub(super) missed: Vec<u32>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        // What no piece needs is never touched: the system gives no memory for it.
+        let list = || vec![0; MOST * MOST_OF_BLOCK + 2];
+        Self {
+            led: Vec::new(),
+            folds: Vec::new(),
+            foreseen: vec![true; FORESEEN],
+            places: Vec::new(),
+            found: Vec::new(),
+            steps: Vec::new(),
+            lines: list(),
+            entered: 0,
+            walks: Vec::new(),
+            rare: Vec::new(),
+            keys: list(),
+            owners: list(),
+            asked: 0,
+            missed: list(),
+        }
+    }
+}
+
+/// Lines that a block has at most, and lines of the micro-op cache.
+pub(super) const MOST_OF_BLOCK: usize = 256;
+
+/// In [`Room::found`]: no buffer knows it.
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// All structures and clocks of one core, for code that lies where `blocks` say.
+pub struct Batch {
+    pub(super) blocks: Placed,
+    pub(super) costs: Costs,
+    pub(super) clocks: Clocks,
+    pub(super) history: PathHistory,
+    pub(super) directions: TaggedDirections,
+    pub(super) targets: TaggedTargets,
+    /// The nearest first.
+    pub(super) buffers: Vec<(Filter<u32>, u32)>,
+    pub(super) l1i: Slots,
+    /// By place in L1i: when the line arrives.
+    pub(super) arrivals: Vec<u64>,
+    pub(super) l2: SetAssociative<(), u32>,
+    pub(super) pages: Pages,
+    pub(super) op_cache: Option<Filter<u32>>,
+    pub(super) line: u32,
+    pub(super) window: u32,
+    /// The line of the micro-op cache that was asked for last.
+    pub(super) key: u32,
+    pub(super) cached: bool,
+    /// [`REDIRECTED`], when the piece before ended so.
+    pub(super) redirected: u32,
+    /// Of user and kernel mode.
+    pub counters: [Counters; 2],
+}
+
+impl Batch {
+    /// Everything empty. `None` where the host or the geometry allows no fast way.
+    ///
+    /// Of all that is executed, the low 32 bits of an address and the mode tell the line; so they do
+    /// of the line behind each.
+    #[must_use]
+    pub fn new(model: &CpuModel, geometry: &DecoupledGeometry, pages: PageMap) -> Option<Self> {
+        let lines = |bytes: usize| bytes / model.line_bytes;
+        if model.l1i.replacement != Replacement::Lru {
+            return None;
+        }
+        let l1i = Slots::new(lines(model.l1i.bytes), model.l1i.ways)?;
+        let lru = |entries, ways| Filter::new(entries, ways, Replacement::Lru);
+        let op_cache = geometry.op_cache.as_ref();
+        let buffers = geometry.told_buffers();
+        let tage = &geometry.predictor;
+        Some(Self {
+            blocks: Placed::new(model, geometry),
+            costs: Costs::new(model, geometry),
+            clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
+            history: tage.path_history(),
+            directions: TaggedDirections::new(tage),
+            targets: TaggedTargets::new(tage),
+            buffers: buffers
+                .map(|one| (lru(one.entries, one.ways), ticks(one.cycles) as u32))
+                .collect(),
+            arrivals: vec![0; l1i.places()],
+            l1i,
+            l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
+            pages: Pages::new(model, pages),
+            op_cache: op_cache.map(|cache| lru(cache.sets * cache.ways, cache.ways)),
+            line: u32::MAX,
+            window: u32::MAX,
+            key: u32::MAX,
+            cached: true,
+            redirected: REDIRECTED,
+            counters: Default::default(),
+        })
+    }
+
+    /// The blocks that may be executed.
+    pub fn blocks(&mut self) -> &mut Placed {
+        &mut self.blocks
+    }
+
+    /// Executes a piece. address: where what was at an address is.
+    pub fn execute(&mut self, flow: &Flow, room: &mut Room, address: impl Fn(u64) -> u64) {
+        room.led.clone_from(&flow.led);
+        room.led[0] |= self.redirected;
+        room.foreseen[NEVER as usize] = false;
+        let target = |blocks: &Placed, to| match flow.target(to) {
+            Target::Block(number) => blocks.starts[number as usize],
+            Target::Address(traced) => address(traced),
+        };
+        // SAFETY: there is such a front end only where the host has all of this: see `Slots::new`.
+        unsafe {
+            self.follow_path(flow, room, &target);
+            self.predict_directions(flow, room);
+            self.predict_targets(flow, room, &target);
+            self.lead(flow, room);
+            self.fetch(flow, room);
+            self.bring(room);
+            self.supply(flow, room);
+            self.time(room);
+        }
+        self.redirected = room.led[flow.entered.len()] & REDIRECTED;
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The branches of a piece: what the predictors say of them, and what that costs.
+
+use super::batch::{Batch, Room, UNKNOWN};
+use super::flow::{DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken};
+use super::placed::Placed;
+
+impl Batch {
+    /// The path before each taken branch, and behind the last one.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
+    #[inline(never)]
+    pub(super) fn follow_path(
+        &mut self,
+        flow: &Flow,
+        room: &mut Room,
+        target: &impl Fn(&Placed, u32) -> u64,
+    ) {
+        let words = self.history.folds().len();
+        room.folds.resize((flow.taken.len() + 1) * words, [0; 2]);
+        let ends = &self.blocks.ends[..];
+        let mut before = room.folds.chunks_exact_mut(words);
+        for (taken, before) in flow.taken.iter().zip(&mut before) {
+            before.copy_from_slice(self.history.folds());
+            let target = match ends.get(taken.to as usize) {
+                Some(block) => block.start.into(),
+                None => target(&self.blocks, taken.to),
+            };
+            let pc = ends[(taken.block >> 1) as usize].pc;
+            self.history.take(pc.into(), target);
+        }
+        for last in before {
+            last.copy_from_slice(self.history.folds());
+        }
+    }
+
+    /// Directions: first where all of them are in the tables, so that the host has these at hand.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
+    #[inline(never)]
+    pub(super) fn predict_directions(&mut self, flow: &Flow, room: &mut Room) {
+        let words = self.history.folds().len();
+        let (ends, directions) = (&self.blocks.ends[..], &mut self.directions);
+        let pc = |block: u32| u64::from(ends[(block >> 2) as usize].pc);
+        room.places.resize(flow.conditions.len() * words, [0; 2]);
+        let places = room.places.chunks_exact_mut(words);
+        for (condition, places) in flow.conditions.iter().zip(places) {
+            let folds = &room.folds[condition.after as usize * words..][..words];
+            for (place, folds) in places.iter_mut().zip(folds) {
+                *place = directions.places(pc(condition.block), *folds);
+            }
+            directions.expect(places);
+        }
+        let led = &mut room.led[..];
+        let foreseen = &mut room.foreseen[FIRST_CONDITION as usize..];
+        let mut wrong = [0; 2];
+        let told = flow.conditions.iter().zip(room.places.chunks_exact(words));
+        for ((condition, places), foreseen) in told.zip(foreseen) {
+            let taken = condition.block & 1 == 1;
+            let right = directions.predict(pc(condition.block), places, taken);
+            *foreseen = right;
+            let how = u32::from(!right).wrapping_neg() & (RESOLVED | REDIRECTED);
+            led[condition.at as usize] |= how;
+            wrong[(condition.block >> 1 & 1) as usize] += u64::from(!right);
+        }
+        for (counters, wrong) in self.counters.iter_mut().zip(wrong) {
+            counters.branch_mispredictions += wrong;
+        }
+    }
+
+    /// What the layout decides of where branches lead.
+    pub(super) fn predict_targets(
+        &mut self,
+        flow: &Flow,
+        room: &mut Room,
+        target: &impl Fn(&Placed, u32) -> u64,
+    ) {
+        let words = self.history.folds().len();
+        for (number, asked) in flow.asked.iter().enumerate() {
+            let taken = flow.taken[asked.taken as usize];
+            let target = target(&self.blocks, taken.to);
+            let block = asked.call.unwrap_or(taken.block >> 1) as usize;
+            let (start, ends) = (self.blocks.starts[block], self.blocks.ends[block]);
+            let right = match asked.call {
+                Some(_) => start + u64::from(ends.bytes) == target,
+                None => {
+                    let pc = start + u64::from(ends.pc.wrapping_sub(ends.start));
+                    let folds = &room.folds[asked.taken as usize * words..][..words];
+                    self.targets.predict(pc, folds, target)
+                }
+            };
+            room.foreseen[FIRST_ASKED as usize + number] = right;
+            let mode = (taken.block & 1) as usize;
+            self.counters[mode].indirect_mispredictions += u64::from(!right);
+        }
+    }
+
+    /// What taken branches cost the predictor.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
+    #[inline(never)]
+    pub(super) fn lead(&mut self, flow: &Flow, room: &mut Room) {
+        let found = &mut room.found;
+        found.clear();
+        found.resize(flow.taken.len(), UNKNOWN);
+        // The nearest one comes last.
+        for (buffer, cycles) in self.buffers.iter_mut().rev() {
+            let ends = &self.blocks.ends;
+            let branch = |taken: &Taken| ends[(taken.block >> 1) as usize].branch;
+            let branches = flow.taken.iter().map(branch);
+            buffer.fold(branches, 0, |place: usize, _, known| {
+                found[place] = if known { *cycles } else { found[place] };
+                place + 1
+            });
+        }
+        let mut missed = [0; 2];
+        let each = self.costs.taken as u32;
+        for (taken, found) in flow.taken.iter().zip(found) {
+            let right = room.foreseen[taken.foreseen as usize];
+            let known = *found != UNKNOWN;
+            let how = match known {
+                true => each + *found,
+                false => each | DECODED,
+            };
+            room.led[taken.at as usize] |= if right { how } else { RESOLVED };
+            missed[(taken.block & 1) as usize] += u64::from(right & !known);
+        }
+        for (counters, missed) in self.counters.iter_mut().zip(missed) {
+            counters.btb_misses += missed;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The clocks of a piece, when all is known that they have to wait for.
+
+use super::batch::{Batch, KERNEL, LED, PRESENT, Rare, Room, SAME};
+use super::clocks::{Clocks, TICKS, later};
+use super::costs::Costs;
+use super::flow::{DECODED, PREDICTED, RESOLVED};
+
+impl Batch {
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
+    #[inline(never)]
+    pub(super) fn time(&mut self, room: &Room) {
+        // Nobody else has their address: they stay in the host's registers.
+        let mut clocks = std::mem::take(&mut self.clocks);
+        let (costs, begun) = (self.costs, clocks.dispatched);
+        let (lines, arrivals) = (&room.lines[..room.entered + 2], &mut self.arrivals[..]);
+        let (mut in_kernel, mut ops) = (0, [0_u64; 2]);
+        let (mut rare, mut first) = (&room.rare[..], 0);
+        let mut rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
+        for step in &room.steps {
+            steer(&mut clocks, step.led, &costs);
+            clocks.predict_block();
+            let (end, led) = (step.lines & !LED, step.lines >> 31);
+            let count = end - first;
+            let available = if end > rare_at || count > 2 {
+                let told = rare.iter().take_while(|one| one.entered < end).count();
+                let waits = Waits {
+                    predicted: clocks.predicted,
+                    fetched: clocks.fetched,
+                    led: led == 1,
+                };
+                let places = &lines[first as usize..end as usize];
+                let (predicted, available) =
+                    waits.rarely((first, places), &rare[..told], arrivals, &costs);
+                clocks.predicted = predicted;
+                rare = &rare[told..];
+                rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
+                available
+            } else {
+                // Lines that are not asked for anew are there when they are predicted, or come.
+                clocks.predicted += u64::from(count - led) * TICKS;
+                let [one, other] = [0, 1].map(|place| {
+                    let arrives = arrivals[lines[(first + place) as usize] as usize];
+                    arrives & u64::from(count > place).wrapping_neg()
+                });
+                later(clocks.predicted + TICKS, later(one, other))
+            };
+            first = end;
+            clocks.fetched = later(clocks.fetched, available) + u64::from(step.supply);
+            let before = clocks.dispatched;
+            let count = step.ops & (SAME - 1);
+            clocks.finish_block(count, 0);
+            let kernel = u64::from(step.ops & KERNEL != 0).wrapping_neg();
+            in_kernel += (clocks.dispatched - before) & kernel;
+            ops[0] += u64::from(count);
+            ops[1] += u64::from(count) & kernel;
+        }
+        steer(&mut clocks, room.led[room.steps.len()], &costs);
+        let spent = [clocks.dispatched - begun - in_kernel, in_kernel];
+        let ops = [ops[0] - ops[1], ops[1]];
+        for (mode, counters) in self.counters.iter_mut().enumerate() {
+            counters.ticks += spent[mode] + ops[mode] * costs.stall;
+        }
+        self.clocks = clocks;
+    }
+}
+
+/// What led to a block: see [`super::Flow`].
+#[inline(always)]
+fn steer(clocks: &mut Clocks, led: u32, costs: &Costs) {
+    clocks.predicted += u64::from(led & PREDICTED);
+    if led & (DECODED | RESOLVED) != 0 {
+        if led & DECODED != 0 {
+            clocks.steer(clocks.fetched + costs.decoded);
+        }
+        if led & RESOLVED != 0 {
+            clocks.steer(clocks.dispatched + costs.resolve);
+        }
+    }
+}
+
+/// Before a block's lines are predicted.
+struct Waits {
+    predicted: u64,
+    fetched: u64,
+    /// The first line is where a taken branch goes.
+    led: bool,
+}
+
+impl Waits {
+    /// Of a block of which some lines are brought, or that has many: up to where the flow is
+    /// predicted then, and when all lines are there.
+    ///
+    /// places: of its lines, of which the first one has the number `first`.
+    #[inline(never)]
+    fn rarely(
+        mut self,
+        (first, places): (u32, &[u32]),
+        mut rare: &[Rare],
+        arrivals: &mut [u64],
+        costs: &Costs,
+    ) -> (u64, u64) {
+        let mut available = 0;
+        for (line, place) in (first..).zip(places) {
+            if line != first || !self.led {
+                self.predicted += TICKS;
+            }
+            let begun = match costs.prefetch {
+                true => self.predicted,
+                false => later(self.predicted, self.fetched),
+            };
+            let told = rare.first().filter(|one| one.entered == line);
+            rare = &rare[usize::from(told.is_some())..];
+            let asked = begun + told.map_or(0, |one| u64::from(one.walked));
+            if let Some(one) = told.filter(|one| one.brought != PRESENT) {
+                arrivals[*place as usize] = asked + u64::from(one.brought);
+            }
+            available = available.max(asked).max(arrivals[*place as usize]);
+            if let Some(one) = told.filter(|one| one.next != PRESENT) {
+                arrivals[one.next_place as usize] = asked + TICKS + u64::from(one.next);
+            }
+        }
+        (self.predicted, available.max(self.predicted + TICKS))
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What each event costs a front end in time, in ticks.
+
+use super::clocks::{TICKS, ticks};
+use super::{CpuModel, DecoupledGeometry};
+
+/// Times in ticks.
+#[derive(Debug, Clone, Copy)]
+pub struct Costs {
+    /// From a line that is asked for to its arrival: from L2, and from behind it.
+    pub l2: u64,
+    pub memory: u64,
+    pub itlb: u64,
+    pub stlb: u64,
+    pub taken: u64,
+    pub decoded: u64,
+    pub resolve: u64,
+    /// Of each micro-op, which nothing hides.
+    pub stall: u64,
+    pub window: u64,
+    pub decoded_op: u64,
+    pub to_decoders: u64,
+    pub prefetch: bool,
+    pub next_line: bool,
+}
+
+impl Costs {
+    /// Those of a model.
+    #[must_use]
+    pub fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
+        let fetch = &geometry.fetch;
+        let windows = geometry.op_cache.map_or(1, |cache| cache.windows);
+        Self {
+            l2: ticks(model.l1i.miss_cycles),
+            memory: ticks(model.l1i.miss_cycles + model.l2.miss_cycles),
+            itlb: ticks(model.itlb.miss_cycles),
+            stlb: ticks(model.stlb.miss_cycles),
+            taken: ticks(fetch.taken_cycles),
+            decoded: ticks(fetch.decode_steer_cycles),
+            resolve: ticks(geometry.core.resolve_cycles),
+            stall: ticks(geometry.core.stall_cycles),
+            window: TICKS / windows as u64,
+            decoded_op: ticks(1.0 / fetch.decode_width),
+            to_decoders: ticks(fetch.switch_cycles),
+            prefetch: fetch.prefetch,
+            next_line: fetch.next_line,
+        }
+    }
+}
