@@ -91,3 +91,14 @@ def test_two_boots_give_equal_counters(micro_kernel: Kernel, tmp_path: Path, nam
     first, second = (boot(micro_kernel, workload, tmp_path / each) for each in ("one", "other"))
     assert first.ok, first.reason
     assert first.metrics == second.metrics
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("name", ["neper-tcp-crr-veth", "neper-tcp-stream-many-veth"])
+def test_two_boots_with_veth_give_equal_counters(
+    nat_kernel: Kernel, tmp_path: Path, name: str
+) -> None:
+    (workload,) = CATALOGUE.select([name])
+    first, second = (boot(nat_kernel, workload, tmp_path / each) for each in ("one", "other"))
+    assert first.ok, first.reason
+    assert first.metrics == second.metrics
