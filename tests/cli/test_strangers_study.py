@@ -122,7 +122,7 @@ ATTACKS = [
     ("[[objects]]\nmatch = ['**']\nsteps = ['pad=1;<trap>']", "no shipped step"),
     ("[[objects]]\nmatch = ['**']\ncompiler = '<trap>'", "is no compiler's name"),
     ("[[objects]]\nmatch = ['**']\nflags = ['-wrapper <trap>']", "the flag '-wrapper' is not"),
-    ("[[objects]]\nmatch = ['$(shell <trap>)']\nsteps = ['jcc']", "is no pattern of objects"),
+    ("[[objects]]\nmatch = ['$(shell <trap>)']\nsteps = ['pad=1']", "is no pattern of objects"),
     ("[factors]\nflags = ['none', '-wrapper <trap>']", "the flag '-wrapper' is not allowed"),
     ("[factors]\ncompiler = ['clang-22', '<trap>']", "the study names the program"),
     ("[factors]\nmarch = ['default', 'x86-64 $(shell <trap>)']", "factor 'march' has no level"),

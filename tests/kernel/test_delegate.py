@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -143,30 +142,6 @@ def test_prefetches_are_gone(folder: Folder) -> None:
     folder.compile("no-prefetch")
     assert "prefetch" not in folder.assembly()
     assert folder.says() == SAID
-
-
-@pytest.mark.parametrize("assembler", ASSEMBLERS)
-def test_no_branch_touches_a_boundary_of_32_bytes(folder: Folder, assembler: Assembler) -> None:
-    (folder.path / "x.c").write_text(
-        "void other(int); void f(const int *x) {"
-        + "".join(f"if (x[{i}] == {i}) other({i});" for i in range(40))
-        + "}\n"
-    )
-    folder.compile("pad=1", assembler=assembler)
-    assert touching(folder.assembly())
-    folder.compile("pad=1", "jcc", assembler=assembler)
-    assert not touching(folder.assembly())
-
-
-def touching(assembly: str) -> list[str]:
-    """Conditional jumps that cross or end at a boundary of 32 bytes."""
-    lines = re.findall(r"^\s*([0-9a-f]+):\s+(\w+)", assembly, re.MULTILINE)
-    pairs = pairwise(lines)
-    return [
-        mnemonic
-        for (start, mnemonic), (end, _) in pairs
-        if re.fullmatch(r"j(?!mp)\w+", mnemonic) and int(start, 16) // 32 != int(end, 16) // 32
-    ]
 
 
 def test_dependencies_are_those_of_the_source(folder: Folder) -> None:

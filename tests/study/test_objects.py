@@ -21,7 +21,7 @@ flags = ["-O3 -fno-inline"]
 [[objects]]
 name = "padded"
 match = ["fs/*.o", "kernel/**"]
-steps = ["pad=7", "jcc"]
+steps = ["pad=7", "no-prefetch"]
 [[objects]]
 name = "other"
 match = ["fs/pipe.o"]
@@ -31,7 +31,9 @@ assembler = "clang"
 objects = ["none", "padded", "padded+other"]
 """
 EVERYWHERE = ObjectRule(("mm/*.o",), flags=("-O3", "-fno-inline"))
-PADDED = ObjectRule(("fs/*.o", "kernel/**"), steps=("pad=7", "jcc"), assembler="gnu", name="padded")
+PADDED = ObjectRule(
+    ("fs/*.o", "kernel/**"), steps=("pad=7", "no-prefetch"), assembler="gnu", name="padded"
+)
 OTHER = ObjectRule(("fs/pipe.o",), compiler="clang-19", assembler="clang", name="other")
 
 
@@ -75,7 +77,7 @@ def test_studies_and_variants_without_rules_are_called_what_they_were(tmp_path: 
         ("assembler = 'nasm'", "objects.0.assembler"),
         ("nonsense = 1", "unknown key objects.0.nonsense: allowed are match, name, compiler"),
         ("", "a rule needs a compiler, flags, steps or an assembler"),
-        ("steps = ['jcc']\nname = 'none'", "'none' is no name"),
+        ("steps = ['no-prefetch']\nname = 'none'", "'none' is no name"),
     ],
 )
 def test_rules_that_a_study_may_not_have(line: str, told: str, tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_rules_that_a_study_may_not_have(line: str, told: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("pattern", ["", "/etc/passwd", "../x.o", "fs/$(x).o", "fs/a b.o", "a\tb"])
 def test_patterns_are_names_of_objects(pattern: str, tmp_path: Path) -> None:
-    rule = f"[[objects]]\nmatch = ['{pattern}']\nsteps = ['jcc']\n"
+    rule = f"[[objects]]\nmatch = ['{pattern}']\nsteps = ['no-prefetch']\n"
     with pytest.raises(UserError, match="is no pattern of objects"):
         read_study(study_of(tmp_path, f'[source]\nuse = "debian:7.3"\n{rule}'))
 

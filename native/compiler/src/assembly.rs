@@ -12,14 +12,13 @@ use std::process::{Command, ExitCode};
 
 use crate::NOT_STARTED;
 use crate::objects::{Way, object_of};
-use crate::steps::{BRANCHES, apply, last_lines};
+use crate::steps::{apply, last_lines};
 
 const GNU: &str = "gnu";
 const CLANG: &str = "clang";
 
 /// What an assembler must be told of a compilation, too: the target.
 const TARGET: [&[u8]; 4] = [b"--target=", b"-m64", b"-m32", b"-m16"];
-const WITHIN: &str = "-mbranches-within-32B-boundaries";
 
 /// Makes the object; `command` gives the compiler's command line for words.
 pub fn compile(
@@ -144,13 +143,6 @@ fn assembler(compiler: &OsStr, words: &[OsString], way: &Way) -> Command {
     if kind.is_none() {
         let for_assembler = |word: &&OsString| word.as_bytes().starts_with(b"-Wa,");
         command.args(words.iter().filter(for_assembler));
-    }
-    if way.steps.iter().any(|step| step == BRANCHES) {
-        if integrated {
-            command.arg(WITHIN);
-        } else {
-            command.arg(format!("-Wa,{WITHIN}"));
-        }
     }
     command
 }

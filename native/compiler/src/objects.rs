@@ -131,14 +131,15 @@ mod tests {
     fn rules_that_match_add_up() {
         let name = format!("kernsmith-objects-{}", std::process::id());
         let file = std::env::temp_dir().join(name);
-        let rules = "fs/*.o net/*.o\t\t-O3 -fx\tgnu\tpad=7\nfs/pipe.o\tclang-19 d1\t-O1\t\tjcc\n";
+        let rules =
+            "fs/*.o net/*.o\t\t-O3 -fx\tgnu\tpad=7\nfs/pipe.o\tclang-19 d1\t-O1\t\tno-prefetch\n";
         std::fs::write(&file, rules).unwrap();
         let way = |text: &str| way_of(&words(text), &file);
         let pipe = way("-O2 -c -o fs/pipe.o ../source/fs/pipe.c").unwrap();
         assert_eq!(pipe.compiler, ["clang-19", "d1"]);
         assert_eq!(pipe.flags, ["-O3", "-fx", "-O1"]);
         assert_eq!(pipe.assembler, ["gnu"]);
-        assert_eq!(pipe.steps, ["pad=7", "jcc"]);
+        assert_eq!(pipe.steps, ["pad=7", "no-prefetch"]);
         assert_eq!(way("-c -o net/socket.o x.c").unwrap().steps, ["pad=7"]);
         for other in [
             "-c -o kernel/fork.o kernel/fork.c",

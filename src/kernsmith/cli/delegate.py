@@ -33,7 +33,7 @@ def cc(
     compiled to assembly, handed through them, and assembled; it appears whole or not at all.
     Give make what --print says, which starts no Python for each object.
 
-    Shipped steps: pad=SEED, jcc, no-prefetch, count-entries, swap-comparison=FUNCTION[:NUMBER]. A
+    Shipped steps: pad=SEED, no-prefetch, count-entries, swap-comparison=FUNCTION[:NUMBER]. A
     program of yours is named by its path: it reads assembly on standard input and writes it on
     standard output.
 
@@ -104,5 +104,5 @@ def _rule(text: str, assembler: Assembler) -> ObjectRule:
     program = Path(step).expanduser().absolute()
     if not os.access(program, os.X_OK) or " " in str(program):
         raise UserError(f"--step: {program} is no program that can be started, without blanks")
-    check_rules([ObjectRule((pattern,), steps=("jcc",))])
+    check_rules([ObjectRule((pattern,), steps=("no-prefetch",))])
     return ObjectRule((pattern,), steps=(str(program),), assembler=assembler)

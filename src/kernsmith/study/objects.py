@@ -25,7 +25,6 @@ Assembler = Literal["", "gnu", "clang"]
 # By what is in front of the `=`: what stands behind it, and what the step does (native/compiler).
 STEPS: dict[str, tuple[str, str]] = {
     "pad": (r"\d{1,18}", "pad=SEED: padding inside of functions, drawn by the seed"),
-    "jcc": (r"", "jcc: no branch crosses or ends at 32 bytes (Jump Conditional Code erratum)"),
     "no-prefetch": (r"", "no-prefetch: without prefetches"),
     "count-entries": (r"", "count-entries: a counter for each function's entry"),
     "swap-comparison": (

@@ -16,9 +16,6 @@ use std::process::{Command, Stdio};
 /// Of a program's output, so many lines are shown when it fails.
 const SHOWN: usize = 5;
 
-/// What a step does, beside or instead of changing the text.
-pub const BRANCHES: &str = "jcc";
-
 /// The text behind a step.
 pub fn apply(step: &str, text: String) -> Result<String, String> {
     let (name, argument) = step.split_once('=').unwrap_or((step, ""));
@@ -30,7 +27,6 @@ pub fn apply(step: &str, text: String) -> Result<String, String> {
         "no-prefetch" => Ok(prefetch::without(&text)),
         "count-entries" => Ok(entries::counted(&text)),
         "swap-comparison" => swap::swapped(&text, argument),
-        BRANCHES => Ok(text), // the assembler does it
         program if program.starts_with('/') => filtered(program, text),
         _ => Err(format!("there is no step {name:?}")),
     }
@@ -78,7 +74,6 @@ mod tests {
     #[test]
     fn steps_are_told_by_their_names() {
         assert!(apply("pad=1", String::new()).is_ok());
-        assert!(apply("jcc", "x".into()).is_ok_and(|text| text == "x"));
         assert!(apply("pad=x", String::new()).unwrap_err().contains("seed"));
         assert!(apply("nop", String::new()).unwrap_err().contains("no step"));
     }

@@ -3,7 +3,8 @@
 //!
 //! At the beginning of a quarter of all blocks that have a label stands one instruction more that
 //! does nothing, of one to nine bytes; which blocks and how many bytes, only the seed, the
-//! function's name and the block's number in it decide.
+//! function's name and the block's number in it decide. It stands before the block's first
+//! instruction: a block without any is one that nothing reaches, and objtool says so.
 
 use super::text::{Kind, lines};
 
@@ -29,22 +30,35 @@ const MARK: &str = "# padding";
 pub fn with_nops(text: &str, seed: u64) -> String {
     let mut padded = String::with_capacity(text.len() * 9 / 8);
     let (mut function, mut number) = ("", 0);
+    let mut pending = None;
     for line in lines(text) {
+        if line.function != function {
+            (function, number, pending) = (line.function, 0, None);
+        }
+        match line.kind {
+            Kind::Block => {
+                number += 1;
+                pending = nop_of(draw(seed, function, number));
+            }
+            Kind::Instruction(_) => {
+                if let Some(nop) = pending.take() {
+                    padded.push_str(&format!("\t{nop}\t{MARK}\n"));
+                }
+            }
+            // A block that begins with a programmer's own assembly may be none that is ever reached.
+            _ if line.text.trim() == "#APP" => pending = None,
+            _ => {}
+        }
         padded.push_str(line.text);
         padded.push('\n');
-        if line.function != function {
-            (function, number) = (line.function, 0);
-        }
-        if line.kind == Kind::Block {
-            number += 1;
-            let drawn = draw(seed, function, number);
-            if drawn.is_multiple_of(EVERY) {
-                let nop = NOPS[(drawn / EVERY) as usize % NOPS.len()];
-                padded.push_str(&format!("\t{nop}\t{MARK}\n"));
-            }
-        }
     }
     padded
+}
+
+/// The padding of a block, if it has any.
+fn nop_of(drawn: u64) -> Option<&'static str> {
+    let nop = NOPS[(drawn / EVERY) as usize % NOPS.len()];
+    drawn.is_multiple_of(EVERY).then_some(nop)
 }
 
 /// FNV-1a, with the finaliser of splitmix64 behind it (Steele, Lea, Flood 2014): the same for ever.
@@ -94,5 +108,13 @@ mod tests {
             }
         }
         assert!((60..140).contains(&padded), "{padded} of 400");
+    }
+
+    #[test]
+    fn blocks_without_instructions_are_not_padded() {
+        let empty = CLANG.replace("\tpopq\t%rbx\n\tretq\n", "");
+        for seed in 0..40 {
+            assert_eq!(with_nops(&empty, seed), empty);
+        }
     }
 }
