@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from kernsmith.errors import UserError
 from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
-from kernsmith.guest.suite import Amount
+from kernsmith.guest.suite import Operations, Unit
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
 from kernsmith.root import RootImage, check_package, debian_root, known_root, root_of
@@ -67,7 +67,7 @@ class _Root(BaseModel):
         return self
 
 
-class OwnWorkload(Amount):
+class OwnWorkload(BaseModel):
     """The file.
 
     name: what tables call it. description: one sentence.
@@ -93,6 +93,8 @@ class OwnWorkload(Amount):
     files: list[str] = Field(default_factory=list)
     rounds: int = Field(10, ge=1, le=1_000_000)
     warmup: int = Field(1, ge=0, le=1_000_000)
+    operations: Operations = 1
+    unit: Unit = "round"
     needs: list[str] = Field(default_factory=list)
     check: _Check = Field(default_factory=lambda: _Check.model_validate({}))
     root: _Root | None = None

@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,14 +23,11 @@ from kernsmith.guest.initramfs import Member, read_program
 from kernsmith.guest.workloads import Baseline, Workload
 from kernsmith.paths import shipped
 
+Operations = Annotated[int, Field(ge=1, le=1_000_000_000)]
+"""How much a round is: so many times a unit."""
 
-class Amount(BaseModel):
-    """How much a round is: `operations` times a `unit`, which is a word in the singular."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    operations: int = Field(1, ge=1, le=1_000_000_000)
-    unit: str = Field("round", min_length=1, max_length=40)
+Unit = Annotated[str, Field(min_length=1, max_length=40)]
+"""A word in the singular."""
 
 
 class _Baseline(BaseModel):
@@ -39,7 +37,11 @@ class _Baseline(BaseModel):
     seconds: float = Field(1.0, gt=0)
 
 
-class _Entry(Amount):
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    operations: Operations = 1
+    unit: Unit = "round"
     baseline: _Baseline | None = None
 
 
@@ -72,7 +74,7 @@ class Suite(BaseModel):
         return tuple(self._described(workload) for workload in workloads)
 
     def _described(self, workload: Workload) -> Workload:
-        said = self.workloads.get(workload.name) or _Entry.model_validate({})
+        said = self.workloads.get(workload.name) or _Entry()
         baseline = said.baseline and Baseline(said.baseline.count, said.baseline.seconds)
         return replace(
             workload, operations=said.operations, unit=said.unit, baseline=baseline or None
