@@ -146,7 +146,9 @@ class MadeTraced(Made):
     """The kernel of made_trace, for all variants; its folder is that of the kernel."""
 
     def kernel(self, variant: Variant) -> Kernel | None:
-        return Kernel("a" * 64, self.folder, {"variant": {"name": "made"}, "build_id": "made"})
+        source = {"name": "linux-7.3", "digest": "sha256:0"}
+        told = {"variant": {"name": "made"}, "build_id": "made", "source": source}
+        return Kernel("a" * 64, self.folder, told)
 
     def image(self, variant: Variant, layout: Layout) -> Path | None:
         link = self.order(variant, layout)

@@ -52,7 +52,9 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
         return prepare
 
-    def run_study(plan: Prepared, ledger: Ledger, events: object) -> StudyResult:
+    def run_study(
+        plan: Prepared, ledger: Ledger, events: object, by_function: bool = True
+    ) -> StudyResult:
         measured = []
         for trial in plan.trials:
             value = figure(trial.variant.source, trial.layout.seed)

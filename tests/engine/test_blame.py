@@ -56,7 +56,7 @@ def test_two_objects_that_are_bad_together_are_found(pair: MadePair, tmp_path: P
 def test_what_was_judged_before_a_kill_is_not_judged_again(pair: MadePair, tmp_path: Path) -> None:
     class Stops(Silent):
         def note(self, text: str, share: float | None = None) -> None:
-            if text == "25 suspects left":
+            if text.endswith("suspects left") and int(text.split()[0]) < 40:
                 raise Interrupted
 
     test = has(NAMES[42])

@@ -75,9 +75,10 @@ def test_packages_that_were_made_stand_in_the_place_of_the_command() -> None:
     command = tuple(replace(v, package_command="kernsmith package x") for v in plain.variants)
     made = tuple(replace(v, packages=("/p/linux-image.deb",)) for v in command)
     assert "kernsmith package x" in study_page(replace(plain, variants=command))
-    page = study_page(replace(plain, variants=made))
+    page, figures = study_page(replace(plain, variants=made)).split('id="figures"')
     assert "/p/linux-image.deb" in page
     assert "kernsmith package x" not in page
+    assert "kernsmith package x" in figures
 
 
 PROVENANCE = dict.fromkeys(

@@ -10,7 +10,7 @@ import pytest
 from kernels import ALL
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
 from kernsmith.root import check_package, debian_root
-from kernsmith.root.debian import _described, _told
+from kernsmith.root.debian import _described, told_failure
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_missing_program_is_named_with_what_installs_it(
 def test_what_apt_refuses_is_one_sentence(tmp_path: Path, said: str, told: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"I: installing\n{said}\nE: setup failed\n")
-    error = _told(ProcessFailed(("mmdebstrap",), 25, "E: setup failed", log), log)
+    error = told_failure(ProcessFailed(("mmdebstrap",), 25, "E: setup failed", log), log)
     assert isinstance(error, UserError)
     assert told in str(error) and "\n" not in str(error)
 

@@ -39,7 +39,7 @@ def prove(
 
     Example:
 
-        kernsmith prove packages/linux-image-7.3.4-web_7.3.4+kernsmith.1395ba40-1_amd64.deb
+        kernsmith prove packages/linux-image-7.3.4-web_7.3.4+kernsmith.1395ba40-1_*.deb
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def is_structured(path: Path) -> str:
     start = _content(path)[:4096].decode("utf-8-sig", "replace").lstrip()
     if start.startswith(("{", "[")):
         return "JSON"
-    return "XML" if start.startswith("<") else ""
+    return "XML" if start.startswith(("<?xml", "<!DOCTYPE")) else ""
 
 
 def _content(path: Path) -> bytes:

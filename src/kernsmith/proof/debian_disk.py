@@ -27,8 +27,6 @@ Progress = Callable[[str, float | None], None]
 PASSWORD = "kernsmith"
 """Of root, on the disk."""
 LABEL = "kernsmith"
-WORDS = "console=ttyS0,115200 panic=-1 reboot=t"
-"""What the kernel is told, beside its root."""
 
 _PACKAGES = (
     "e2fsprogs", "grub-common", "grub-pc-bin", "grub2-common", "initramfs-tools", "kmod", "login",
@@ -80,6 +78,12 @@ _FREE = 512 << 20
 _SECONDS = 3600.0
 
 
+def _words() -> str:
+    """What the kernel is told, beside its root."""
+    boot = find_arch().boot
+    return f"console={boot.console},115200 panic=-1 {boot.reset}"
+
+
 def make_disk(
     package: Path, release: str, programs: list[Path], folder: Path, progress: Progress
 ) -> Path:
@@ -101,7 +105,7 @@ def make_disk(
         copy.chmod(0o755)
     package, *programs = copied
     config = folder / "grub.cfg"
-    config.write_text(_GRUB_CONFIG.format(release=release, label=LABEL, words=WORDS))
+    config.write_text(_GRUB_CONFIG.format(release=release, label=LABEL, words=_words()))
     hook = folder / "install"
     hook.write_text(
         _INSTALL.format(

@@ -19,7 +19,7 @@ LSMOD = "+lsmod:"
 """Before the path of a list of modules, the only ones that are to be built."""
 KINDS = "debian:FLAVOUR, running"
 
-# Debian calls flavours so (debian/config of its kernel source): amd64, cloud-amd64, rt-amd64.
+# Debian calls flavours so (debian/config of its kernel source): cloud-amd64, rt-amd64.
 _DEBIAN = re.compile(r"debian:(?P<flavour>[a-z0-9][a-z0-9-]*)(@(?P<version>\d+\.\d+))?", re.ASCII)
 
 Kind = Literal["file", "debian", "running"]

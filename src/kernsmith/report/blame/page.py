@@ -9,7 +9,7 @@ from kernsmith.document import BlameDocument
 from kernsmith.document.text import as_plain
 from kernsmith.report.blame.sections import answer_sections, test_table
 from kernsmith.report.charts import Interval, forest_plot
-from kernsmith.report.page import Chart, Details, Page, Section, render_page
+from kernsmith.report.page import Chart, Details, Page, Section, Table, render_page
 from kernsmith.report.plain import as_markdown
 
 _COLOURS = {"bad": "worse", "good": "same", "unresolved": "same"}
@@ -17,7 +17,10 @@ _COLOURS = {"bad": "worse", "good": "same", "unresolved": "same"}
 
 def blame_page(document: BlameDocument) -> str:
     """The HTML of a search."""
-    sections = answer_sections(document)
+    sections: list[Section] = [
+        Details(part.caption, [part]) if isinstance(part, Table) else part
+        for part in answer_sections(document)
+    ]
     if document.metric:
         sections.insert(1, _chart(document))
     sections.append(Details("Every mixed kernel", [test_table(document)]))
