@@ -63,6 +63,7 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["optimize", "--source", "debian:7.3", "--config", "debian:"], "write it as debian:FLAV"),
         (["export", "1395ba40"], "--flags"),
         (["prove", "hello_1_amd64.deb"], "is no package of a kernel that kernsmith made"),
+        (["prove", "x.deb", "--workload", "lmbench-syscall"], "cannot run on the disk"),
         (["run", "nowhere.toml"], "nowhere.toml"),
         (["plan", "nowhere.toml"], "nowhere.toml"),
     ],

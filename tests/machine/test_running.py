@@ -21,6 +21,7 @@ def test_the_build_id_is_gnus_third_note() -> None:
     others = note(b"Linux\0", 0x101, b"\0") + note(b"Xen\0", 3, b"no") + note(b"GNU\0", 5, b"x")
     assert build_id_of(others + note(b"GNU\0", 3, ID)) == ID.hex()
     assert build_id_of(others) == ""
+    assert build_id_of(b"\xff" * 40) == ""
 
 
 @pytest.mark.parametrize("cut", [0, 3, 11, 13])

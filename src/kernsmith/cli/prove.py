@@ -58,7 +58,13 @@ def prove(
     from kernsmith.guest.workloads import load_catalogue
     from kernsmith.proof import prove as prove_package
 
-    names = [each.name for each in load_catalogue().select(workload) if each.initramfs is None]
+    asked = load_catalogue().select(workload)
+    if others := [each.name for each in asked if each.initramfs is not None]:
+        raise UserError(
+            f"--workload: {', '.join(others)} cannot run on the disk: only workloads of the guest "
+            "program that is put there can"
+        )
+    names = [each.name for each in asked]
     variants = _build_ids(study) if study else {}
     with ProgressDisplay() as display:
         display.stage(f"proof of {package.name}")

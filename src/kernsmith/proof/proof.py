@@ -25,7 +25,7 @@ from kernsmith.kernel.artifact import file_digest
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.note import FOLDER, NOTE, Note, read_note
 from kernsmith.kernel.package_kind import DEB, KINDS, kind_of
-from kernsmith.proof.build_id import build_id_in
+from kernsmith.machine.running import build_id_of
 from kernsmith.proof.debian_disk import PASSWORD, Progress, make_disk
 from kernsmith.proof.serial_line import SerialLine, connect
 from kernsmith.threads import threads
@@ -220,6 +220,6 @@ def _facts(guest: SerialLine, note: Note, digest: str, workloads: Sequence[str])
 
 def _build_id(hexadecimal: str) -> str:
     try:
-        return build_id_in(bytes.fromhex(hexadecimal))
+        return build_id_of(bytes.fromhex(hexadecimal))
     except ValueError:
         return ""
