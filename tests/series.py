@@ -189,8 +189,9 @@ def write_config(path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--commits", type=int, default=COMMITS)
     arguments = parser.parse_args()
-    for number, commit in enumerate(make_series(arguments.folder)):
+    for number, commit in enumerate(make_series(arguments.folder, arguments.commits)):
         print(number, commit)
     write_config(arguments.folder / "series.config")
     print(arguments.folder / "series.config")

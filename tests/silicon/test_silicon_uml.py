@@ -43,7 +43,11 @@ def test_the_kernel_takes_builds_that_are_there_and_has_no_library_for_counters(
     assert kernel is not None
     known = {build.name: build for build in find_builds()}
     assert BASELINE in kernel.builds
-    assert {known[name].profile for name in kernel.builds} == {"", "autofdo"}
+    assert {known[name].profile for name in kernel.builds} == {
+        "",
+        "autofdo",
+        "autofdo+propeller",
+    }
 
 
 def test_its_config_leaves_out_what_moves_addresses_or_links_twice() -> None:
