@@ -97,3 +97,45 @@ def test_what_is_no_repository_or_no_revision_is_one_sentence(series: Path, tmp_
         Repository(series).commit("v9")
     with pytest.raises(UserError, match="has no revision"):
         Repository(series).parent(Repository(series).commit("HEAD~8").id)
+
+
+def test_a_range_is_every_so_many_commits_with_both_ends(series: Path) -> None:
+    repository = Repository(series)
+    first, last = repository.commit("HEAD~8"), repository.commit("HEAD")
+    for every, numbers in ((1, "123456789"), (3, "1479"), (5, "169"), (50, "19")):
+        found = repository.between(first, last, every)
+        assert [each.subject for each in found] == [f"number {number}" for number in numbers]
+    assert repository.between(first, first, 2) == (first,)
+    with pytest.raises(UserError, match="does not come from"):
+        repository.between(last, first, 1)
+
+
+def test_tags_of_a_range_with_both_ends(series: Path) -> None:
+    _git(series, "tag", "v1", "HEAD~8")
+    _git(series, "tag", "-am", "an annotated one", "v1.1", "HEAD~5")
+    _git(series, "tag", "other", "HEAD~3")
+    repository = Repository(series)
+    first, last = repository.commit("HEAD~7"), repository.commit("HEAD")
+    found = repository.tagged(first, last, "v*")
+    assert [(name, each.subject) for name, each in found] == [
+        ("", "number 2"), ("v1.1", "number 4"), ("", "number 9"),
+    ]  # fmt: skip
+    assert [name for name, _ in repository.tagged(first, last, "*")] == ["", "v1.1", "other", ""]
+
+
+def test_the_first_parents_of_a_merge_are_one_range_and_what_was_merged_is_none(
+    series: Path,
+) -> None:
+    _git(series, "checkout", "-qb", "side", "HEAD~4")
+    (series / "side").write_text("one\n")
+    _git(series, "add", "side")
+    _git(series, "commit", "-qm", "on the side")
+    side = Repository(series).commit("side")
+    _git(series, "checkout", "-q", "-")
+    _git(series, "merge", "-qm", "merged", "side")
+    repository = Repository(series)
+    last = repository.commit("HEAD")
+    found = repository.between(repository.commit("HEAD~2"), last, 1)
+    assert [each.subject for each in found] == ["number 8", "number 9", "merged"]
+    with pytest.raises(UserError, match="not among the first parents"):
+        repository.between(side, last, 1)

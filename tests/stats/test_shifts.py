@@ -61,7 +61,7 @@ def test_equal_kernels_are_exactly_equal_and_a_change_of_exact_counts_is_found()
 
 def test_more_sequences_need_more_evidence() -> None:
     draw = np.random.default_rng(4)
-    found = {count: 0 for count in (1, 100_000)}
+    found = dict.fromkeys((1, 100000), 0)
     for _ in range(40):
         logs = sequence(draw, {10: 0.004})
         for count in found:

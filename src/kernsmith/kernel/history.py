@@ -75,6 +75,54 @@ class Repository:
         """The first parent. Raises UserError when there is none."""
         return self.commit(f"{commit}^1")
 
+    def between(self, first: Commit, last: Commit, every: int) -> tuple[Commit, ...]:
+        """Every so many commits from the first to the last, both included, along first parents.
+
+        Raises:
+            UserError: the first is not among the first parents of the last.
+        """
+        way = self._way(first, last, "--first-parent")
+        if way and self.parent(way[0]).id != first.id:
+            raise UserError(
+                f"{first.id} is not among the first parents of {last.id}: ask for tags, or name "
+                "revisions of one branch"
+            )
+        return tuple(self.commit(one) for one in _with_last([first.id, *way], every))
+
+    def tagged(self, first: Commit, last: Commit, pattern: str) -> tuple[tuple[str, Commit], ...]:
+        """Tags from the first commit to the last, each with its commit, oldest first; both ends
+        are there, with an empty name where no tag is theirs.
+
+        pattern: of names, as git has them (`v7.2.*`).
+
+        Raises:
+            UserError: the first does not lead to the last.
+        """
+        form = "--format=%(refname:short) %(*objectname) %(objectname)"
+        names: dict[str, str] = {}
+        for line in self._git("for-each-ref", form, f"refs/tags/{pattern}").splitlines():
+            name, *ids = line.split()
+            names.setdefault(ids[0], name)
+        way = [first.id, *self._way(first, last)]
+        ends = (first.id, last.id)
+        return tuple(
+            (names.get(one, ""), self.commit(one)) for one in way if one in names or one in ends
+        )
+
+    def _way(self, first: Commit, last: Commit, *words: str) -> list[str]:
+        """What comes behind the first commit up to the last."""
+        try:
+            self._git("merge-base", "--is-ancestor", first.id, last.id)
+        except ProcessFailed:
+            raise UserError(f"{last.id} does not come from {first.id}") from None
+        order = ("--reverse", "--topo-order", *words, f"^{first.id}", last.id, "--")
+        return self._git("rev-list", *order).split()
+
+
+def _with_last(way: Sequence[str], every: int) -> list[str]:
+    kept = list(way[::every])
+    return kept if kept[-1] == way[-1] else [*kept, way[-1]]
+
 
 class Bisection:
     """`git bisect` between two commits, in a private repository that may be made anew any time."""
