@@ -20,6 +20,7 @@ _STACKS = (
     "autofdo+propeller+layout",
     "autofdo+layout",
     "autofdo",
+    "instrumented+layout",
     "instrumented",
     "layout",
 )
