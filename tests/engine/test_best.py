@@ -50,7 +50,7 @@ def test_gcc_has_counters(source: Source) -> None:
     stack, told = chosen(asked(compiler="gcc-12", design=Design(layouts=0)), source)
     assert stack == "instrumented+layout"
     assert told[0].startswith(f"no {FULL}: ")
-    assert told[-1] == "the best stack here is instrumented"
+    assert told[-1] == "the best stack here is instrumented+layout"
 
 
 def test_a_config_with_lto_has_all_but_that(source: Source, tmp_path: Path) -> None:
