@@ -31,12 +31,16 @@ BATCH = 8
 _EVERY_IN_TIME = 8
 
 
-def every_of(asked: int, cpu: Path) -> int:
+def every_of(asked: int, cpu: Path, workloads: int) -> int:
     """One of how many windows of a trace is replayed.
 
-    asked: the study's `every`. cpu: the CPU model.
+    What windows leave out makes a workload's figure up to 0.8 % wrong, and of four or more together
+    hardly 0.3 %. So where there are fewer, more of each is replayed, and of one all.
+
+    asked: the study's `every`. cpu: the CPU model. workloads: how many are measured.
     """
-    return asked or (_EVERY_IN_TIME if cpu_model_check(cpu)["in_time"] else 1)
+    in_time = cpu_model_check(cpu)["in_time"]
+    return asked or (min(_EVERY_IN_TIME, 1 << (workloads - 1)) if in_time else 1)
 
 
 @dataclass(frozen=True)

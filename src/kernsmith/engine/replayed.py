@@ -68,7 +68,7 @@ def run_replays(
     events.stage(f"replay {len(todo)} trials")
     cpu = prepared.machine.cpu
     assert cpu is not None
-    every = every_of(prepared.study.design.every, cpu)
+    every = every_of(prepared.study.design.every, cpu, len(prepared.workloads))
     work = _Work(
         prepared, forge, rows, ledger, events, workers, kernels, every, len(todo), keep_traces
     )

@@ -78,7 +78,8 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
 def _replay_version(prepared: Prepared) -> str | int:
     """What figures of replays depend on, besides all that those of boots do."""
     cpu = prepared.machine.cpu
-    every = every_of(prepared.study.design.every, cpu) if cpu else 1
+    measured = len(prepared.workloads)
+    every = every_of(prepared.study.design.every, cpu, measured) if cpu else 1
     return _REPLAY_VERSION if every == 1 else f"{_REPLAY_VERSION}, 1 of {every} windows"
 
 
