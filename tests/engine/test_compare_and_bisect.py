@@ -252,3 +252,26 @@ def test_nothing_is_measured_twice(found: dict[str, Any], common: list[str]) -> 
     with create_engine(url).connect() as connection:
         runs = connection.execute(text("select count(*), count(distinct trial) from runs")).one()
     assert runs[0] == runs[1]
+
+
+def test_a_history_has_the_commit_that_adds_work_and_none_that_adds_a_function(
+    found: dict[str, Any], commits: list[str], common: list[str], tmp_path: Path
+) -> None:
+    """Three revisions whose kernels the bisection has built."""
+    assert found["first_bad"]
+    words = list(common)
+    words[words.index("4..12")] = "4"
+    ends = ("--from", commits[GOOD], "--to", commits[SLOW], "--every", "3")
+    site, comment = tmp_path / "site", tmp_path / "comment.md"
+    command = ("watch", *ends, *words, "-o", str(site), "--comment", str(comment))
+    document = run(tmp_path, *command, "--fail-above", "0.2%", expect=3)
+    assert [each["commit"]["id"] for each in document["revisions"]] == [
+        commits[number] for number in (GOOD, GOOD + 3, SLOW)
+    ]
+    (history,) = document["histories"]
+    (shift,) = history["shifts"]
+    assert (shift["revision"], shift["before"], shift["worse"]) == (2, 1, True)
+    assert {"index.html", "pipe.html", "watch.json"} <= {each.name for each in site.iterdir()}
+    assert (site / "study" / "report.html").exists()
+    assert "vfs: trace every write" in comment.read_text()
+    assert run(tmp_path, *command, "--fail-above", "1%")["histories"] == [history]

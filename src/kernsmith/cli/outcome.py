@@ -12,7 +12,7 @@ from types import MappingProxyType
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
-from kernsmith.document import BisectDocument, BlameDocument, StudyDocument
+from kernsmith.document import BisectDocument, BlameDocument, StudyDocument, WatchDocument
 from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.attribution import folded_stacks
@@ -28,6 +28,7 @@ from kernsmith.report.study.hottest import coverage_beside
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.report.study.terminal import print_study
+from kernsmith.report.watch.site import site_pages
 from kernsmith.study import Study
 
 _LOG_WIDTH = 120
@@ -140,6 +141,18 @@ def write_blame(document: BlameDocument, folder: Path) -> BlameDocument:
     write_text(page, blame_page(document))
     write_text(folder / "blame.md", blame_markdown(document))
     write_text(folder / "blame.json", document_text.as_json(document))
+    return document
+
+
+def write_watch(document: WatchDocument, result: StudyResult, folder: Path) -> WatchDocument:
+    """Write the site of a history, watch.json, and the study's report; returns the document."""
+    below = folder / "study"
+    below.mkdir(exist_ok=True)
+    write_report(result, below)
+    document = replace(document, report="study/report.html", site=str(folder.absolute()))
+    for name, html in site_pages(document).items():
+        write_text(folder / name, html)
+    write_text(folder / "watch.json", document_text.as_json(document))
     return document
 
 

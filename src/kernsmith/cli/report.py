@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.document import BisectDocument, BlameDocument, StudyDocument
+from kernsmith.document import BisectDocument, BlameDocument, StudyDocument, WatchDocument
 from kernsmith.document.text import Document, read_document
 from kernsmith.errors import UserError
 
@@ -92,6 +92,7 @@ def result_page(document: Document, coverage: str = "") -> str:
     from kernsmith.report.blame.page import blame_page
     from kernsmith.report.layout.page import layout_page
     from kernsmith.report.study.page import study_page
+    from kernsmith.report.watch.site import INDEX, site_pages
 
     match document:
         case StudyDocument():
@@ -100,6 +101,8 @@ def result_page(document: Document, coverage: str = "") -> str:
             return bisect_page(document)
         case BlameDocument():
             return blame_page(document)
+        case WatchDocument():
+            return site_pages(document)[INDEX]
         case _:
             return layout_page(document)
 

@@ -47,6 +47,13 @@ from kernsmith.document.study import (
     VerdictView,
     WorkloadView,
 )
+from kernsmith.document.watch import (
+    HistoryView,
+    PointView,
+    RevisionView,
+    ShiftView,
+    WatchDocument,
+)
 
 __all__ = [
     "AttributionView",
@@ -64,6 +71,7 @@ __all__ = [
     "FlameView",
     "FunctionCostView",
     "HeldView",
+    "HistoryView",
     "HotFunctionView",
     "HottestView",
     "LabView",
@@ -77,8 +85,11 @@ __all__ = [
     "MixView",
     "MixedSideView",
     "OrdersDocument",
+    "PointView",
+    "RevisionView",
     "RunView",
     "SampleDocument",
+    "ShiftView",
     "SourceView",
     "StepView",
     "StressView",
@@ -87,5 +98,6 @@ __all__ = [
     "TermView",
     "VariantView",
     "VerdictView",
+    "WatchDocument",
     "WorkloadView",
 ]

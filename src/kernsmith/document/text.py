@@ -16,14 +16,18 @@ from kernsmith.document.bisect import BisectDocument
 from kernsmith.document.blame import BlameDocument
 from kernsmith.document.layouts import OrdersDocument, SampleDocument
 from kernsmith.document.study import StudyDocument
+from kernsmith.document.watch import WatchDocument
 from kernsmith.errors import UserError
 
-Document = StudyDocument | BisectDocument | BlameDocument | SampleDocument | OrdersDocument
+Document = (
+    StudyDocument | BisectDocument | BlameDocument | WatchDocument | SampleDocument | OrdersDocument
+)
 
 _KINDS: tuple[type[Document], ...] = (
     StudyDocument,
     BisectDocument,
     BlameDocument,
+    WatchDocument,
     SampleDocument,
     OrdersDocument,
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from kernsmith.report.page import (
     Details,
     Drawing,
     Heading,
+    Link,
     Section,
     Table,
     Text,
@@ -105,6 +107,11 @@ def _markdown_block(section: Section) -> str:
 
 def _markdown_table(table: Table) -> str:
     head, *body = [[_escaped(cell) for cell in row] for row in _cells(table)]
+    for texts, row in zip(body, table.rows, strict=True):
+        for number, value in enumerate(row):
+            # A way to another page of a site means nothing elsewhere.
+            if isinstance(value, Link) and re.match(r"https?://", value.to):
+                texts[number] = f"[{texts[number]}]({value.to})"
     rule = ["---" if column.number is None else "---:" for column in table.columns]
     lines = ["| " + " | ".join(row) + " |" for row in (head, rule, *body)]
     return "\n".join([f"{_escaped(table.caption)}\n", *lines] if table.caption else lines)

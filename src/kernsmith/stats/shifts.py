@@ -38,11 +38,13 @@ class Shift:
     effect: Effect
 
 
-def find_shifts(logs: Logs, *, alpha: float = 0.05, sequences: int = 1) -> tuple[Shift, ...]:
+def find_shifts(
+    logs: Logs, *, alpha: float = 0.05, sequences: int = 1, least: float = LEAST
+) -> tuple[Shift, ...]:
     """The shifts of one sequence, in its order.
 
     logs: of shape (layouts, places), natural logarithms.
-    sequences: how many are looked at together.
+    sequences: how many are looked at together. least: of the logarithm; smaller ones are none.
 
     Raises:
         ValueError: fewer than two layouts, which tell nothing of luck.
@@ -65,16 +67,16 @@ def find_shifts(logs: Logs, *, alpha: float = 0.05, sequences: int = 1) -> tuple
             )
             for (begin, at), end in zip(pairwise(ends), ends[2:], strict=False)
         ]
-        weakest = max(range(len(cuts)), key=lambda number: _weakness(effects[number]))
-        if _weakness(effects[weakest]) * tests <= alpha:
+        weakest = max(range(len(cuts)), key=lambda number: _weakness(effects[number], least))
+        if _weakness(effects[weakest], least) * tests <= alpha:
             return tuple(Shift(at, each) for at, each in zip(cuts, effects, strict=True))
         del cuts[weakest]
     return ()
 
 
-def _weakness(effect: Effect) -> float:
+def _weakness(effect: Effect, least: float) -> float:
     """The p-value; 1 of a shift that is too small to be told."""
-    return 1.0 if abs(log(effect.ratio)) < LEAST else effect.p or 0.0
+    return 1.0 if abs(log(effect.ratio)) < least else effect.p or 0.0
 
 
 def _candidates(logs: Logs) -> list[int]:

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A history as a site: a page for all workloads and one for each, which any server can host.
+
+Every page is whole by itself; links lead from page to page by their names, to the study's report
+below `study/`, and to commits where a pattern for their addresses is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kernsmith.document import HistoryView, RevisionView, WatchDocument
+from kernsmith.document.study import MODEL_CYCLES
+from kernsmith.document.text import as_plain
+from kernsmith.report.page import (
+    Chart,
+    Column,
+    Details,
+    Kind,
+    Link,
+    Page,
+    Section,
+    Table,
+    Text,
+    Value,
+    Verdict,
+    render_page,
+)
+from kernsmith.report.study.silicon import caution_sections
+from kernsmith.report.watch.chart import history_chart
+from kernsmith.report.watch.words import (
+    HASH_SHOWN,
+    change_words,
+    name_of,
+    shift_sentence,
+    summary,
+)
+
+INDEX = "index.html"
+
+
+def site_pages(document: WatchDocument) -> Mapping[str, str]:
+    """The HTML of each page by its file's name."""
+    pages = {INDEX: _index(document)}
+    pages |= {page_name(each.workload): _workload(document, each) for each in document.histories}
+    return pages
+
+
+def page_name(workload: str) -> str:
+    """The file of a workload's page."""
+    return f"{workload}.html"
+
+
+def commit_link(document: WatchDocument, revision: RevisionView) -> Value:
+    """The beginning of the hash; it leads to the commit where that is known."""
+    short = revision.commit.id[:HASH_SHOWN]
+    if not document.commit_url:
+        return short
+    return Link(short, document.commit_url.replace("%s", revision.commit.id))
+
+
+def _kind(document: WatchDocument) -> Kind:
+    if not document.shifted:
+        return "neutral"
+    return "worse" if any(shift.worse for _, shift in document.shifted) else "better"
+
+
+def _index(document: WatchDocument) -> str:
+    first, last = document.revisions[0], document.revisions[-1]
+    sections: list[Section] = [Verdict(summary(document), _kind(document))]
+    if document.shifted:
+        sections.append(_shift_table(document))
+    if document.histories:
+        sections.append(_chart(document, document.histories[0]))
+    sections.append(_workload_table(document))
+    if document.report:
+        sections.append(Table([Column("the study")], [[Link("its report", document.report)]]))
+    sections.append(Details("Revisions", [_revision_table(document)]))
+    if document.failures:
+        sections += [Text(failure) for failure in document.failures]
+    if document.metric == MODEL_CYCLES:
+        sections += caution_sections(document.cpu, document.held)
+    return render_page(
+        Page(
+            title=f"kernsmith: {document.source}",
+            subtitle=f"{name_of(first)} … {name_of(last)}, {document.config}",
+            sections=sections,
+            figures=as_plain(document),
+            footer=[f"kernsmith {document.kernsmith}"],
+        )
+    )
+
+
+def _workload(document: WatchDocument, history: HistoryView) -> str:
+    sections: list[Section] = []
+    for shift in reversed(history.shifts):
+        kind: Kind = "worse" if shift.worse else "better"
+        sections.append(Verdict(shift_sentence(document, history, shift), kind))
+    if not history.shifts:
+        sections.append(Verdict("Nothing has shifted that layout could not fake.", "neutral"))
+    sections.append(_chart(document, history))
+    sections.append(_point_table(document, history))
+    sections.append(Table([Column("more")], [[Link("all workloads", INDEX)]]))
+    return render_page(
+        Page(
+            title=f"kernsmith: {history.workload}",
+            subtitle=f"{document.source}, {document.config}",
+            sections=sections,
+            figures=as_plain(history),
+            footer=[f"kernsmith {document.kernsmith}"],
+        )
+    )
+
+
+def _chart(document: WatchDocument, history: HistoryView) -> Section:
+    if not history.points:
+        return Text(f"{history.workload}: no revision has figures.")
+    title = f"{document.metric}, change in % of {name_of(document.revisions[0])}"
+    return Chart(
+        history_chart(history, document.revisions, title),
+        f"{history.workload}: each revision over {history.layouts} layouts with its "
+        f"{100 * (1 - document.alpha):g} % interval; dashed: the mean of a stretch between shifts; "
+        "squares: what one binary of each says",
+    )
+
+
+def _shift_table(document: WatchDocument) -> Table:
+    rows: list[list[Value]] = [
+        [
+            Link(history.workload, page_name(history.workload)),
+            change_words(shift.change, shift.ci),
+            "worse" if shift.worse else "better",
+            name_of(document.revisions[shift.revision]),
+            commit_link(document, document.revisions[shift.revision]),
+            document.revisions[shift.revision].commit.subject,
+            name_of(document.revisions[shift.before]),
+            shift.p,
+        ]
+        for history, shift in document.shifted
+    ]
+    columns = [
+        Column("workload"), Column("change"), Column("is"), Column("since"), Column("commit"),
+        Column("subject"), Column("measured before"), Column("p, corrected", ".2g"),
+    ]  # fmt: skip
+    return Table(columns, rows, "Where it has shifted, the newest first")
+
+
+def _workload_table(document: WatchDocument) -> Table:
+    rows: list[list[Value]] = [
+        [
+            Link(history.workload, page_name(history.workload)),
+            change_words(history.points[-1].change, history.points[-1].ci)
+            if history.points
+            else None,
+            history.points[-1].default_change if history.points else None,
+            len(history.shifts),
+        ]
+        for history in document.histories
+    ]
+    columns = [
+        Column("workload"), Column("newest against oldest"),
+        Column("one binary of each", "+.2f", "%"), Column("shifts", "d"),
+    ]  # fmt: skip
+    return Table(columns, rows, f"{document.metric} over the whole range")
+
+
+def _revision_table(document: WatchDocument) -> Table:
+    rows: list[list[Value]] = [
+        [
+            name_of(each),
+            commit_link(document, each),
+            each.commit.subject,
+            each.commit.date,
+            each.failed or "measured",
+        ]
+        for each in document.revisions
+    ]
+    columns = [Column(title) for title in ("revision", "commit", "subject", "date", "state")]
+    return Table(columns, rows)
+
+
+def _point_table(document: WatchDocument, history: HistoryView) -> Table:
+    shifted = {shift.revision: shift for shift in history.shifts}
+    rows: list[list[Value]] = []
+    for point in reversed(history.points):
+        revision = document.revisions[point.revision]
+        shift = shifted.get(point.revision)
+        rows.append(
+            [
+                name_of(revision),
+                commit_link(document, revision),
+                revision.commit.subject,
+                point.figure,
+                change_words(point.change, point.ci),
+                point.default_change,
+                change_words(shift.change, shift.ci) if shift else "",
+            ]
+        )
+    columns = [
+        Column("revision"), Column("commit"), Column("subject"),
+        Column(document.metric, ".6g", document.unit), Column("against the oldest"),
+        Column("one binary of each", "+.2f", "%"), Column("shift"),
+    ]  # fmt: skip
+    return Table(columns, rows, "Revisions, the newest first")
