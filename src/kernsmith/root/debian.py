@@ -50,6 +50,7 @@ _HOOK = """\
 cd "$1" && echo guest > etc/hostname && printf '127.0.0.1 localhost guest\\n' > etc/hosts &&
 rm -f etc/resolv.conf var/lib/systemd/random-seed var/lib/dpkg/*-old &&
 rm -f etc/ssl/certs/ssl-cert-snakeoil.pem etc/ssl/private/ssl-cert-snakeoil.key &&
+rm -rf var/lib/postgresql/*/main etc/postgresql/*/main &&
 find var/log var/cache -type f -delete"""
 
 
