@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from kernsmith.kernel.source import Source
 from kernsmith.layout import PlacedOrder, layout_name, random_order
 from kernsmith.ledger import Ledger, now
 from kernsmith.machine import Boot, Job, Outcome
-from kernsmith.machine.protocol import Metric
+from kernsmith.machine.protocol import Images, Metric
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
 from made_trace import HOT, make_kernel, write_trace
 
@@ -55,6 +55,9 @@ class Scripted:
     apart: bool = True
     slots: int = 2
     name: str = "scripted"
+    together: bool = False
+    images: Images = "kernel"
+    workloads: tuple[Workload, ...] = ()
     profiles: bool = False
     cpu: Path | None = None  # with one, it writes the trace of made_trace
     metrics: tuple[Metric, ...] = (CYCLES,)
@@ -122,6 +125,14 @@ class ScriptedSession:
             trace = job.folder / "trace"
             write_trace(trace, job.trace)
         return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], profile, trace)
+
+    def run_together(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
+        outcomes = []
+        for job in jobs:
+            assert job.image is not None
+            self.image = job.image
+            outcomes.append(self.run(job))
+        return outcomes
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,21 @@ def test_runs_of_one_image_and_block_share_a_boot_where_machines_allow_it(
     assert len({row.session for row in rows.values()}) == len(rows)
 
 
+def test_images_that_take_turns_share_a_session_with_their_block(folder: Path) -> None:
+    machine = Scripted(folder, exact=False, apart=False, together=True, slots=1)
+    design = Design(layouts=1, replicates=2)
+    done = runs(machine, ledger(folder), design)
+    blocks = 2 * 2  # layouts, replicates
+    boots = Counter(boot for *_, boot in done)
+    assert sorted(boots.values()) == [TRIALS] * blocks
+    # Each run has the image of its own trial, in plan order.
+    assert machine.started() == [
+        f"{trial.variant.label}-{trial.layout} {trial.workload} {trial.replicate}"
+        for trial in prepared(machine, design).trials
+    ]
+    assert runs(machine, ledger(folder), design) == done
+
+
 def test_ctrl_c_ends_the_study_at_once_and_it_goes_on(folder: Path) -> None:
     script(folder, fork=["slow"], mmap=["slow"])
     machine = Scripted(folder)

@@ -24,7 +24,7 @@ from kernsmith.machine.held import figures
 from kernsmith.machine.metrics import in_order
 from kernsmith.machine.metrics import metric as catalogued
 from kernsmith.machine.models import model_path
-from kernsmith.machine.protocol import Metric
+from kernsmith.machine.protocol import Images, Metric
 from kernsmith.study import Design, Study, Trial, Variant, plan_variants
 from kernsmith.study.file import study_from_tables, variants_in
 from kernsmith.study.folds import in_folds
@@ -250,6 +250,9 @@ class _Elsewhere:
     conditions: Mapping[str, Any]
     metrics: tuple[Metric, ...]
     apart: bool = True
+    together: bool = False
+    images: Images = "kernel"
+    workloads: tuple[Workload, ...] = ()
     profiles: bool = False
     cpu: Path | None = None
     slots: int = 1

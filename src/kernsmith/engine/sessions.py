@@ -13,14 +13,16 @@ from uuid import uuid4
 from kernsmith.engine.workers import Done, LocalWorkers, Say, Work, Workers
 from kernsmith.ledger import now
 from kernsmith.machine import Boot, Job, Machine, Outcome
+from kernsmith.machine.protocol import Turns
 
 Task = TypeVar("Task")
 
 
 @dataclass(frozen=True)
 class Visit(Generic[Task]):
-    """Tasks of one image, in their order. folder: for what belongs to the session.
+    """Tasks of one image, in their order; of a block, where its images take turns.
 
+    image: of all tasks, or of the first. folder: for what belongs to the session.
     name: of the session; tells it apart from all others, in all ledgers.
     """
 
@@ -52,9 +54,15 @@ class Ran:
 def stay(say: Say, asked: Stay) -> tuple[Boot, ...]:
     """Open a session, do its jobs, tell each as `Ran` when it ends, and return all boots."""
     with asked.machine.open(asked.image, asked.folder) as session:
-        for number, job in enumerate(asked.jobs):
+        if asked.machine.together:
+            assert isinstance(session, Turns)
             started = now()
-            say(Ran(number, session.run(job), started))
+            for number, outcome in enumerate(session.run_together(asked.jobs)):
+                say(Ran(number, outcome, started))
+        else:
+            for number, job in enumerate(asked.jobs):
+                started = now()
+                say(Ran(number, session.run(job), started))
     return tuple(session.boots)
 
 

@@ -200,6 +200,7 @@ def run_row(trial: str, attempt: int, started: str, outcome: Outcome, boot: int)
         started_at=started,
         wall_seconds=outcome.wall_seconds,
         metrics=outcome.metrics,
+        provenance=outcome.provenance,
         boot=boot,
     )
 

@@ -119,16 +119,18 @@ class _Work:
             self.events.note(f"{run.status}: {what}: {run.reason}; console: {run.console}")
 
     def _visits(self, todo: Sequence[Trial]) -> list[Visit[Trial]]:
-        """In plan order; trials of one block that boot the same image share a session."""
+        """In plan order; trials of one block that boot the same image share a session, or all of
+        them, where the machine takes turns."""
+        machine = self.prepared.machine
         visits: dict[tuple[int, Path | int], list[Trial]] = {}
-        images = {}
+        images: dict[tuple[int, Path | int], Path] = {}
         for trial in todo:
             image = self.forge.image(trial.variant, trial.layout)
             assert image is not None
-            alone = self.prepared.machine.apart
-            key = (trial.block, trial.position if alone else image)
+            alone: Path | int = trial.position if machine.apart else image
+            key = (trial.block, 0 if machine.together else alone)
             visits.setdefault(key, []).append(trial)
-            images[key] = image
+            images.setdefault(key, image)
         folder = self.folder / "sessions"
         return [Visit(images[key], folder, tuple(some)) for key, some in visits.items()]
 
@@ -153,6 +155,7 @@ class _Work:
             folder,
             trial.replicate,
             modules=kernel.guest_archive if kernel else None,
+            image=self.forge.image(trial.variant, trial.layout) if machine.together else None,
         )
 
     def _ran(self, visit: Visit[Trial], trial: Trial, ran: Ran) -> None:

@@ -9,6 +9,7 @@ brings
 - its slots (how many sessions at once), and whether runs keep `apart` in them;
 - its metrics, each with its unit, direction and meaning, and sentences for the report about what
   its figures presume;
+- what its images are, whose workloads run in them, and whether the images of a block take turns;
 - `open`, which gives a `Session` on an image.
 
 Nothing else in the program knows machines by name, but where profiles and traces come from `tcg`.
@@ -20,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -33,6 +34,10 @@ OK = "ok"
 PANIC = "panic"
 HANG = "hang"
 FAILED = "failed"
+
+Images = Literal["kernel", "program"]
+"""What runs: a `kernel` that is booted; or a `program` of the host's, which is a kernel inside
+(User-Mode Linux): compiled from the same source, linked and started in another way."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Job:
         they were called with them in the region (only where `Machine.profiles`).
     modules: the archive of the kernel's modules, which are loaded before the workload begins; None:
         there are none (see `kernel.modules`).
+    image: what it runs on, where a session has several (`Machine.together`); None: the session's.
     """
 
     workload: Workload
@@ -62,6 +68,7 @@ class Job:
     memory: tuple[int, int] | None = None
     called: tuple[int, ...] = ()
     modules: Path | None = None
+    image: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,7 @@ class Outcome:
     memory: the span of memory twice, when it was asked for.
     values: the arguments of functions, when they were asked for.
     modules: by the name of each module that was loaded, the addresses of its sections.
+    provenance: JSON-able; what the machine was like meanwhile, where that varies.
     """
 
     status: str
@@ -110,6 +118,7 @@ class Outcome:
     memory: Path | None = None
     values: Path | None = None
     modules: Placement = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -135,6 +144,15 @@ class Session(Protocol):
         ...
 
 
+@runtime_checkable
+class Turns(Protocol):
+    """What the session of a machine with `together` is besides."""
+
+    def run_together(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
+        """Run them all, by turns, and return what each has measured, in their order."""
+        ...
+
+
 class Machine(Protocol):
     """Where kernels boot. Its methods may be called by several threads.
 
@@ -143,6 +161,10 @@ class Machine(Protocol):
         the same trial may be taken over from the ledger.
     apart: every run of a session has a boot of its own, so that runs of one image need not stand
         next to each other.
+    together: all runs of a block are one session's, which does them by turns (`Turns`): what
+        disturbs one for a while disturbs the others as well.
+    images: see `Images`.
+    workloads: those that are in its images and run nowhere else; empty: those of guest programs.
     profiles: it can write exact branch counts and traces.
     cpu: the file of the CPU model that traces are replayed through; None where it writes none.
     slots: how many sessions may be open at once without changing each other's figures.
@@ -156,6 +178,12 @@ class Machine(Protocol):
     def exact(self) -> bool: ...
     @property
     def apart(self) -> bool: ...
+    @property
+    def together(self) -> bool: ...
+    @property
+    def images(self) -> Images: ...
+    @property
+    def workloads(self) -> tuple[Workload, ...]: ...
     @property
     def profiles(self) -> bool: ...
     @property

@@ -30,7 +30,7 @@ from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, OF_DATA, VERSION, by_virtual_clock, metric
 from kernsmith.machine.models import model_path
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
-from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Kind, Metric, Outcome
+from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Images, Job, Kind, Metric, Outcome
 from kernsmith.study.study import FRONTEND, Depth
 
 NAME = "tcg"
@@ -94,6 +94,9 @@ class Tcg:
     name: str = NAME
     exact: bool = True
     apart: bool = True
+    together: bool = False
+    images: Images = "kernel"
+    workloads: tuple[Workload, ...] = ()
 
     @property
     def cpu(self) -> Path:
