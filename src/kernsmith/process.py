@@ -125,6 +125,12 @@ def obey(stop: Stop) -> None:
     _OF_THREAD.stop = stop
 
 
+def check_stop() -> None:
+    """Raises Interrupted when the programs of this thread were asked to end: for those that `run`
+    does not start."""
+    _stop().check()
+
+
 def _stop() -> Stop:
     """What ends the programs of this thread; of the main thread, nothing but an exception does."""
     return getattr(_OF_THREAD, "stop", None) or Stop()

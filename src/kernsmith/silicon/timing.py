@@ -16,7 +16,9 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,12 +28,27 @@ from pathlib import Path
 import numpy as np
 
 from kernsmith.errors import KernsmithError, UserError
+from kernsmith.process import check_stop
 from kernsmith.silicon.binaries import Binary
 
 # Both here and in the guest the C library takes its plain routines: else it would choose by CPU.
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"
-_SECONDS = 60.0
+RUN_SECONDS = 60.0
+"""The time limit of a run; one takes parts of a second."""
 _NO_RANDOM_ADDRESSES = 0x0040000
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program told.
+
+    sum: what it computed. units: cycles of the core of each. said: its whole output.
+    """
+
+    sum: str
+    units: tuple[float, ...]
+    said: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -48,16 +65,22 @@ class Timed:
     @property
     def cycles(self) -> float:
         """The estimate of all runs."""
-        return _estimate(self.units)
+        return estimate(self.units)
 
     @property
     def halves(self) -> tuple[float, float]:
         """The estimates of the even and of the odd runs."""
-        return _estimate(self.units[0::2]), _estimate(self.units[1::2])
+        return halves(self.units)
 
 
-def _estimate(units: np.ndarray) -> float:
+def estimate(units: np.ndarray) -> float:
+    """What a binary takes: the sum over units of the shortest. units: of shape (runs, units)."""
     return float(units.min(axis=0).sum())
+
+
+def halves(units: np.ndarray) -> tuple[float, float]:
+    """The estimates of the even and of the odd runs."""
+    return estimate(units[0::2]), estimate(units[1::2])
 
 
 def time_binaries(
@@ -73,30 +96,68 @@ def time_binaries(
         KernsmithError: a program failed, or two builds of one computed different sums.
     """
     check_clock()
-    processor = max(os.sched_getaffinity(0)) if processor is None else processor
-    draw = random.Random("kernsmith silicon")
-    rows: list[list[list[float]]] = [[] for _ in binaries]
+    processor = last_processor() if processor is None else processor
+
+    def failed(place: int, error: KernsmithError) -> None:
+        raise error
+
     sums: dict[str, str] = {}
-    # The first round only brings files and pages into memory.
-    for number in range(-1, runs):
-        places = list(range(len(binaries)))
-        draw.shuffle(places)
-        for place in places:
-            binary = binaries[place]
-            total, units = _run(binary.path, processor)
-            if sums.setdefault(binary.program, total) != total:
+    timed = []
+    found = take_turns([binary.path for binary in binaries], runs, processor, failed, told=told)
+    for binary, rows in zip(binaries, found, strict=True):
+        for run in rows:
+            if sums.setdefault(binary.program, run.sum) != run.sum:
                 raise KernsmithError(
-                    f"{binary.path.name} ({binary.build}) computed {total}, another build "
+                    f"{binary.path.name} ({binary.build}) computed {run.sum}, another build "
                     f"{sums[binary.program]}: it does other work and cannot be compared"
                 )
+        units = np.array([run.units for run in rows])
+        timed.append(Timed(binary, units, sums[binary.program]))
+    return timed
+
+
+def take_turns(
+    programs: Sequence[Path],
+    runs: int,
+    processor: int,
+    failed: Callable[[int, KernsmithError], None],
+    *,
+    told: Callable[[int], None] = lambda done: None,
+    limit: float = RUN_SECONDS,
+) -> list[list[Run]]:
+    """Run programs on one processor, interleaved, in an order that each round draws anew.
+
+    failed: called with the number of a program that did not end well; it may raise, else that one
+        takes no further turns. told: called with each round that is over. limit: of a run, in
+        seconds.
+    """
+    draw = random.Random("kernsmith silicon")
+    rows: list[list[Run]] = [[] for _ in programs]
+    left = set(range(len(programs)))
+    # The first round only brings files and pages into memory.
+    for number in range(-1, runs):
+        places = list(range(len(programs)))
+        draw.shuffle(places)
+        for place in places:
+            if place not in left:
+                continue
+            check_stop()
+            try:
+                run = _run(programs[place], processor, limit)
+            except KernsmithError as error:
+                left.discard(place)
+                failed(place, error)
+                continue
             if number >= 0:
-                rows[place].append(units)
+                rows[place].append(run)
         if number >= 0:
             told(number + 1)
-    return [
-        Timed(binary, np.array(units), sums[binary.program])
-        for binary, units in zip(binaries, rows, strict=True)
-    ]
+    return rows
+
+
+def last_processor() -> int:
+    """The one that programs are timed on by default: the first is where most interrupts go."""
+    return max(os.sched_getaffinity(0))
 
 
 def check_clock(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:
@@ -119,22 +180,23 @@ def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return f"{fields.get('model name', 'unknown')} ({numbers})"
 
 
-def _run(path: Path, processor: int) -> tuple[str, list[float]]:
-    """What a run computed, and the cycles of each of its units.
+def _run(path: Path, processor: int, limit: float) -> Run:
+    """Run a program once.
 
     Not by `kernsmith.process`: the program itself has to be started settled, without a supervisor.
     """
+    began = time.monotonic()
     try:
         done = subprocess.run(
             [path],
             env={"GLIBC_TUNABLES": TUNABLES},
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=limit,
             preexec_fn=lambda: _settle(processor),
         )
     except subprocess.TimeoutExpired:
-        raise KernsmithError(f"{path.name} did not end within {_SECONDS:g} s") from None
+        raise KernsmithError(f"{path.name} did not end within {limit:g} s") from None
     total = ""
     chain: list[int] = []
     units: list[int] = []
@@ -147,8 +209,15 @@ def _run(path: Path, processor: int) -> tuple[str, list[float]]:
         elif word == "units":
             units = [int(ticks) for ticks in rest.split()]
     if done.returncode or not units or len(chain) != len(units) + 2:
-        raise KernsmithError(f"{path.name} failed: {done.stderr.strip() or done.returncode}")
-    return total, in_core_cycles(units, chain[0], chain[1:])
+        raise KernsmithError(f"{path.name} failed: {done.stderr.strip() or _how(done.returncode)}")
+    cycles = in_core_cycles(units, chain[0], chain[1:])
+    return Run(total, tuple(cycles), done.stdout, time.monotonic() - began)
+
+
+def _how(code: int) -> str:
+    if code != -signal.SIGILL:
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+    return "signal 4: it has instructions that this processor has not"
 
 
 def in_core_cycles(units: Sequence[int], length: int, chains: Sequence[int]) -> list[float]:
