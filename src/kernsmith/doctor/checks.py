@@ -18,6 +18,7 @@ from pathlib import Path
 from kernsmith import paths, process
 from kernsmith.doctor.kvm_probe import QEMU, boot_kernel, boot_probe
 from kernsmith.errors import KernsmithError, ProgramMissing
+from kernsmith.kernel.artifact import load_kernel
 from kernsmith.kernel.toolchain import OLDEST_CLANG
 
 OK = "ok"
@@ -150,8 +151,8 @@ def _kvm() -> Iterator[Finding]:
 
 
 def _newest_kernel() -> Path | None:
-    built = [path.parent / "vmlinux" for path in paths.kernels().glob("*/provenance.json")]
-    present = [path for path in built if path.exists()]
+    built = (load_kernel(path.parent) for path in paths.kernels().glob("*/provenance.json"))
+    present = [kernel.vmlinux for kernel in built if kernel and not kernel.program]
     return max(present, key=lambda path: path.stat().st_mtime, default=None)
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kernsmith.engine.forge import Forge
+from kernsmith.engine.maker import Maker
 from kernsmith.engine.prepare import Prepared
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import text_span
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.ledger import OK, BuildRow, Ledger
@@ -18,14 +19,14 @@ FAILED = "failed"
 REFUSED = "refused"
 
 
-def record_builds(prepared: Prepared, forge: Forge, ledger: Ledger) -> None:
+def record_builds(prepared: Prepared, forge: Maker, ledger: Ledger) -> None:
     """Record every variant: the built, those that do not build, and those that were refused."""
     names = short_names(prepared.study)
     rows = _rows(prepared, forge)
     ledger.record_builds(replace(row, reason=short_text(row.reason, names)) for row in rows)
 
 
-def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
+def _rows(prepared: Prepared, forge: Maker) -> Iterator[BuildRow]:
     study = prepared.study.name
     for variant in prepared.variants:
         kernel = forge.kernel(variant)
@@ -34,7 +35,6 @@ def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
         if kernel is None:
             yield _without_kernel(study, variant, FAILED, forge.failure(variant))
             continue
-        first, last = text_span(kernel.system_map)
         provenance = kernel.provenance
         yield BuildRow(
             study=study,
@@ -47,10 +47,15 @@ def _rows(prepared: Prepared, forge: Forge) -> Iterator[BuildRow]:
             objects=provenance["objects"],
             compiled=provenance.get("compiled"),
             seconds=provenance["seconds"],
-            text_bytes=last - first,
+            text_bytes=provenance.get("text_bytes") or _text_bytes(kernel),
         )
     for refused in prepared.refused:
         yield _without_kernel(study, refused.variant, REFUSED, refused.reason)
+
+
+def _text_bytes(kernel: Kernel) -> int:
+    first, last = text_span(kernel.system_map)
+    return last - first
 
 
 def _without_kernel(study: str, variant: Variant, status: str, reason: str) -> BuildRow:

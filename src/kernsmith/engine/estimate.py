@@ -13,13 +13,12 @@ from typing import Any
 from kernsmith import paths
 from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.events import Events
-from kernsmith.engine.forge import Forge
+from kernsmith.engine.maker import Maker, open_maker
 from kernsmith.engine.prepare import Prepared, prepare
 from kernsmith.engine.trial_rows import CHECKED, Rows, checking_rows, trial_rows
 from kernsmith.engine.trials import finished_trials
 from kernsmith.engine.workers import LocalWorkers
 from kernsmith.kernel.link import link_map_path
-from kernsmith.kernel.recipe import make_recipe
 from kernsmith.ledger import Ledger
 from kernsmith.study import Layout, Study, Trial, Variant
 from kernsmith.study.steps import find_step_kind
@@ -46,7 +45,7 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
         UserError: a word of the study means nothing.
     """
     prepared = prepare(study, events, look_only=True)
-    forge = Forge(prepared, events)
+    forge = open_maker(prepared, events)
     links = forge.find()
     rows = trial_rows(prepared, forge)
     done = finished_trials(rows, prepared.machine, ledger)
@@ -151,7 +150,7 @@ def _traces(replays: Iterable[Trial], boots: Iterable[Trial]) -> tuple[Trial, ..
     return tuple(trial for key, trial in wanted.items() if key not in planned)
 
 
-def _maps(forge: Forge, replays: Iterable[Trial]) -> int:
+def _maps(forge: Maker, replays: Iterable[Trial]) -> int:
     """Links that tell where the functions of kernels lie."""
     kernels = {identity(trial.variant): forge.kernel(trial.variant) for trial in replays}
     return sum(k is None or not link_map_path(k).exists() for k in kernels.values())
@@ -168,7 +167,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
+def _builds(prepared: Prepared, forge: Maker) -> list[dict[str, Any]]:
     """Kernels in the order in which they are built; seconds is 0 for those in the cache."""
     whole, known = _build_history()
     needed = [planned.variant for planned in plan_kernels(prepared.variants)]
@@ -176,7 +175,7 @@ def _builds(prepared: Prepared, forge: Forge) -> list[dict[str, Any]]:
     compiled = {variant.code for variant in needed if forge.kernel(variant)}
     builds = []
     for variant in needed:
-        objects = make_recipe(variant, prepared.source_of(variant)).objects
+        objects = forge.objects(variant)
         cached = forge.kernel(variant) is not None
         each = known if variant.code in compiled else whole
         compiled.add(variant.code)
@@ -195,7 +194,7 @@ def _is_relinked(variant: Variant) -> bool:
     return bool(step and not find_step_kind(step.kind).compiles)
 
 
-def _training(prepared: Prepared, forge: Forge) -> list[str]:
+def _training(prepared: Prepared, forge: Maker) -> list[str]:
     """Workloads that must still be run to train on, once for each kernel that is trained on."""
     trained = [planned.variant for planned in plan_kernels(prepared.variants)]
     runs = {
@@ -226,6 +225,8 @@ def _read_history(path: Path) -> tuple[float, int, float]:
     """Seconds and objects of a build, and the share of them that was compiled; 0 if unknown."""
     try:
         provenance = json.loads(path.read_text(encoding="utf-8"))
+        if "program" in provenance:  # of which not all objects are compiled each time
+            return 0.0, 0, 0.0
         objects = 0 if provenance.get("resumed") else int(provenance["objects"])
         compiled = provenance.get("compiled")
         share = 1.0 if compiled is None or not objects else compiled / objects

@@ -17,6 +17,7 @@ from kernsmith.engine.training import Seen
 from kernsmith.engine.trial_rows import CHECKED
 from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.profile import call_lines
 from kernsmith.study import Layout, Trial, Variant
 from kernsmith.study.layout import PROFILE
@@ -89,6 +90,10 @@ class Forge:
         """Take what the caches hold and make nothing; returns how many images are missing."""
         self.kernels.find()
         return len(self._images.find(self._linked()))
+
+    def objects(self, variant: Variant) -> int:
+        """How many objects its kernel is expected to have; 0 when nobody knows."""
+        return make_recipe(variant, self.prepared.source_of(variant)).objects
 
     def _linked(self) -> list[Trial]:
         """Trials that need an image: all but those that are replayed and not checked."""

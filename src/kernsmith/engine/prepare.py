@@ -99,6 +99,11 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     """
     if not study.compiler:
         study = replace(study, compiler=default_compiler())
+    machine = find_machine(study.machine, study.cpu, dict(study.settings))
+    if machine.images == "program":
+        from kernsmith.engine.prepare_programs import prepare_programs
+
+        return prepare_programs(study, machine, events)
     sources: dict[str, Source] = {}
     if asks_for_best(study):
         sources[study.source] = _source(study.source, events)
@@ -107,7 +112,6 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     root = Path(study.root) if study.root else None
     catalogue = load_catalogue().including(words, root, events.note, look_only=look_only)
     workloads = catalogue.select(study.workloads)
-    machine = find_machine(study.machine, study.cpu, dict(study.settings))
     _check_layouts_by(study, machine)
     trainer = machine if machine.profiles else _trainer(study)
 
@@ -116,7 +120,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
 
     names = select(study.train or study.workloads)
     variants = _planned(study, names, select, events)
-    _check_metric(study.design.metric, machine)
+    check_metric(study.design.metric, machine)
     for word in dict.fromkeys(variant.source for variant in variants):
         if word not in sources:
             sources[word] = _source(word, events)
@@ -131,8 +135,8 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     left_open = map(not_checked, sources.values()) if look_only else ()
     for each in refused:
         events.note(each.sentence)
-    left_out = [each.variant for each in refused]
-    variants = tuple(variant for variant in variants if variant not in left_out)
+    without = [each.variant for each in refused]
+    variants = tuple(variant for variant in variants if variant not in without)
     remarks += changes(variants, sources)
     for remark in remarks:
         events.note(remark)
@@ -198,6 +202,15 @@ def _refused(
         )
         for variant in variants
     ]
+    return left_out(variants, reasons)
+
+
+def left_out(variants: Sequence[Variant], reasons: Sequence[str | None]) -> tuple[Refused, ...]:
+    """The variants that cannot be built. reasons: of each; None of one that can.
+
+    Raises:
+        UserError: the baseline cannot be built, or nothing that could be compared with it.
+    """
     if reasons[0]:
         raise UserError(f"the baseline {variants[0].name!r} cannot be built: {reasons[0]}")
     refused = tuple(Refused(v, why) for v, why in zip(variants, reasons, strict=True) if why)
@@ -245,7 +258,12 @@ def _check_layouts_by(study: Study, machine: Machine) -> None:
         )
 
 
-def _check_metric(name: str, machine: Machine) -> None:
+def check_metric(name: str, machine: Machine) -> None:
+    """That a machine has the metric that a study is about, if it names one.
+
+    Raises:
+        UserError: it has not.
+    """
     known = [metric.name for metric in machine.metrics]
     if name and name not in known:
         raise UserError(

@@ -216,11 +216,15 @@ def _workloads(plan: Sequence[PlannedRow]) -> tuple[Workload, ...]:
 
 
 def _machine(study: Study, table: StudyTable) -> Machine:
+    conditions = table.plan[0].trial.conditions
     try:
-        return find_machine(study.machine, study.cpu, dict(study.settings))
+        machine = find_machine(study.machine, study.cpu, dict(study.settings))
+        # What is real was measured by the machine that there was: another may be here now.
+        if machine.exact or dict(machine.fingerprint()) == conditions.get("machine"):
+            return machine
+        raise UserError(f"{machine.name} is another one now")
     except KernsmithError:
         metrics = tuple(catalogued(name) for name in in_order(set(table.units)))
-        conditions = table.plan[0].trial.conditions
         return _Elsewhere(
             study.machine, conditions, metrics, cpu=_same_model(study.cpu, conditions)
         )

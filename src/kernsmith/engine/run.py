@@ -13,6 +13,7 @@ from kernsmith.engine.counted_functions import count_functions
 from kernsmith.engine.events import Beside, Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow, next_number, next_of_replayed
+from kernsmith.engine.maker import Maker, open_maker
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.replayed import free_traces, run_replays
 from kernsmith.engine.traces import hand_over
@@ -58,7 +59,7 @@ def run_study(
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
-    forge = Forge(prepared, events, _keeping(prepared, ledger), workers)
+    forge = open_maker(prepared, events, _keeping(prepared, ledger), workers)
     meanwhile = _ready(prepared, forge, ledger, events, keep_traces=keep_traces)
     try:
         forge.build(meanwhile)
@@ -102,14 +103,15 @@ def _keeping(prepared: Prepared, ledger: Ledger) -> Seen:
 
 
 def _ready(
-    prepared: Prepared, forge: Forge, ledger: Ledger, events: Events, *, keep_traces: bool
+    prepared: Prepared, forge: Maker, ledger: Ledger, events: Events, *, keep_traces: bool
 ) -> Callable[[Workers], None] | None:
     """What can be done of a study while one of its kernels is compiled: training for later ones,
     and the trials of those that are built.
 
     Nothing where a busy host would be measured, too, or where a layout needs all kernels.
     """
-    if not prepared.machine.exact or prepared.study.design.pairing == "place":
+    by_place = prepared.study.design.pairing == "place"
+    if not prepared.machine.exact or by_place or not isinstance(forge, Forge):
         return None
     aside = Beside(events)
 
@@ -123,7 +125,7 @@ def _ready(
     return run_ready
 
 
-def _tell_not_replayed(measured: Sequence[Measured], forge: Forge) -> None:
+def _tell_not_replayed(measured: Sequence[Measured], forge: Maker) -> None:
     for item in measured:
         if item.replayed and item.run is None:
             variant, workload = item.trial.variant, item.trial.workload

@@ -30,7 +30,7 @@ from kernsmith.machine.tcg import Tcg, open_machine
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.silicon.binaries import Binary, compiler_of, layout_names, link_layouts
 from kernsmith.silicon.builds import BASELINE, Build
-from kernsmith.silicon.profiles import compile_build
+from kernsmith.silicon.profiles import Trainer, compile_build
 from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import branch_counts, simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
@@ -85,12 +85,7 @@ def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
         UserError: a source cannot be fetched; ProgramMissing: a compiler is not installed.
     """
 
-    def train(binary: Binary) -> BranchCounts:
-        events.stage(f"{program}: training {binary.build}")
-        counts = branch_counts(open_machine(_TRAINED_ON), guest_kernel(events), binary)
-        events.stage(f"{program}: building")
-        return counts
-
+    train = trainer(program, events)
     linker = find_compiler(default_compiler())
     source = find_program(program, events.note)
     made: list[Binary] = []
@@ -102,6 +97,18 @@ def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
         made += link_layouts(objects, layout_names(count), linker)
         events.progress(f"builds of {program}", number + 1, len(builds))
     return made
+
+
+def trainer(program: str, events: Events) -> Trainer:
+    """Runs binaries in the `tcg` machine, where every branch is counted."""
+
+    def train(binary: Binary) -> BranchCounts:
+        events.stage(f"{program}: training {binary.build}")
+        counts = branch_counts(open_machine(_TRAINED_ON), guest_kernel(events), binary)
+        events.stage(f"{program}: building")
+        return counts
+
+    return train
 
 
 def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[str, list[Binary]]]:

@@ -47,6 +47,11 @@ class Kernel:
         return find_arch(self.provenance["variant"].get("arch", DEFAULT))
 
     @property
+    def program(self) -> str:
+        """The program that it is the kernel of; empty for kernels that boot."""
+        return str(self.provenance.get("program", ""))
+
+    @property
     def bzimage(self) -> Path:
         """The image that a boot loader takes."""
         return self.folder / self.arch.image
@@ -131,8 +136,18 @@ def named_kernel(word: str) -> Kernel:
     """A built kernel, by its folder, by a file in it (`vmlinux`), or by the beginning of its key.
 
     Raises:
-        UserError: there is no such kernel, or the beginning fits several.
+        UserError: there is no such kernel, the beginning fits several, or it does not boot.
     """
+    kernel = _named(word)
+    if kernel.program:
+        raise UserError(
+            f"{word!r} is a program with a kernel in it (the machine {kernel.program}): it does "
+            "not boot; give one of a study on another machine"
+        )
+    return kernel
+
+
+def _named(word: str) -> Kernel:
     path = Path(word).expanduser()
     for folder in (path, path.parent):
         if path.exists() and (kernel := load_kernel(folder.absolute())):

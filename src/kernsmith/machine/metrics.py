@@ -12,12 +12,17 @@ KERNEL_INSTRUCTIONS = "kernel_instructions"
 USER_INSTRUCTIONS = "user_instructions"
 SECONDS = "seconds"
 MAX_RSS = "max_rss"
+CORE_CYCLES = "core_cycles"
+CORE_CYCLES_EVEN, CORE_CYCLES_ODD = "core_cycles_even", "core_cycles_odd"
 
 VERSION = 2
 """Of what the names mean, part of every machine's fingerprint: a ledger's older figures, where
 `seconds` of the virtual clock had the name of real ones, are of other trials."""
 
 METRICS: tuple[Metric, ...] = (
+    Metric(CORE_CYCLES, "cycles", "cycles of the core that the region took", "real", True),
+    Metric(CORE_CYCLES_EVEN, "cycles", "the same by the even runs alone: its noise", "real"),
+    Metric(CORE_CYCLES_ODD, "cycles", "the same by the odd runs alone", "real"),
     Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", "modelled", True),
     Metric(KERNEL_INSTRUCTIONS, "instructions", "executed in kernel mode", "counted", True),
     Metric("l1i_misses", "misses", "kernel fetches that miss the L1 cache", "modelled", True),

@@ -62,7 +62,8 @@ class Objects:
 
     folder: where it lies, named by what it was made of. frame: what the linker is told about the
         binary. inputs: what it links beside the files. order: a file with the order of functions
-        in the default layout; without one, it is that of the objects.
+        in the default layout; without one, it is that of the objects. kernel: kbuild's output, of a
+        program that is a kernel. profile: what guided the compiler, if anything did.
     """
 
     program: Program
@@ -72,6 +73,8 @@ class Objects:
     frame: tuple[str, ...] = _LINK
     inputs: tuple[str, ...] = ()
     order: Path | None = None
+    kernel: Path | None = None
+    profile: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,10 +195,16 @@ def _link(
     return Binary(program.name, build.name, layout, path)
 
 
+def order_path(folder: Path, layout: str) -> Path:
+    """The order of functions that a layout of the objects in a folder was linked in; there is none
+    of the default layout."""
+    return folder / f"{layout.replace(':', '-')}.order"
+
+
 def _ordered(objects: Objects, layout: str, linker: Compiler, names: Names) -> list[str]:
     kind, _, seed = layout.partition(":")
     order = names.order(seed)
-    order_file = objects.folder / f"{layout.replace(':', '-')}.order"
+    order_file = order_path(objects.folder, layout)
     extra: list[str] = []
     if kind == SHIFTED:
         order, sizes = _pushed_apart(order, seed)

@@ -54,8 +54,9 @@ def compile_build(
         used = _sampled(program, str(profile))
         mark = " ".join((_digest(profile), *_sampled(program, "")))
         if build.profile == "autofdo":
-            return _compiled(program, build, compiler, used, mark)
-        return _propelled(program, build, compiler, linker, train, (used, mark))
+            return replace(_compiled(program, build, compiler, used, mark), profile=(profile,))
+        made = _propelled(program, build, compiler, linker, train, (used, mark))
+        return replace(made, profile=(profile, *made.profile))
     if build.profile == "instrumented":
         profile = _instrumented(program, build, compiler, linker)
         used = (f"-fprofile-use={profile}", "-Wno-backend-plugin")
@@ -127,7 +128,8 @@ def _propelled(
             made = _propeller_profile(train(binary), binary.path, objects.folder / "System.map")
             write_text(clusters, made["clusters"])
             write_text(order, made["symbols"])
-    return replace(compiled((str(clusters),), "propeller", _digest(clusters)), order=order)
+    ordered = compiled((str(clusters),), "propeller", _digest(clusters))
+    return replace(ordered, order=order, profile=(clusters, order))
 
 
 def _propeller_profile(counts: BranchCounts, binary: Path, system_map: Path) -> dict[str, Any]:

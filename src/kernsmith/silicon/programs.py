@@ -22,7 +22,7 @@ from kernsmith import paths
 from kernsmith.errors import UserError
 from kernsmith.files import locked, write_text
 from kernsmith.kernel.apt import PrivateApt
-from kernsmith.kernel.source import resolve_source
+from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.unpack import unpack
 from kernsmith.process import run
 from kernsmith.silicon.builds import Build
@@ -174,8 +174,12 @@ def check_programs(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in known if not names or name in names)
 
 
-def find_program(name: str, progress: Progress | None = None) -> Program:
+def find_program(
+    name: str, progress: Progress | None = None, source: Source | None = None
+) -> Program:
     """A program with its sources, which are fetched when they are not here yet.
+
+    source: of the kernel in it, if it has one, in place of its table's.
 
     Raises:
         UserError: there is no such program, or Debian's mirror has not got its source.
@@ -206,7 +210,7 @@ def find_program(name: str, progress: Progress | None = None) -> Program:
         units.append(Unit(own / file, (*own_flags, *everywhere)))
     kernel = None
     if table.kernel:
-        kernel = _kernel_part(table.kernel, progress)
+        kernel = _kernel_part(table.kernel, progress, source)
         digest.update(kernel.digest.encode())
     own_files = [path for path in (own / name).rglob("*") if path.is_file()]
     elsewhere = [own / file for file in table.own.files if file.startswith("../")]
@@ -217,9 +221,11 @@ def find_program(name: str, progress: Progress | None = None) -> Program:
     )
 
 
-def _kernel_part(kernel: Kernel, progress: Progress | None) -> KernelPart:
+def _kernel_part(
+    kernel: Kernel, progress: Progress | None, source: Source | None = None
+) -> KernelPart:
     own = paths.shipped(_FOLDER)
-    source = resolve_source(kernel.source, paths.sources(), progress=progress)
+    source = source or resolve_source(kernel.source, paths.sources(), progress=progress)
     files = tuple(own / file for file in kernel.files)
     config = own / kernel.config
     return KernelPart(source.digest, source.path, config, files, kernel.wrap, kernel.builds)

@@ -104,7 +104,7 @@ def compile_with_kernel(
     )
     inputs = ("-Wl,--whole-archive", *map(str, made), "-Wl,--no-whole-archive")
     return replace(
-        objects, files=(*objects.files, *parts), inputs=inputs,
+        objects, kernel=output, files=(*objects.files, *parts), inputs=inputs,
         frame=(*_LINK, f"-Wl,--script={script}", *wraps),
     )  # fmt: skip
 
@@ -153,7 +153,10 @@ def _built(kernel: KernelPart, folder: Path, flags: Sequence[str], compiler: Com
     return output
 
 
-def _make(kernel: KernelPart, flags: Sequence[str], compiler: Compiler, output: Path) -> None:
+def make_command(
+    kernel: KernelPart, flags: Sequence[str], compiler: Compiler, output: Path
+) -> list[str]:
+    """What kbuild is called with, but for its targets. flags: those of all the kernel's code."""
     folder, toolchain = output.parent, find_toolchain(compiler.name)
     variables = dict(toolchain.make_variables)
     variables["HOSTCC"] = through_cache(folder, toolchain.host_compiler)
@@ -164,12 +167,17 @@ def _make(kernel: KernelPart, flags: Sequence[str], compiler: Compiler, output: 
     # llvm-objcopy refuses the static binary that kbuild itself links, which nobody runs.
     variables["OBJCOPY"] = "objcopy"
     pairs = [f"{name}={value}" for name, value in variables.items()]
-    command = ["make", "-C", str(kernel.tree), f"O={output}", *pairs]
+    return ["make", "-C", str(kernel.tree), f"O={output}", *pairs]
+
+
+def _make(kernel: KernelPart, flags: Sequence[str], compiler: Compiler, output: Path) -> None:
+    folder, compilers = output.parent, find_toolchain(compiler.name).compilers
+    command = make_command(kernel, flags, compiler, output)
 
     def make(*targets: str) -> None:
         run(
             [*command, *targets], log=folder / f"{targets[-1]}.log", timeout=BUILD_SECONDS,
-            env=build_environment(toolchain.compilers), capture=False,
+            env=build_environment(compilers), capture=False,
         )  # fmt: skip
 
     requested = parse_config(kernel.config.read_text())

@@ -31,6 +31,7 @@ from kernsmith.study.study import (
     DEFAULT_CPU,
     DEFAULT_LAYOUTS,
     MOST_LAYOUTS,
+    UML,
     Design,
     LayoutsBy,
     Named,
@@ -71,7 +72,8 @@ class SourceTable(_Table):
     use: str
     """A folder, a tarball, git:FOLDER@REVISION or debian:VERSION."""
     config: str = "lab"
-    """A shipped config, a fragment over tinyconfig, a complete .config, debian:FLAVOUR, running."""
+    """A shipped config, a fragment over tinyconfig, a complete .config, debian:FLAVOUR, running; of
+    the machine uml: uml, its own."""
     compiler: str = ""
     """The compiler's program; default: the newest installed clang."""
     linker: str = ""
@@ -88,16 +90,17 @@ class MachineTable(_Table):
     use: str = "tcg"
     """The machine."""
     cpu: str = DEFAULT_CPU
-    """A shipped CPU model, or the path of one (TOML)."""
+    """A shipped CPU model, or the path of one (TOML); of the machine uml: none."""
     settings: dict[str, Setting] = Field(default_factory=dict)
-    """What this kind of machine takes besides: of tcg, depth, time_limit and slots."""
+    """What this kind of machine takes besides: of tcg, depth, time_limit and slots; of uml, runs,
+    processor and time_limit."""
 
 
 class WorkloadsTable(_Table):
     """[workloads]: what runs in the guest."""
 
     use: list[str] = Field(default_factory=lambda: ["lab"], min_length=1)
-    """Workloads, sets of them, or files of your own workloads (TOML)."""
+    """Workloads, sets of them, or files of your own workloads (TOML); of the machine uml: uml."""
     train: list[str] = Field(default_factory=list)
     """What profiles come from; default: all of `use`."""
     folds: int = Field(0, ge=0, le=1000)
@@ -125,7 +128,8 @@ class DesignTable(_Table):
     most_layouts: int | None = Field(None, ge=2, le=10_000)
     """The limit for `until`; default: 512 where layouts are replayed, 64 where they are booted."""
     metric: str = ""
-    """What `until` and the first sentence are about; default: model_cycles, else seconds."""
+    """What `until` and the first sentence are about; default: model_cycles, else core_cycles, else
+    seconds."""
     pairing: Pairing = "seed"
     """How layouts of two variants belong together."""
     layouts_by: LayoutsBy | None = None
@@ -184,6 +188,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     """The study in parsed TOML tables; `origin` is what errors call the file."""
     file = _validated(tables, origin)
     _check_tables(file, origin)
+    file = _with_machines_own(file)
     study = Study(
         name=name,
         source=file.source.use,
@@ -210,6 +215,23 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     except UserError as error:
         raise UserError(f"{origin}: {error}") from None
     return study
+
+
+def _with_machines_own(file: StudyFile) -> StudyFile:
+    """The tables with what they leave open, where that is not the same for all machines."""
+    if file.machine.use != UML:
+        return file
+    own: dict[str, tuple[str, object]] = {
+        "source": ("config", UML),
+        "machine": ("cpu", ""),
+        "workloads": ("use", [UML]),
+    }
+    changed = {}
+    for name, (key, value) in own.items():
+        table: BaseModel = getattr(file, name)
+        if key not in table.model_fields_set:
+            changed[name] = table.model_copy(update={key: value})
+    return file.model_copy(update=changed)
 
 
 def _design(file: StudyFile) -> Design:

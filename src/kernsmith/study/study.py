@@ -50,6 +50,10 @@ FRONTEND: Depth = "frontend"
 TRACING = frozenset({"tcg"})
 """Machines that write traces."""
 
+UML = "uml"
+"""The machine whose images are programs with a kernel and its load inside; so are called its
+config, and its only workload."""
+
 
 def default_layouts_by(machine: str, pairing: Pairing, depth: str = FRONTEND) -> LayoutsBy:
     """How layouts are measured if a study does not say it: replayed, where that can be."""
@@ -84,7 +88,7 @@ class Design:
     until: width in per cent that the overall interval must reach; 0 is a fixed number of layouts.
     most_layouts: the limit of a study that goes on until its interval is narrow enough.
     metric: what `until` and the first sentence of a result are about; empty: `model_cycles`, or
-        `seconds` on a machine without a model.
+        `core_cycles` or `seconds` on a machine without a model.
     pairing: `seed` or `place` (see `Pairing`). layouts_by: see `LayoutsBy`; where functions are
         paired by place, layouts have paddings, which only a link lays out: they are booted.
     every: one of so many windows of each trace is replayed; 1 is the whole trace, 0 what suits the

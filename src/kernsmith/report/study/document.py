@@ -133,10 +133,10 @@ def _variant(result: StudyResult, variant: Variant) -> VariantView:
         levels=dict(variant.levels),
         source=_source(result.prepared, variant),
         vmlinux=str(kernel.vmlinux) if kernel else None,
-        bzimage=str(kernel.bzimage) if kernel else None,
+        bzimage=str(kernel.bzimage) if kernel and not kernel.program else None,
         profile=str(profile[0]) if profile else None,
         provenance=kernel.provenance if kernel else None,
-        package_command=package_command(kernel) if kernel else None,
+        package_command=package_command(kernel) if kernel and not kernel.program else None,
     )
 
 

@@ -42,6 +42,7 @@ from kernsmith.report.study.words import (
     harmed,
     headline,
     judgement,
+    modelled,
     name_of_model,
     sequential,
     words_of_model,
@@ -89,10 +90,11 @@ def study_page(
     sections += _provenance_sections(document)
     sections += _repeat_sections(document)
     source, machine = document.source, document.machine
+    model = f", {machine.cpu} model" if machine.cpu else ""
     return render_page(
         Page(
             title=f"kernsmith: {document.study.name}",
-            subtitle=f"{source.name} on {machine.name}, {machine.cpu} model",
+            subtitle=f"{source.name} on {machine.name}{model}",
             sections=sections,
             figures=as_plain(document),
             footer=(f"kernsmith {document.kernsmith}", f"study {document.study.digest}"),
@@ -286,8 +288,14 @@ def _layout_sections(document: StudyDocument) -> list[Section]:
 
 
 def _assumption_sections(document: StudyDocument) -> list[Section]:
-    cpu = json.dumps(document.machine.conditions.get("cpu", {}), indent=1)
-    presumed = document.machine.assumptions
+    conditions, presumed = document.machine.conditions, document.machine.assumptions
+    if not modelled(document):
+        return [
+            Heading("What the figures presume"),
+            Bullets([*presumed, _OF_LAYOUTS]),
+            Details("The machine, whole", [Code(json.dumps(conditions, indent=1))]),
+        ]
+    cpu = json.dumps(conditions.get("cpu", {}), indent=1)
     return [
         Heading("What the model is and is not"),
         Bullets([words_of_model(document), *presumed, _OF_LAYOUTS, *_replayed(document)]),
