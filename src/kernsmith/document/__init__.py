@@ -28,6 +28,7 @@ from kernsmith.document.layouts import (
     OrdersDocument,
     SampleDocument,
 )
+from kernsmith.document.noise import NoiseView
 from kernsmith.document.stress import StressView
 from kernsmith.document.study import (
     FactorsView,
@@ -84,6 +85,7 @@ __all__ = [
     "MixTestView",
     "MixView",
     "MixedSideView",
+    "NoiseView",
     "OrdersDocument",
     "PointView",
     "RevisionView",

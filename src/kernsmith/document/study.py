@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from kernsmith.document.attribution import AttributionView
 from kernsmith.document.checks import CheckView
 from kernsmith.document.hottest import HottestView
+from kernsmith.document.noise import NoiseView
 from kernsmith.document.stress import StressView
 
 OVERALL = "overall"
@@ -304,6 +305,7 @@ class StudyDocument:
     every: one of so many windows of each trace was replayed.
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
     stress: what each workload asks of the baseline's kernel.
+    noise: of each variant, where a machine takes each time twice.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -331,6 +333,7 @@ class StudyDocument:
     attributions: tuple[AttributionView, ...] = ()
     remarks: tuple[str, ...] = ()
     stress: tuple[StressView, ...] = ()
+    noise: tuple[NoiseView, ...] = ()
 
     @property
     def baseline(self) -> str:

@@ -31,6 +31,7 @@ from kernsmith.engine.checks import LIMIT, Check
 from kernsmith.engine.held import held_in
 from kernsmith.engine.hottest import find_hottest
 from kernsmith.engine.luck import find_luck, find_mixes
+from kernsmith.engine.noise import find_noise
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.stress import find_stress
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
@@ -90,7 +91,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         remarks=prepared.remarks,
     )
     stress = find_stress(result, document.runs, document.study.metric)
-    return with_luck(replace(document, stress=stress))
+    return with_luck(replace(document, stress=stress, noise=find_noise(document.runs)))
 
 
 def with_luck(document: StudyDocument) -> StudyDocument:

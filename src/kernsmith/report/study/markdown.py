@@ -12,6 +12,7 @@ from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.attribution import attribution_notes
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
@@ -43,6 +44,8 @@ def study_markdown(document: StudyDocument) -> str:
         sections += [_overall_table(document), *speciality_tables(document)]
         sections += [_workload_table(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
+    if noise := noise_lines(document):
+        sections.append(Bullets(noise))
     sections += [*attribution_notes(document), *design_sections(document)]
     if document.remarks:
         sections += [Heading("What is otherwise than asked"), Bullets(document.remarks)]

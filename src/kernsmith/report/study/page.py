@@ -34,6 +34,7 @@ from kernsmith.report.study.curves import curve_charts
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.stress import stress_sections
@@ -145,6 +146,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
     lines = [line for _, line in sequential(document)]
     for name in document.others:
         lines += [f"{name}: {line}" for line in luck_lines(document, name)]
+    lines += noise_lines(document)
     return [*sections, Bullets([*rest, *lines])]
 
 

@@ -13,6 +13,7 @@ from kernsmith.report.plan_tables import duration
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.words import (
@@ -45,6 +46,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
             say(console, f"{variant}: {line}")
         for line in attribution_lines(document, variant):
             say(console, f"{variant}: {line}")
+    for line in noise_lines(document):
+        say(console, line)
     for _, line in sequential(document):
         say(console, line)
     if tables := speciality_tables(document):
