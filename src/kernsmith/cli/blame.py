@@ -219,6 +219,11 @@ def _mix_test(
     if command:
         return RunsCommand(command, repeat)
     machine, design = find_machine(study.machine, study.cpu, dict(study.settings)), study.design
+    if machine.images != "kernel":
+        raise UserError(
+            f"blame mixes the objects of kernels that boot, and the machine {machine.name} runs "
+            "programs: take another machine"
+        )
     if not design.metric:
         return RunsWorkloads(machine, workloads, name, repeat)
     known = [metric.name for metric in machine.metrics]

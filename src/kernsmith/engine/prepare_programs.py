@@ -13,6 +13,7 @@ from kernsmith.errors import UserError
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.machine import Machine
+from kernsmith.machine.conditions import conditions
 from kernsmith.silicon.variants import refusal
 from kernsmith.study import Study, plan_trials, plan_variants
 from kernsmith.study.factors.profile import BEST
@@ -26,6 +27,9 @@ def prepare_programs(study: Study, machine: Machine, events: Events) -> Prepared
         UserError: the first word that means nothing here.
     """
     study = replace(study, cpu="")  # it simulates none
+    for condition in conditions():
+        if condition.warning:
+            events.note(f"{condition.name}: {condition.warning}")
     (workload,) = machine.workloads
     _check_words(study, machine, workload.name)
     check_metric(study.design.metric, machine)

@@ -62,8 +62,10 @@ class Objects:
 
     folder: where it lies, named by what it was made of. frame: what the linker is told about the
         binary. inputs: what it links beside the files. order: a file with the order of functions
-        in the default layout; without one, it is that of the objects. kernel: kbuild's output, of a
-        program that is a kernel. profile: what guided the compiler, if anything did.
+        in the default layout; without one, it is that of the objects.
+    kernel, flags: kbuild's output and what all of its code was compiled with, of a program that is
+        a kernel.
+    profile: the files that guided the compiler, if any did.
     """
 
     program: Program
@@ -74,6 +76,7 @@ class Objects:
     inputs: tuple[str, ...] = ()
     order: Path | None = None
     kernel: Path | None = None
+    flags: tuple[str, ...] = ()
     profile: tuple[Path, ...] = ()
 
 

@@ -150,7 +150,10 @@ def _provenance(made: Made, key: str, folder: Path) -> dict[str, Any]:
         "compiler": made.compiler.banner,
         "linker": toolchain.linker.banner,
         "contents": dict(toolchain.contents),
-        "command": [*make_command(program.kernel, build.flags, made.compiler, output), "vmlinux"],
+        "command": [
+            *make_command(program.kernel, made.objects.flags, made.compiler, output),
+            "vmlinux",
+        ],
         "environment": REPRODUCIBLE,
         "config_sha256": file_digest(folder / "config"),
         "patch": "",

@@ -104,7 +104,7 @@ def compile_with_kernel(
     )
     inputs = ("-Wl,--whole-archive", *map(str, made), "-Wl,--no-whole-archive")
     return replace(
-        objects, kernel=output, files=(*objects.files, *parts), inputs=inputs,
+        objects, kernel=output, flags=flags, files=(*objects.files, *parts), inputs=inputs,
         frame=(*_LINK, f"-Wl,--script={script}", *wraps),
     )  # fmt: skip
 
