@@ -12,10 +12,12 @@ import pytest
 
 from kernsmith.engine import Silent, StudyResult, prepare, run_study
 from kernsmith.engine.estimate import estimate
+from kernsmith.engine.recorded import Asked, recorded_result
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import named_kernel, stored_kernel
 from kernsmith.kernel.toolchain import Compiler
 from kernsmith.ledger import Ledger
+from kernsmith.ledger.table import read_study_table
 from kernsmith.paths import shipped
 from kernsmith.process import run
 from kernsmith.report.study.document import study_document
@@ -163,6 +165,20 @@ def test_the_document_says_that_the_figures_are_real(folder: Path, ran: Ran) -> 
     view = document.variants[1]
     assert (view.bzimage, view.package_command) == (None, None)
     assert str(folder) not in json.dumps(document.machine.conditions)
+
+
+def test_the_ledger_tells_the_same_with_the_processor_that_it_was(
+    folder: Path, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = study_document(ran(study(folder)))
+    table = read_study_table("small", f"sqlite:///{folder}/ledger.sqlite")
+    told = study_document(recorded_result(table, Asked()))
+    for same in ("verdicts", "noise", "workloads", "machine"):
+        assert getattr(told, same) == getattr(own, same)
+    monkeypatch.setattr("kernsmith.machine.uml.conditions", tuple)  # another host
+    elsewhere = study_document(recorded_result(table, Asked()))
+    assert elsewhere.verdicts == own.verdicts
+    assert elsewhere.machine.conditions == own.machine.conditions
 
 
 def test_programs_that_compute_something_else_have_no_verdict(folder: Path, ran: Ran) -> None:

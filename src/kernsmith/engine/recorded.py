@@ -79,7 +79,7 @@ def recorded_result(table: StudyTable, asked: Asked) -> StudyResult:
         study=replace(study, design=design),
         digest=study.digest,
         sources={variant.source: stored.source(variant) for variant in reversed(variants)},
-        workloads=_workloads(table.plan),
+        workloads=_workloads(table.plan, machine),
         train=(),
         machine=machine,
         trainer=machine,
@@ -198,11 +198,11 @@ def _trial(row: PlannedRow, variant: Variant, study: Study) -> Trial:
     )
 
 
-def _workloads(plan: Sequence[PlannedRow]) -> tuple[Workload, ...]:
+def _workloads(plan: Sequence[PlannedRow], machine: Machine) -> tuple[Workload, ...]:
     """In the catalogue's order, with the amounts of work that were measured."""
-    known: dict[str, Workload] = {}
+    known = {workload.name: workload for workload in machine.workloads}
     with suppress(KernsmithError):  # without a guest program there are no descriptions
-        known = {workload.name: workload for workload in load_catalogue().workloads}
+        known |= {workload.name: workload for workload in load_catalogue().workloads}
     places = {name: place for place, name in enumerate(known)}
     conditions = {row.trial.workload: row.trial.conditions for row in plan}
     found = [
