@@ -49,7 +49,7 @@ def test_profiles_are_stacks_that_train_on_the_load() -> None:
     ("factor", "level", "said"),
     [
         ("config", "lab", "config 'lab': uml has a config of its own"),
-        ("CONFIG_X86_5LEVEL", "n", "CONFIG_X86_5LEVEL is a symbol of kernels that boot"),
+        ("CONFIG_X86_5LEVEL", "n", "CONFIG_X86_5LEVEL: uml has a config of its own"),
         ("lto", "thin", "CONFIG_LTO_CLANG_THIN: kernsmith links the objects"),
         ("profile", "instrumented", "profile=instrumented: a kernel has no run-time library"),
         ("profile", "autofdo+layout", "profile=autofdo+layout: its order is found with traces"),

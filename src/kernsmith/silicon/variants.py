@@ -75,8 +75,8 @@ def _options(variant: Variant) -> str | None:
     if symbol is None:
         return None
     return (
-        f"CONFIG_{symbol} is a symbol of kernels that boot: {UML} has a config of its own, which "
-        "no study changes"
+        f"CONFIG_{symbol}: {UML} has a config of its own, that of ARCH=um with what its load needs "
+        "(guest/programs/uml), which no study changes"
     )
 
 
