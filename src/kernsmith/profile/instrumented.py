@@ -41,7 +41,8 @@ _CLANG = (
     "-mllvm", f"-profile-summary-cutoff-hot={hot_cutoff(HOT)}",
 )  # fmt: skip
 # At the region's ends functions are in the middle: not all that flows in has flowed out.
-_GCC = ("-fprofile-correction",)
+# Functions that never ran have no counts on purpose, and gcc would warn of each.
+_GCC = ("-fprofile-correction", "-Wno-missing-profile")
 # A profile of another kernel has functions that are other ones here: clang leaves them alone.
 _CLANG_GIVEN = (*_CLANG, "-mllvm", "-no-pgo-warn-mismatch=true")
 # Without values in the profile, clang misses them.
