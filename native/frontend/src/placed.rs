@@ -159,8 +159,7 @@ impl Placed {
             bytes: block.bytes,
         });
         self.starts.push(block.start);
-        self.prints
-            .push([left_by(pc.into()), left_at(block.start)]);
+        self.prints.push([left_by(pc.into()), left_at(block.start)]);
         Some(())
     }
 }

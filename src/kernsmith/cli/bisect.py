@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.cli.machines import config_on, pairing_on, workloads_on
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
@@ -24,8 +25,8 @@ def bisect(
     good: str,
     bad: str,
     source: Path = Path(),
-    config: str = "lab",
-    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    config: str = "",
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     machine: str = "tcg",
     cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
@@ -64,12 +65,13 @@ def bisect(
     source
         The folder of the git repository.
     config
-        A shipped config (lab, micro), a fragment over tinyconfig, a complete .config,
+        A shipped config (lab, the default; micro), a fragment over tinyconfig, a full .config,
         debian:FLAVOUR (cloud-amd64), or running; see kernsmith optimize --help.
     workload
-        Workloads or sets of them to measure; may be given several times.
+        Workloads or sets of them to measure; may be given several times. Default: lab; on the
+        machine uml its own load.
     machine
-        Where kernels boot.
+        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -99,7 +101,7 @@ def bisect(
         Print the result as JSON instead of tables.
     """
     limit = None if threshold is None else read_percent("--threshold", threshold)
-    design = Design(seed=seed, metric=metric, pairing="place")
+    design = Design(seed=seed, metric=metric, pairing=pairing_on(machine))
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from dataclasses import replace
 
@@ -117,9 +119,9 @@ def bisect(
     study = Study(
         name="bisect",
         source=str(repository.folder),
-        config=config,
+        config=config_on(machine, config),
         factors=(),
-        workloads=workload,
+        workloads=workloads_on(machine, workload),
         machine=machine,
         cpu=cpu,
         settings=depth_settings(depth),

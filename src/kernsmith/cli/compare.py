@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.cli.machines import config_on, pairing_on, workloads_on
 from kernsmith.document import StudyDocument
 from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
@@ -25,8 +26,8 @@ def compare(
     /,
     *,
     source: str | None = None,
-    config: str = "lab",
-    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    config: str = "",
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     machine: str = "tcg",
     cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
@@ -75,12 +76,13 @@ def compare(
         A kernel tree: a folder, a tarball, git:FOLDER@REVISION, or debian:VERSION. May be left
         out when A and B name theirs.
     config
-        A shipped config (lab, micro), a fragment over tinyconfig, a complete .config,
+        A shipped config (lab, the default; micro), a fragment over tinyconfig, a full .config,
         debian:FLAVOUR (cloud-amd64), or running; see kernsmith optimize --help.
     workload
-        Workloads or sets of them to measure; may be given several times.
+        Workloads or sets of them to measure; may be given several times. Default: lab; on the
+        machine uml its own load.
     machine
-        Where kernels boot.
+        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -122,15 +124,15 @@ def compare(
     study = Study(
         name="compare",
         source=source or sources[0],
-        config=config,
+        config=config_on(machine, config),
         factors=(),
         variants=tuple(sides),
-        workloads=workload,
+        workloads=workloads_on(machine, workload),
         machine=machine,
         cpu=cpu,
         settings=depth_settings(depth),
         compiler=compiler,
-        design=_design(layouts, until, metric, seed),
+        design=_design(layouts, until, metric, seed, machine),
     )
     from kernsmith.cli.outcome import exit_code, run_and_write, show
     from kernsmith.study.file import located
@@ -142,9 +144,9 @@ def compare(
     return exit_code(document)
 
 
-def _design(layouts: str, until: str | None, metric: str, seed: int) -> Design:
+def _design(layouts: str, until: str | None, metric: str, seed: int, machine: str) -> Design:
     width = 0.5 if until is None else read_percent("--until", until)
-    design = Design(seed=seed, until=width, metric=metric, pairing="place")
+    design = Design(seed=seed, until=width, metric=metric, pairing=pairing_on(machine))
     design = with_layouts(design, layouts)
     if until is not None and width and not design.until:
         raise UserError(f"--until needs a range of layouts, such as {layouts}..64")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.machines import config_on, workloads_on
 from kernsmith.cli.package import Format
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
@@ -32,8 +33,8 @@ from kernsmith.study.study import (
 def optimize(
     *,
     source: str,
-    config: str = "lab",
-    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    config: str = "",
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     train: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     folds: int = 0,
     only_trained: Annotated[bool, Parameter(negative=())] = False,
@@ -97,13 +98,15 @@ def optimize(
         old for AutoFDO (before Linux 6.13) gets it by flags and a patch that is shown; steps that
         it cannot have are left out and named.
     config
-        A shipped config (lab, micro, modules), a fragment over tinyconfig, or a complete .config. A
-        comment in it, `# loads: NAME NAME`, names modules that the guest loads. Or a kernel's that
-        people run: debian:FLAVOUR (debian:cloud-amd64, of the source's version), or running (this
-        host's kernel); behind these two, +lsmod:FILE builds no modules but those in a list as
-        /proc/modules is one. What must be set besides for such a kernel to be measured is told.
+        A shipped config (lab, the default; micro, modules), a fragment over tinyconfig, or a
+        complete .config. A comment in it, `# loads: NAME NAME`, names modules that the guest loads.
+        Or a kernel's that people run: debian:FLAVOUR (debian:cloud-amd64, of the source's version),
+        or running (this host's kernel); behind these two, +lsmod:FILE builds no modules but those
+        in a list as /proc/modules is one. What must be set besides for such a kernel to be measured
+        is told.
     workload
-        Workloads or sets of them to measure; may be given several times.
+        Workloads or sets of them to measure; may be given several times. Default: lab; on the
+        machine uml its own load.
     train
         Workloads to train on; default: all that are measured.
     folds
@@ -113,7 +116,7 @@ def optimize(
         The kernel will do nothing but what it was trained on: what no training workload has run is
         compiled for size and put far away. By default it is compiled as without a profile.
     machine
-        Where kernels boot.
+        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -169,11 +172,11 @@ def optimize(
     if until < 0:
         raise UserError(f"--until must not be negative, it is {until:g}")
     study = Study(
-        name=f"optimize-{parse_config_word(config).short}",
+        name=f"optimize-{parse_config_word(config_on(machine, config)).short}",
         source=source,
-        config=config,
+        config=config_on(machine, config),
         factors=(("profile", stacks_of(steps)), *_UNSEEN_COLD[only_trained]),
-        workloads=workload,
+        workloads=workloads_on(machine, workload),
         train=train,
         folds=folds,
         machine=machine,

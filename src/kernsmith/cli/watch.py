@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent
+from kernsmith.cli.machines import config_on, workloads_on
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, default_layouts_by
@@ -34,8 +35,8 @@ def watch(
     every: str = "1",
     tags: str = "*",
     source: Path = Path(),
-    config: str = "lab",
-    workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
+    config: str = "",
+    workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     machine: str = "tcg",
     cpu: str = DEFAULT_CPU,
     layouts: int = 16,
@@ -86,12 +87,13 @@ def watch(
     source
         The folder of the git repository; it is only read.
     config
-        A shipped config (lab, micro), a fragment over tinyconfig, a complete .config,
+        A shipped config (lab, the default; micro), a fragment over tinyconfig, a full .config,
         debian:FLAVOUR (cloud-amd64), or running; see kernsmith optimize --help.
     workload
-        Workloads or sets of them to measure; may be given several times.
+        Workloads or sets of them to measure; may be given several times. Default: lab; on the
+        machine uml its own load.
     machine
-        Where kernels boot.
+        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -135,9 +137,9 @@ def watch(
     study = Study(
         name="watch",
         source=str(repository.folder),
-        config=config,
+        config=config_on(machine, config),
         factors=(),
-        workloads=workload,
+        workloads=workloads_on(machine, workload),
         machine=machine,
         cpu=cpu,
         compiler=compiler,

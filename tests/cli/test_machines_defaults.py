@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What commands take unasked is what their machine has."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernsmith.cli import main
+from kernsmith.cli.machines import config_on, pairing_on, workloads_on
+
+
+def test_the_lab_is_usual_and_the_machine_uml_has_its_own() -> None:
+    assert (config_on("tcg", ""), workloads_on("tcg", ())) == ("lab", ("lab",))
+    assert (config_on("uml", ""), workloads_on("uml", ())) == ("uml", ("uml",))
+    assert (pairing_on("tcg"), pairing_on("uml")) == ("place", "seed")
+
+
+def test_what_is_asked_for_is_taken() -> None:
+    assert config_on("uml", "micro") == "micro"
+    assert workloads_on("tcg", ("pipe",)) == ("pipe",)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("optimize", "--source", "/nowhere", "--with", "autofdo"),
+        ("compare", "--source", "/nowhere", "default", "optimisation=O3"),
+    ],
+)
+def test_commands_on_the_machine_uml_fail_for_their_source_alone(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--machine", "uml"])
+    assert ended.value.code == 2
+    assert "/nowhere" in capsys.readouterr().err
