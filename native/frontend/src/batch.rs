@@ -8,19 +8,14 @@ use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
 use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
 use super::ittage::TaggedTargets;
-use super::path_history::{Folds, MOST_WORDS, PathHistory};
+use super::path_history::{Folds, PathHistory};
 use super::placed::Placed;
 use super::slots::Slots;
 use super::tage::TaggedDirections;
 use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
 
-/// In [`Step::lines`]: the first line of a block is where a taken branch goes; and how many lines it
-/// enters, in the bits between this and [`COUNT_AT`].
+/// In [`Step::lines`]: the first line of a block is where a taken branch goes.
 pub(super) const LED: u32 = 1 << 31;
-pub(super) const COUNT_AT: u32 = 22;
-
-/// In [`Room::lines`]: the line was asked for because it is the next one.
-pub(super) const NEXT: u32 = 1 << 31;
 
 /// In [`Step::ops`]: kernel mode, and that fetch goes on in a window.
 pub(super) const KERNEL: u32 = 1 << 31;
@@ -31,8 +26,7 @@ pub(super) const SAME: u32 = 1 << 30;
 pub(super) struct Step {
     /// See [`Flow::led`].
     pub(super) led: u32,
-    /// The place behind the last line that it enters, among those that are asked for; how many it
-    /// enters; and [`LED`].
+    /// Lines entered up to its end, and [`LED`].
     pub(super) lines: u32,
     /// Ticks that its micro-ops take.
     pub(super) supply: u32,
@@ -43,8 +37,9 @@ pub(super) struct Step {
 /// A line that there is more to say of than its place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rare {
-    /// Its place among the lines that were asked for.
+    /// Its place among the lines that were entered, and its number.
     pub(super) entered: u32,
+    pub(super) line: u32,
     /// Ticks until its page was translated.
     pub(super) walked: u32,
     /// Ticks until it is there, and until the next line is; or [`PRESENT`].
@@ -64,41 +59,43 @@ pub struct Room {
     /// Before each taken branch, and behind the last one.
     pub(super) folds: Vec<Folds>,
     pub(super) foreseen: Vec<bool>,
+    /// By conditional branch: where it is in the predictor's tables.
+    pub(super) places: Vec<Folds>,
     /// By taken branch: what the nearest buffer that knows it costs.
     pub(super) found: Vec<u32>,
     pub(super) steps: Vec<Step>,
-    /// Lines that L1i is asked for, and how many; then their places there. Behind each that is
-    /// entered stands the one behind it, where that is asked for with it; entering this one next
-    /// asks for nothing but the one behind that.
+    /// Lines that were entered, and how many; then their places.
     pub(super) lines: Vec<u32>,
-    pub(super) fetched: usize,
+    pub(super) entered: usize,
     /// Of these the page walks: which one, and ticks.
     pub(super) walks: Vec<(u32, u32)>,
     pub(super) rare: Vec<Rare>,
-    /// Lines of the micro-op cache; above, of each the block that it is of, and its place there.
-    pub(super) keys: Vec<u64>,
+    /// Lines of the micro-op cache; of each, the block that it is of, and its place there above.
+    pub(super) keys: Vec<u32>,
+    pub(super) owners: Vec<u32>,
     pub(super) asked: usize,
-    /// Places of lines that were not there, and what was asked for.
-    pub(super) missed: Vec<(u32, u32)>,
+    pub(super) missed: Vec<u32>,
 }
 
 impl Default for Room {
     fn default() -> Self {
         // What no piece needs is never touched: the system gives no memory for it.
-        const PLACES: usize = MOST * (MOST_OF_BLOCK + 2) + 2;
+        let list = || vec![0; MOST * MOST_OF_BLOCK + 2];
         Self {
             led: Vec::new(),
             folds: Vec::new(),
             foreseen: vec![true; FORESEEN],
+            places: Vec::new(),
             found: Vec::new(),
             steps: Vec::new(),
-            lines: vec![0; PLACES],
-            fetched: 0,
+            lines: list(),
+            entered: 0,
             walks: Vec::new(),
             rare: Vec::new(),
-            keys: vec![0; PLACES],
+            keys: list(),
+            owners: list(),
             asked: 0,
-            missed: vec![(0, 0); PLACES],
+            missed: list(),
         }
     }
 }
@@ -181,11 +178,6 @@ impl Batch {
         &mut self.blocks
     }
 
-    /// From now on, code is mapped like this.
-    pub(super) fn map(&mut self, pages: PageMap) {
-        self.pages.map(pages);
-    }
-
     /// Executes a piece. address: where what was at an address is.
     pub fn execute(&mut self, flow: &Flow, room: &mut Room, address: impl Fn(u64) -> u64) {
         room.led.clone_from(&flow.led);
@@ -197,24 +189,11 @@ impl Batch {
         };
         // SAFETY: there is such a front end only where the host has all of this: see `Slots::new`.
         unsafe {
-            match self.history.words() {
-                1 => {
-                    self.follow_path::<1>(flow, room, &target);
-                    self.predict_directions::<1>(flow, room);
-                }
-                _ => {
-                    self.follow_path::<MOST_WORDS>(flow, room, &target);
-                    self.predict_directions::<MOST_WORDS>(flow, room);
-                }
-            }
+            self.follow_path(flow, room, &target);
+            self.predict_directions(flow, room);
             self.predict_targets(flow, room, &target);
             self.lead(flow, room);
-            match (self.op_cache.is_some(), self.costs.next_line) {
-                (false, false) => self.fetch::<false, false>(flow, room),
-                (false, true) => self.fetch::<false, true>(flow, room),
-                (true, false) => self.fetch::<true, false>(flow, room),
-                (true, true) => self.fetch::<true, true>(flow, room),
-            }
+            self.fetch(flow, room);
             self.bring(room);
             self.supply(flow, room);
             self.time(room);

@@ -2,69 +2,60 @@
 //! The branches of a piece: what the predictors say of them, and what that costs.
 
 use super::batch::{Batch, Room, UNKNOWN};
-use super::flow::{
-    Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken,
-};
-use super::path_history::left_at;
+use super::flow::{DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken};
 use super::placed::Placed;
-use super::tage::TaggedDirections;
-
-/// So many conditional branches before it is looked at, the host is asked for what is known of one.
-const AHEAD: usize = 8;
 
 impl Batch {
     /// The path before each taken branch, and behind the last one.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
-    pub(super) fn follow_path<const WORDS: usize>(
+    pub(super) fn follow_path(
         &mut self,
         flow: &Flow,
         room: &mut Room,
         target: &impl Fn(&Placed, u32) -> u64,
     ) {
-        room.folds.resize((flow.taken.len() + 1) * WORDS, [0; 2]);
-        let prints = &self.blocks.prints[..];
-        let (all, _) = room.folds.as_chunks_mut::<WORDS>();
-        for (taken, before) in flow.taken.iter().zip(&mut all[..]) {
-            *before = self.history.folds_of();
-            let at = match prints.get(taken.to as usize) {
-                Some([_, at]) => *at,
-                None => left_at(target(&self.blocks, taken.to)),
+        let words = self.history.folds().len();
+        room.folds.resize((flow.taken.len() + 1) * words, [0; 2]);
+        let ends = &self.blocks.ends[..];
+        let mut before = room.folds.chunks_exact_mut(words);
+        for (taken, before) in flow.taken.iter().zip(&mut before) {
+            before.copy_from_slice(self.history.folds());
+            let target = match ends.get(taken.to as usize) {
+                Some(block) => block.start.into(),
+                None => target(&self.blocks, taken.to),
             };
-            let [by, _] = prints[(taken.block >> 1) as usize];
-            self.history.enter::<WORDS>((by ^ at).into());
+            let pc = ends[(taken.block >> 1) as usize].pc;
+            self.history.take(pc.into(), target);
         }
-        all[flow.taken.len()] = self.history.folds_of();
+        for last in before {
+            last.copy_from_slice(self.history.folds());
+        }
     }
 
-    /// Directions: the host is asked ahead for where they are in the tables.
+    /// Directions: first where all of them are in the tables, so that the host has these at hand.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
-    pub(super) fn predict_directions<const WORDS: usize>(&mut self, flow: &Flow, room: &mut Room) {
+    pub(super) fn predict_directions(&mut self, flow: &Flow, room: &mut Room) {
+        let words = self.history.folds().len();
         let (ends, directions) = (&self.blocks.ends[..], &mut self.directions);
         let pc = |block: u32| u64::from(ends[(block >> 2) as usize].pc);
-        let (folds, _) = room.folds.as_chunks::<WORDS>();
-        let placed = |condition: &Condition, directions: &TaggedDirections| {
-            let pc = pc(condition.block);
-            folds[condition.after as usize].map(|folds| directions.places(pc, folds))
-        };
-        // A ring of those that come next.
-        let mut places = [[[0; 2]; WORDS]; AHEAD];
-        for (condition, places) in flow.conditions.iter().zip(&mut places) {
-            *places = placed(condition, directions);
+        room.places.resize(flow.conditions.len() * words, [0; 2]);
+        let places = room.places.chunks_exact_mut(words);
+        for (condition, places) in flow.conditions.iter().zip(places) {
+            let folds = &room.folds[condition.after as usize * words..][..words];
+            for (place, folds) in places.iter_mut().zip(folds) {
+                *place = directions.places(pc(condition.block), *folds);
+            }
+            directions.expect(places);
         }
         let led = &mut room.led[..];
         let foreseen = &mut room.foreseen[FIRST_CONDITION as usize..];
         let mut wrong = [0; 2];
-        for (number, (condition, foreseen)) in flow.conditions.iter().zip(foreseen).enumerate() {
-            let own = places[number % AHEAD];
-            if let Some(soon) = flow.conditions.get(number + AHEAD) {
-                let soon = placed(soon, directions);
-                directions.expect(&soon);
-                places[number % AHEAD] = soon;
-            }
+        let told = flow.conditions.iter().zip(room.places.chunks_exact(words));
+        for ((condition, places), foreseen) in told.zip(foreseen) {
             let taken = condition.block & 1 == 1;
-            let right = directions.predict(pc(condition.block), &own, taken);
+            let right = directions.predict(pc(condition.block), places, taken);
             *foreseen = right;
             let how = u32::from(!right).wrapping_neg() & (RESOLVED | REDIRECTED);
             led[condition.at as usize] |= how;
@@ -82,7 +73,7 @@ impl Batch {
         room: &mut Room,
         target: &impl Fn(&Placed, u32) -> u64,
     ) {
-        let words = self.history.words();
+        let words = self.history.folds().len();
         for (number, asked) in flow.asked.iter().enumerate() {
             let taken = flow.taken[asked.taken as usize];
             let target = target(&self.blocks, taken.to);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The clocks of a piece, when all is known that they have to wait for.
 
-use super::batch::{Batch, COUNT_AT, KERNEL, LED, PRESENT, Rare, Room, SAME};
+use super::batch::{Batch, KERNEL, LED, PRESENT, Rare, Room, SAME};
 use super::clocks::{Clocks, TICKS, later};
 use super::costs::Costs;
 use super::flow::{DECODED, PREDICTED, RESOLVED};
@@ -12,23 +12,16 @@ impl Batch {
     pub(super) fn time(&mut self, room: &Room) {
         // Nobody else has their address: they stay in the host's registers.
         let mut clocks = std::mem::take(&mut self.clocks);
-        let (costs, begun) = (self.costs, [clocks.ops(), clocks.dispatched]);
-        let (lines, arrivals) = (&room.lines[..room.fetched + 2], &mut self.arrivals[..]);
-        let mut rare = &room.rare[..];
+        let (costs, begun) = (self.costs, clocks.dispatched);
+        let (lines, arrivals) = (&room.lines[..room.entered + 2], &mut self.arrivals[..]);
+        let (mut in_kernel, mut ops) = (0, [0_u64; 2]);
+        let (mut rare, mut first) = (&room.rare[..], 0);
         let mut rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
-        // Of kernel mode: what was dispatched, and when it did so.
-        let (mut in_kernel, mut entered) = ([0; 2], [0; 2]);
-        let mut kernel = false;
         for step in &room.steps {
-            if kernel != (step.ops & KERNEL != 0) {
-                kernel = !kernel;
-                switch(kernel, &clocks, &mut entered, &mut in_kernel);
-            }
             steer(&mut clocks, step.led, &costs);
             clocks.predict_block();
-            let (end, led) = (step.lines & ((1 << COUNT_AT) - 1), step.lines >> 31);
-            let count = (step.lines & !LED) >> COUNT_AT;
-            let first = end - count;
+            let (end, led) = (step.lines & !LED, step.lines >> 31);
+            let count = end - first;
             let available = if end > rare_at || count > 2 {
                 let told = rare.iter().take_while(|one| one.entered < end).count();
                 let waits = Waits {
@@ -46,38 +39,29 @@ impl Batch {
             } else {
                 // Lines that are not asked for anew are there when they are predicted, or come.
                 clocks.predicted += u64::from(count - led) * TICKS;
-                let places = &lines[first as usize..first as usize + 2];
                 let [one, other] = [0, 1].map(|place| {
-                    let arrives = arrivals[places[place as usize] as usize];
+                    let arrives = arrivals[lines[(first + place) as usize] as usize];
                     arrives & u64::from(count > place).wrapping_neg()
                 });
                 later(clocks.predicted + TICKS, later(one, other))
             };
+            first = end;
             clocks.fetched = later(clocks.fetched, available) + u64::from(step.supply);
-            clocks.finish_block(step.ops & (SAME - 1), 0);
+            let before = clocks.dispatched;
+            let count = step.ops & (SAME - 1);
+            clocks.finish_block(count, 0);
+            let kernel = u64::from(step.ops & KERNEL != 0).wrapping_neg();
+            in_kernel += (clocks.dispatched - before) & kernel;
+            ops[0] += u64::from(count);
+            ops[1] += u64::from(count) & kernel;
         }
-        if kernel {
-            switch(false, &clocks, &mut entered, &mut in_kernel);
-        }
-        let all = [clocks.ops() - begun[0], clocks.dispatched - begun[1]];
-        let by_mode = [[all[0] - in_kernel[0], all[1] - in_kernel[1]], in_kernel];
         steer(&mut clocks, room.led[room.steps.len()], &costs);
-        for (counters, [ops, spent]) in self.counters.iter_mut().zip(by_mode) {
-            counters.ticks += spent + ops * costs.stall;
+        let spent = [clocks.dispatched - begun - in_kernel, in_kernel];
+        let ops = [ops[0] - ops[1], ops[1]];
+        for (mode, counters) in self.counters.iter_mut().enumerate() {
+            counters.ticks += spent[mode] + ops[mode] * costs.stall;
         }
         self.clocks = clocks;
-    }
-}
-
-/// Kernel mode begins or ends. entered: what was dispatched when it began, and when it was.
-fn switch(begins: bool, clocks: &Clocks, entered: &mut [u64; 2], in_kernel: &mut [u64; 2]) {
-    let now = [clocks.ops(), clocks.dispatched];
-    if begins {
-        *entered = now;
-        return;
-    }
-    for (sum, (now, then)) in in_kernel.iter_mut().zip(now.into_iter().zip(*entered)) {
-        *sum += now - then;
     }
 }
 

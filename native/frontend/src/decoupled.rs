@@ -8,9 +8,9 @@ use super::clocks::{Clocks, TICKS, ticks};
 use super::costs::Costs;
 use super::data_side::{DataSide, Shared};
 use super::ittage::TaggedTargets;
-use super::path_history::{MOST_WORDS, PathHistory};
+use super::path_history::PathHistory;
 use super::shape::Stretch;
-use super::tage::TaggedDirections;
+use super::tage::{LANES, TABLES, TaggedDirections};
 use super::{
     Access, Branch, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry,
     DecoupledGeometry, InstructionTlbs, Latest, LineEvents, Replacement, SetAssociative,
@@ -22,35 +22,35 @@ const NOWHERE: u64 = u64::MAX;
 /// All structures and clocks of one core.
 #[derive(Debug, Clone)]
 pub struct Decoupled {
-    pub(super) clocks: Clocks,
-    pub(super) history: PathHistory,
-    pub(super) directions: TaggedDirections,
-    pub(super) targets: TaggedTargets,
-    pub(super) returns: ReturnStack,
+    clocks: Clocks,
+    history: PathHistory,
+    directions: TaggedDirections,
+    targets: TaggedTargets,
+    returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
-    pub(super) buffers: Vec<(Latest, u64)>,
+    buffers: Vec<(Latest, u64)>,
     /// Lines, with the time at which each arrives.
-    pub(super) l1i: Lines,
+    l1i: Lines,
     /// Of L1i.
     pub events: LineEvents,
-    pub(super) l2: SetAssociative<()>,
-    pub(super) tlbs: InstructionTlbs,
-    pub(super) op_cache: Option<Latest>,
+    l2: SetAssociative<()>,
+    tlbs: InstructionTlbs,
+    op_cache: Option<Latest>,
     /// Where data are followed.
-    pub(super) data: Option<Box<DataSide>>,
+    data: Option<Box<DataSide>>,
     /// Whether micro-ops came from the cache last, not from the decoders.
-    pub(super) cached: bool,
+    cached: bool,
     /// The flow goes on elsewhere than behind the block before.
-    pub(super) redirected: bool,
-    pub(super) line: u64,
-    pub(super) window: u64,
-    pub(super) line_shift: u32,
-    pub(super) costs: Costs,
+    redirected: bool,
+    line: u64,
+    window: u64,
+    line_shift: u32,
+    costs: Costs,
 }
 
 /// Lines of a cache, with the time at which each arrives.
 #[derive(Debug, Clone)]
-pub(super) enum Lines {
+enum Lines {
     Latest(Latest<u64>),
     Any(SetAssociative<u64>),
 }
@@ -72,7 +72,7 @@ impl Lines {
     }
 
     /// Returns the line that it took the place of.
-    pub(super) fn insert(&mut self, line: u64, ready: u64) -> Option<u64> {
+    fn insert(&mut self, line: u64, ready: u64) -> Option<u64> {
         match self {
             Self::Latest(lines) => lines.insert(line, ready),
             Self::Any(lines) => lines.insert(line, ready),
@@ -207,17 +207,12 @@ impl Decoupled {
 
     #[inline(always)]
     fn direction(&mut self, pc: u64, taken: bool) -> bool {
-        match self.history.words() {
-            1 => self.direction_in::<1>(pc, taken),
-            _ => self.direction_in::<MOST_WORDS>(pc, taken),
+        let mut places = [[0; 2]; TABLES / LANES];
+        let folds = self.history.folds();
+        for (place, folds) in places.iter_mut().zip(folds) {
+            *place = self.directions.places(pc, *folds);
         }
-    }
-
-    #[inline(always)]
-    fn direction_in<const WORDS: usize>(&mut self, pc: u64, taken: bool) -> bool {
-        let folds = self.history.folds_of::<WORDS>();
-        let places = folds.map(|folds| self.directions.places(pc, folds));
-        self.directions.predict(pc, &places, taken)
+        self.directions.predict(pc, &places[..folds.len()], taken)
     }
 
     fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {

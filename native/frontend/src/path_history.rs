@@ -22,9 +22,6 @@ pub const LONGEST: usize = 1 << u8::BITS;
 const LANES: usize = 4;
 const LANE_BITS: u32 = u64::BITS / LANES as u32;
 
-/// Words of them that there can be.
-pub const MOST_WORDS: usize = 2;
-
 /// Every lane 1.
 const ONES: u64 = 0x0001_0001_0001_0001;
 
@@ -63,46 +60,16 @@ impl Fold {
     }
 }
 
-/// One length of history. Of none, nothing ever leaves.
-#[derive(Debug, Clone, Copy, Default)]
+/// One length of history.
+#[derive(Debug, Clone, Copy)]
 struct Length {
     /// Whether what leaves it is in the newest word, where that is there, and else how far back in
     /// the ring.
     is_newest: bool,
     newest: u8,
     older: u8,
-}
-
-/// As many lengths of history as a word has lanes.
-#[derive(Debug, Clone)]
-struct Lengths {
-    each: [Length; LANES],
-    /// By the two bits that leave each of them, those of the first one lowest: where all of these
-    /// stand in the lanes of index and tag.
-    leaving: Box<[Folds; 1 << (STEP as usize * LANES)]>,
-}
-
-impl Lengths {
-    /// branches: how long each is; at most [`LANES`].
-    fn new(branches: &[usize], folds: [Fold; 2]) -> Self {
-        let mut each = [Length::default(); LANES];
-        let mut leaving = Box::new([[0; 2]; 1 << (STEP as usize * LANES)]);
-        for (lane, (length, branches)) in each.iter_mut().zip(branches).enumerate() {
-            *length = Length {
-                is_newest: *branches <= NEWEST,
-                newest: (STEP as usize * (*branches - 1).min(NEWEST - 1)) as u8,
-                older: branches.saturating_sub(NEWEST) as u8,
-            };
-            for (bits, places) in (0_u64..).zip(leaving.iter_mut()) {
-                let own = bits >> (lane as u32 * STEP) & ((1 << STEP) - 1);
-                for (place, fold) in places.iter_mut().zip(folds) {
-                    let bits = *branches as u32 * STEP;
-                    *place ^= fold.leaving(bits, own) << (lane as u32 * LANE_BITS);
-                }
-            }
-        }
-        Self { each, leaving }
-    }
+    /// By the two bits that leave it: where they stand in the lanes of index and tag.
+    leaving: [[u64; 2]; 1 << STEP],
 }
 
 /// Indexes and tags of as many lengths of history as a word has lanes.
@@ -127,11 +94,10 @@ pub struct PathHistory {
     older: Box<[u8; LONGEST]>,
     /// Where the next ones come.
     next: u8,
-    /// By word.
-    lengths: Vec<Lengths>,
+    lengths: Vec<Length>,
     /// Of index and tag.
     folds: [Fold; 2],
-    folded: [Folds; MOST_WORDS],
+    folded: Vec<Folds>,
 }
 
 impl PathHistory {
@@ -140,63 +106,49 @@ impl PathHistory {
     #[must_use]
     pub fn new(lengths: &[usize], index: u32, tag: u32) -> Self {
         let folds = [index, tag].map(Fold::new);
+        let length = |(number, branches): (usize, &usize)| {
+            let lane = number as u32 % LANES as u32 * LANE_BITS;
+            let places =
+                |bits| folds.map(|fold| fold.leaving(*branches as u32 * STEP, bits) << lane);
+            Length {
+                is_newest: *branches <= NEWEST,
+                newest: (STEP as usize * (*branches - 1).min(NEWEST - 1)) as u8,
+                older: branches.saturating_sub(NEWEST) as u8,
+                leaving: [0, 1, 2, 3].map(places),
+            }
+        };
         Self {
             newest: 0,
             older: Box::new([0; LONGEST]),
             next: 0,
-            lengths: lengths
-                .chunks(LANES)
-                .map(|lengths| Lengths::new(lengths, folds))
-                .collect(),
+            lengths: lengths.iter().enumerate().map(length).collect(),
             folds,
-            folded: Default::default(),
+            folded: vec![[0; 2]; lengths.len().div_ceil(LANES)],
         }
-    }
-
-    /// Words that the folded bits of all histories take up: 1 or [`MOST_WORDS`].
-    #[inline(always)]
-    #[must_use]
-    pub fn words(&self) -> usize {
-        self.lengths.len()
     }
 
     /// Indexes and tags of all histories: see [`folded`].
     #[inline(always)]
     #[must_use]
     pub fn folds(&self) -> &[Folds] {
-        &self.folded[..self.lengths.len()]
-    }
-
-    /// The same where it is known how many words there are.
-    #[inline(always)]
-    #[must_use]
-    pub fn folds_of<const WORDS: usize>(&self) -> [Folds; WORDS] {
-        std::array::from_fn(|word| self.folded[word])
+        &self.folded
     }
 
     /// A branch at `pc` was taken to `target`.
     #[inline(always)]
     pub fn take(&mut self, pc: u64, target: u64) {
-        let print = u64::from(left_by(pc) ^ left_at(target));
-        match self.lengths.len() {
-            1 => self.enter::<1>(print),
-            _ => self.enter::<MOST_WORDS>(print),
-        }
-    }
-
-    /// A branch was taken that leaves these bits behind: see [`left_by`] and [`left_at`].
-    #[inline(always)]
-    pub fn enter<const WORDS: usize>(&mut self, entering: u64) {
+        let entering = footprint(pc, target);
         let (newest, next, folds) = (self.newest, self.next, self.folds);
-        for (lanes, lengths) in self.folded.iter_mut().zip(&self.lengths).take(WORDS) {
-            let mut leaving = 0;
-            for (lane, length) in lengths.each.iter().enumerate() {
+        for (lanes, lengths) in self.folded.iter_mut().zip(self.lengths.chunks(LANES)) {
+            let (mut index, mut tag) = (0, 0);
+            for length in lengths {
                 let older = self.older[usize::from(next.wrapping_sub(length.older))];
                 let newer = newest >> length.newest;
-                let bits = select_unpredictable(length.is_newest, newer, older.into()) & 3;
-                leaving |= (bits as usize) << (lane * STEP as usize);
+                let leaving = select_unpredictable(length.is_newest, newer, older.into()) & 3;
+                let [from_index, from_tag] = length.leaving[leaving as usize];
+                index ^= from_index;
+                tag ^= from_tag;
             }
-            let [index, tag] = lengths.leaving[leaving];
             lanes[0] = folds[0].shift(lanes[0], entering) ^ index;
             lanes[1] = folds[1].shift(lanes[1], entering) ^ tag;
         }
@@ -206,22 +158,14 @@ impl PathHistory {
     }
 }
 
-/// The part of a branch's address in what it leaves behind when it is taken.
+/// What a taken branch leaves behind, in 16 bits.
 #[inline(always)]
-#[must_use]
-pub fn left_by(pc: u64) -> u16 {
+fn footprint(pc: u64, target: u64) -> u64 {
     let [low, high] = [pc as usize & 0xff, pc as usize >> 8 & 0xff];
-    LOW[low] ^ HIGH[high]
+    (LOW[low] ^ HIGH[high] ^ TARGET[target as usize & 0x3f]).into()
 }
 
-/// The part of its target's.
-#[inline(always)]
-#[must_use]
-pub fn left_at(target: u64) -> u16 {
-    TARGET[target as usize & 0x3f]
-}
-
-/// By bits 0 to 7 of a branch's address, and by bits 8 to 15: what they leave behind.
+/// By bits 0 to 7 of a branch's address, and by bits 8 to 15: their part of its footprint.
 static LOW: [u16; 256] = parts(0, false);
 static HIGH: [u16; 256] = parts(8, false);
 
@@ -234,9 +178,9 @@ const fn parts<const SIZE: usize>(shift: u32, of_target: bool) -> [u16; SIZE] {
     while bits < SIZE {
         let address = (bits as u64) << shift;
         parts[bits] = if of_target {
-            left_of(0, address)
+            footprint_of(0, address)
         } else {
-            left_of(address, 0)
+            footprint_of(address, 0)
         } as u16;
         bits += 1;
     }
@@ -244,7 +188,7 @@ const fn parts<const SIZE: usize>(shift: u32, of_target: bool) -> [u16; SIZE] {
 }
 
 /// Bit by bit: no bit of the result is of two bits of one address.
-const fn left_of(pc: u64, target: u64) -> u32 {
+const fn footprint_of(pc: u64, target: u64) -> u32 {
     const fn of(address: u64, bit: u32) -> u32 {
         (address >> bit & 1) as u32
     }
@@ -275,7 +219,7 @@ mod tests {
             self.0.rotate_right(STEP as usize);
             self.0[..STEP as usize].fill(false);
             for (bit, set) in self.0.iter_mut().take(16).enumerate() {
-                *set ^= left_of(pc, target) >> bit & 1 != 0;
+                *set ^= footprint_of(pc, target) >> bit & 1 != 0;
             }
         }
 
@@ -293,8 +237,10 @@ mod tests {
         let mut address = 0x40_1234_u64;
         for _ in 0..1000 {
             let target = address.wrapping_mul(6_364_136_223_846_793_005) >> 20;
-            let print = left_by(address) ^ left_at(target);
-            assert_eq!(u32::from(print), left_of(address, target));
+            assert_eq!(
+                footprint(address, target),
+                u64::from(footprint_of(address, target))
+            );
             history.take(address, target);
             register.take(address, target);
             address = target;

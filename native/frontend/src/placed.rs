@@ -2,7 +2,6 @@
 //! What a front end in time has to know of each block in one layout, worked out once.
 
 use super::costs::Costs;
-use super::path_history::{left_at, left_by};
 use super::{CpuModel, DecoupledGeometry, Shapes, Stretch};
 
 /// Addresses in 32 bits: which line, window or branch it is of all that are executed. What a number
@@ -76,13 +75,10 @@ pub struct Placed {
     pub(super) fetched: Vec<Fetched>,
     pub(super) ends: Vec<Ends>,
     pub(super) starts: Vec<u64>,
-    /// What its last instruction leaves behind when it is a branch that is taken, and what one does
-    /// that leads to it: see `path_history.rs`.
-    pub(super) prints: Vec<[u16; 2]>,
     /// Of blocks with more than two.
     pub(super) keys: Vec<u32>,
     pub(super) shapes: Shapes,
-    pub(super) lines: Numbering,
+    lines: Numbering,
     costs: Costs,
     geometry: DecoupledGeometry,
 }
@@ -95,7 +91,6 @@ impl Placed {
             fetched: Vec::new(),
             ends: Vec::new(),
             starts: Vec::new(),
-            prints: Vec::new(),
             keys: Vec::new(),
             shapes: Shapes::default(),
             lines: Numbering {
@@ -159,17 +154,7 @@ impl Placed {
             bytes: block.bytes,
         });
         self.starts.push(block.start);
-        self.prints.push([left_by(pc.into()), left_at(block.start)]);
         Some(())
-    }
-}
-
-/// Windows of the micro-op cache, or of the decoders.
-pub(super) fn windows(geometry: &DecoupledGeometry) -> Numbering {
-    let op_cache = geometry.op_cache.as_ref();
-    let bytes = op_cache.map_or(geometry.fetch.decode_bytes, |cache| cache.window_bytes);
-    Numbering {
-        shift: bytes.trailing_zeros(),
     }
 }
 
@@ -189,7 +174,10 @@ impl Supplied {
         costs: &Costs,
     ) -> Option<Self> {
         let op_cache = geometry.op_cache.as_ref();
-        let windows = windows(geometry);
+        let window_bytes = op_cache.map_or(geometry.fetch.decode_bytes, |cache| cache.window_bytes);
+        let windows = Numbering {
+            shift: window_bytes.trailing_zeros(),
+        };
         let window = |stretch: &Stretch| windows.of(stretch.window << windows.shift, kernel);
         let (first, last) = (stretches.first()?, stretches.last()?);
         let lines_at = windows.mode() + 1;

@@ -19,10 +19,10 @@ const MOST_USEFUL: u8 = 3;
 const AGE_AFTER: u32 = 1024;
 
 /// The most tables with a tag.
-const TABLES: usize = 8;
+pub(super) const TABLES: usize = 8;
 
 /// Tags that are compared at once, each in a lane of a word.
-const LANES: usize = 4;
+pub(super) const LANES: usize = 4;
 
 /// Every lane 1.
 const ONES: u64 = 0x0001_0001_0001_0001;
@@ -101,12 +101,7 @@ impl TaggedDirections {
     /// Which tables know a branch is as unpredictable for the host as its direction is for the
     /// model: all are asked, without a branch.
     #[inline(always)]
-    pub fn predict<const WORDS: usize>(
-        &mut self,
-        pc: u64,
-        places: &[Folds; WORDS],
-        taken: bool,
-    ) -> bool {
+    pub fn predict(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
         let (found, at) = self.find_all(places);
         let base = pc as usize & (self.base.len() - 1);
         let by_address = self.base[base] >= 0;
@@ -162,8 +157,8 @@ impl TaggedDirections {
 
     /// They will be asked for soon.
     #[inline(always)]
-    pub fn expect<const WORDS: usize>(&self, places: &[Folds; WORDS]) {
-        for table in (0..WORDS * LANES).take(self.tables) {
+    pub fn expect(&self, places: &[Folds]) {
+        for table in 0..self.tables {
             fetch_ahead(&self.held, self.place(places, table).0);
         }
     }
@@ -204,13 +199,9 @@ impl TaggedDirections {
 
     /// The tables that know a branch, a bit each; and by table, where that is.
     #[inline(always)]
-    fn find_all<const WORDS: usize>(&self, places: &[Folds; WORDS]) -> (u32, [u32; TABLES]) {
+    fn find_all(&self, places: &[Folds]) -> (u32, [u32; TABLES]) {
         let (mut found, mut all) = (0, [0; TABLES]);
-        for table in 0..WORDS * LANES {
-            if table >= self.tables {
-                break;
-            }
-            let at = &mut all[table];
+        for (table, at) in all.iter_mut().enumerate().take(self.tables) {
             let (first, tag) = self.place(places, table);
             let (known, place) = self.find(first, tag);
             *at = place as u32;

@@ -97,26 +97,15 @@ impl InstructionTlbs {
     fn enter_all(&mut self, start: u64, last: u64, counters: &mut Counters) {
         let mut page = self.pages.page(start);
         loop {
-            self.fetch_in(page, counters);
+            if page.start != self.current.start {
+                self.enter(page, counters);
+            }
+            self.current = page;
             if page.last >= last {
                 return;
             }
             page = self.pages.page(page.last + 1);
         }
-    }
-
-    /// Translates a page, unless it is the one translated last.
-    #[inline(always)]
-    pub(super) fn fetch_in(&mut self, page: Page, counters: &mut Counters) {
-        if page.start != self.current.start {
-            self.enter(page, counters);
-        }
-        self.current = page;
-    }
-
-    /// In which page an address is.
-    pub(super) fn page(&self, address: u64) -> Page {
-        self.pages.page(address)
     }
 
     /// Looks a page of data up in the second level and puts it in when it is missing. Returns whether
