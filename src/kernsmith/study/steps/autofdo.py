@@ -14,8 +14,8 @@ def _flags(told: Told) -> tuple[str, ...]:
 
     Of what was executed, the functions with the hot blocks go to `.text.hot`; clang's own 99 %
     takes in nearly all of an exact profile, and then a workload finds its own functions spread over
-    the code of all the others. 90 % was chosen among seven values from 0.8 to 0.995 by replaying
-    the `lab` workloads themselves on the `skylake` model: 0.8 and 0.9 were predicted to be best.
+    the code of all the others. To workloads that were held out, 80, 90 and 99 % are equally good
+    (docs/autofdo.md, `studies/hot.toml`).
     """
     accurate = ("-fprofile-sample-accurate",) if told.unseen_is_cold else ()
     return (
