@@ -72,7 +72,8 @@ class WatchDocument:
     source: the name of its repository's folder. commit_url: of a commit's page, with `%s` for the
         hash; empty: there is none. least: per cent; smaller shifts are not told.
     report: the way to the study's page from the site's folder.
-    site: the folder that was written. histories: the one over all workloads first, where there are
+    failures: a line each; the study's report has all that they say. site: the folder that was
+        written. histories: the one over all workloads first, where there are
         several.
     """
 

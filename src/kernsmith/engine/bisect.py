@@ -27,6 +27,7 @@ from kernsmith.engine.run import run_study
 from kernsmith.engine.verdicts import (
     StudyResult,
     direction_of_study,
+    in_a_line,
     overall_log_ratios,
     primary_metric,
 )
@@ -345,9 +346,7 @@ def _named(commit: str, subject: str) -> str:
 
 def _reason(result: StudyResult) -> str:
     """Why nothing could be measured: the first failure, on one line."""
-    reason = result.failures[0] if result.failures else "nothing could be measured"
-    lines = [line.strip() for line in reason.splitlines()]
-    return " ".join(lines[:2] if lines[0].endswith(":") else lines[:1])
+    return in_a_line(result.failures[0] if result.failures else "nothing could be measured")
 
 
 def _step(commit: Commit, decided: tuple[str, str], look: Look, result: StudyResult) -> StepView:

@@ -88,6 +88,12 @@ class Kernels(Protocol):
         ...
 
 
+def in_a_line(failure: str) -> str:
+    """What a failure says first, without the logs that stand below it."""
+    lines = [line.strip() for line in failure.strip().splitlines()]
+    return " ".join(lines[:2] if lines[0].endswith(":") else lines[:1])
+
+
 def judge(
     prepared: Prepared, forge: Kernels, measured: Sequence[Measured], seconds: float
 ) -> StudyResult:

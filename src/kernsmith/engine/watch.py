@@ -27,6 +27,7 @@ from kernsmith.engine.held import held_in
 from kernsmith.engine.verdicts import (
     StudyResult,
     direction_of_study,
+    in_a_line,
     observations,
     primary_metric,
 )
@@ -109,7 +110,7 @@ def watch_document(
         least=least,
         revisions=tuple(_revision(result, each, tables) for each in revisions),
         histories=tuple(_history(name, table, looked) for name, table in tables.items()),
-        failures=result.failures,
+        failures=tuple(map(in_a_line, result.failures)),
         commit_url=commit_url,
         cpu=prepared.study.cpu,
         held=held_in(prepared.study, prepared.machine),
@@ -181,7 +182,7 @@ def _revision(
     failed = ""
     if not any(number in table.measured for table in tables.values()):
         about = [each for each in result.failures if revision.variant in each]
-        failed = (about or ["it has no figures"])[0].strip().splitlines()[0]
+        failed = in_a_line((about or ["it has no figures"])[0])
     return RevisionView(
         revision.name, revision.variant, CommitView(**asdict(revision.commit)), failed
     )
