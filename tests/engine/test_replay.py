@@ -8,11 +8,12 @@ import pytest
 
 from elsewhere import Elsewhere
 from kernsmith import paths
-from kernsmith.engine.replay import Replay, Replays, Traced, open_traced, replay
+from kernsmith.engine.replay import Replay, Replays, Traced, every_of, open_traced, replay
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, pack, unpack
 from kernsmith.errors import UserError
 from kernsmith.layout import Arrangement, Evaluator, random_order
 from kernsmith.machine.pinned import pin_file
+from kernsmith.paths import shipped
 from kernsmith.store import local_store
 from made_trace import FUNCTIONS, HOT, make_kernel
 
@@ -94,3 +95,10 @@ def test_an_evaluator_does_not_see_who_replays(
     hot, default = figures[0]
     if every == 1:  # a sample of so short a trace has nothing but its beginning
         assert hot["pipe"]["model_cycles"] < default["pipe"]["model_cycles"]
+
+
+def test_of_fewer_workloads_more_windows_are_replayed() -> None:
+    in_time, sums = (shipped("cpus", f"{name}.toml") for name in ("emeraldrapids", "skylake"))
+    assert [every_of(0, in_time, count) for count in (1, 2, 3, 4, 5, 14)] == [1, 1, 2, 4, 8, 8]
+    assert {every_of(0, sums, count) for count in (1, 14)} == {1}
+    assert every_of(3, in_time, 14) == 3

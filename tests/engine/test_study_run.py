@@ -226,10 +226,10 @@ def test_windows_of_a_trace_stand_for_all_of_it(micro_kernel: Kernel, tmp_path: 
     study = aa_study(tmp_path, 3, ("pipe", "file"), DEFAULT_CPU)
     text = study.read_text()
     cycles = []
-    for every in ("", "every = 1\n"):
-        study.write_text(text.replace("[design]\n", f"[design]\n{every}"))
+    for every in (8, 1):
+        study.write_text(text.replace("[design]\n", f"[design]\nevery = {every}\n"))
         document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
-        assert document["every"] == (1 if every else 8)
+        assert document["every"] == every
         cycles.append(
             {(run["layout"], run["workload"]): run["metrics"]["model_cycles"]
              for run in document["runs"]}
