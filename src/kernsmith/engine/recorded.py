@@ -217,17 +217,13 @@ def _workloads(plan: Sequence[PlannedRow], machine: Machine) -> tuple[Workload, 
 
 def _machine(study: Study, table: StudyTable) -> Machine:
     conditions = table.plan[0].trial.conditions
-    try:
+    with suppress(KernsmithError):
         machine = find_machine(study.machine, study.cpu, dict(study.settings))
         # What is real was measured by the machine that there was: another may be here now.
         if machine.exact or dict(machine.fingerprint()) == conditions.get("machine"):
             return machine
-        raise UserError(f"{machine.name} is another one now")
-    except KernsmithError:
-        metrics = tuple(catalogued(name) for name in in_order(set(table.units)))
-        return _Elsewhere(
-            study.machine, conditions, metrics, cpu=_same_model(study.cpu, conditions)
-        )
+    metrics = tuple(catalogued(name) for name in in_order(set(table.units)))
+    return _Elsewhere(study.machine, conditions, metrics, cpu=_same_model(study.cpu, conditions))
 
 
 def _same_model(cpu: str, conditions: Mapping[str, Any]) -> Path | None:
