@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
-from kernsmith.cli.machines import config_on, pairing_on, workloads_on
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
+from kernsmith.study.unsaid import config_on, pairing_on, workloads_on
 
 if TYPE_CHECKING:
     from kernsmith.document import BisectDocument

@@ -9,12 +9,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
-from kernsmith.cli.machines import config_on, pairing_on, workloads_on
 from kernsmith.document import StudyDocument
 from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
+from kernsmith.study.unsaid import config_on, pairing_on, workloads_on
 from kernsmith.study.words import read_variant
 
 REGRESSION = 3

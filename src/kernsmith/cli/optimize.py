@@ -9,7 +9,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.machines import config_on, workloads_on
 from kernsmith.cli.package import Format
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
@@ -28,6 +27,7 @@ from kernsmith.study.study import (
     default_layouts_by,
     depth_settings,
 )
+from kernsmith.study.unsaid import config_on, workloads_on
 
 
 def optimize(

@@ -14,8 +14,8 @@ from kernsmith.study.factors.profile import BEST, NONE
 from kernsmith.study.factors.profile import FACTOR as PROFILE
 from kernsmith.study.study import Named
 
-# The better one first, by model_cycles of the micro kernel (docs/stacks.md, docs/instrumented.md); but
-# counters, which cost one whole kernel more, only where no branch records can be used.
+# The better one first, by model_cycles of the micro kernel (docs/stacks.md, docs/instrumented.md);
+# but counters, which cost one whole kernel more, only where no branch records can be used.
 _STACKS = (
     "autofdo+thinlto+propeller+layout",
     "autofdo+propeller+layout",

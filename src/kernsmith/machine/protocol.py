@@ -12,7 +12,8 @@ brings
 - what its images are, whose workloads run in them, and whether the images of a block take turns;
 - `open`, which gives a `Session` on an image.
 
-Nothing else in the program knows machines by name, but where profiles and traces come from `tcg`.
+Nothing else in the program knows machines by name, but where profiles and traces come from `tcg`,
+and what a study takes unsaid on `uml` (`study.unsaid`).
 """
 
 from __future__ import annotations

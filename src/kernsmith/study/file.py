@@ -31,7 +31,6 @@ from kernsmith.study.study import (
     DEFAULT_CPU,
     DEFAULT_LAYOUTS,
     MOST_LAYOUTS,
-    UML,
     Design,
     LayoutsBy,
     Named,
@@ -41,6 +40,7 @@ from kernsmith.study.study import (
     default_layouts_by,
     depth_of,
 )
+from kernsmith.study.unsaid import config_on, cpu_on, workloads_on
 from kernsmith.study.variant import name_of_levels
 
 
@@ -188,19 +188,19 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     """The study in parsed TOML tables; `origin` is what errors call the file."""
     file = _validated(tables, origin)
     _check_tables(file, origin)
-    file = _with_machines_own(file)
+    machine = file.machine.use
     study = Study(
         name=name,
         source=file.source.use,
-        config=file.source.config,
+        config=_said(file.source, "config", config_on(machine)),
         compiler=file.source.compiler,
         linker=file.source.linker,
         options=tuple(sorted((_symbol(k), v) for k, v in file.source.options.items())),
         flags=tuple(word for flags in file.source.flags for word in flags.split()),
-        machine=file.machine.use,
-        cpu=file.machine.cpu,
+        machine=machine,
+        cpu=_said(file.machine, "cpu", cpu_on(machine)),
         settings=tuple(sorted(file.machine.settings.items())),
-        workloads=tuple(file.workloads.use),
+        workloads=tuple(_said(file.workloads, "use", workloads_on(machine))),
         train=tuple(file.workloads.train),
         folds=file.workloads.folds,
         profile=file.workloads.profile,
@@ -217,21 +217,9 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     return study
 
 
-def _with_machines_own(file: StudyFile) -> StudyFile:
-    """The tables with what they leave open, where that is not the same for all machines."""
-    if file.machine.use != UML:
-        return file
-    own: dict[str, tuple[str, object]] = {
-        "source": ("config", UML),
-        "machine": ("cpu", ""),
-        "workloads": ("use", [UML]),
-    }
-    changed = {}
-    for name, (key, value) in own.items():
-        table: BaseModel = getattr(file, name)
-        if key not in table.model_fields_set:
-            changed[name] = table.model_copy(update={key: value})
-    return file.model_copy(update=changed)
+def _said(table: BaseModel, key: str, otherwise: Any) -> Any:
+    """The value of a key, where the file has it."""
+    return getattr(table, key) if key in table.model_fields_set else otherwise
 
 
 def _design(file: StudyFile) -> Design:

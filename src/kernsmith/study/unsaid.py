@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What commands take where nobody says it, by the machine that they run on."""
+"""What a study takes where neither its file nor a command says it, by its machine."""
 
 from __future__ import annotations
 
-from kernsmith.study.study import UML, Pairing
+from kernsmith.study.study import DEFAULT_CPU, UML, Pairing
 
 _USUAL = "lab"
 
 
-def config_on(machine: str, asked: str) -> str:
+def config_on(machine: str, asked: str = "") -> str:
     """The config: `lab`, or that of a machine which has one of its own."""
     return asked or (UML if machine == UML else _USUAL)
 
 
-def workloads_on(machine: str, asked: tuple[str, ...]) -> tuple[str, ...]:
+def cpu_on(machine: str) -> str:
+    """The CPU model: none on a machine that simulates none."""
+    return "" if machine == UML else DEFAULT_CPU
+
+
+def workloads_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The workloads: the set `lab`, or the load that is in a machine's images."""
     return asked or ((UML,) if machine == UML else (_USUAL,))
 

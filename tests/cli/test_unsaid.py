@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What commands take unasked is what their machine has."""
+"""What studies take unasked is what their machine has."""
 
 from __future__ import annotations
 
 import pytest
 
 from kernsmith.cli import main
-from kernsmith.cli.machines import config_on, pairing_on, workloads_on
+from kernsmith.study.unsaid import config_on, pairing_on, workloads_on
 
 
 def test_the_lab_is_usual_and_the_machine_uml_has_its_own() -> None:
