@@ -269,8 +269,8 @@ def test_a_history_has_the_commit_that_adds_work_and_none_that_adds_a_function(
         commits[number] for number in (GOOD, GOOD + 3, SLOW)
     ]
     (history,) = document["histories"]
-    (shift,) = history["shifts"]
-    assert (shift["revision"], shift["before"], shift["worse"]) == (2, 1, True)
+    (point,) = history["change_points"]
+    assert (point["revision"], point["before"], point["worse"]) == (2, 1, True)
     assert {"index.html", "pipe.html", "watch.json"} <= {each.name for each in site.iterdir()}
     assert (site / "study" / "report.html").exists()
     assert "vfs: trace every write" in comment.read_text()

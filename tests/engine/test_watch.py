@@ -15,21 +15,25 @@ from kernsmith.study import Study
 from made_history import LAYOUTS, REVISIONS, SLOW, hash_of, made_history, made_revisions
 
 
-def test_a_shift_is_told_of_its_workload_with_the_revision_that_brought_it() -> None:
+def test_a_change_point_is_told_of_its_workload_with_the_revision_that_brought_it() -> None:
     document = made_history()
     histories = {each.workload: each for each in document.histories}
     assert list(histories) == ["overall", "pipe", "fork", "mmap"]
-    (shift,) = histories["pipe"].shifts
-    assert (shift.revision, shift.before, shift.worse) == (SLOW, SLOW - 1, True)
-    assert shift.change == pytest.approx(2.02, abs=0.3)
-    assert shift.p < 0.05
-    assert histories["fork"].shifts == histories["mmap"].shifts == ()
+    (change_point,) = histories["pipe"].change_points
+    assert (change_point.revision, change_point.before, change_point.worse) == (
+        SLOW,
+        SLOW - 1,
+        True,
+    )
+    assert change_point.change == pytest.approx(2.02, abs=0.3)
+    assert change_point.p < 0.05
+    assert histories["fork"].change_points == histories["mmap"].change_points == ()
     assert [len(each.points) for each in document.histories] == [REVISIONS] * 4
     assert {each.layouts for each in document.histories} == {LAYOUTS}
 
 
 def test_luck_alone_is_told_as_nothing() -> None:
-    found = [made_history(slower=0.0, seed=seed).shifted for seed in range(20)]
+    found = [made_history(slower=0.0, seed=seed).change_points for seed in range(20)]
     assert sum(bool(each) for each in found) <= 3
 
 
@@ -53,15 +57,15 @@ def test_a_revision_that_failed_is_left_out_and_told() -> None:
     assert [point.revision for point in pipe.points] == [
         n for n in range(REVISIONS) if n not in (3, SLOW)
     ]
-    (shift,) = pipe.shifts
-    assert (shift.revision, shift.before) == (SLOW + 1, SLOW - 1)
+    (change_point,) = pipe.change_points
+    assert (change_point.revision, change_point.before) == (SLOW + 1, SLOW - 1)
     assert document.failures
 
 
-def test_one_revision_with_figures_is_a_history_without_shifts() -> None:
+def test_one_revision_with_figures_is_a_history_without_change_points() -> None:
     document = made_history(broken=range(1, REVISIONS))
     assert [len(each.points) for each in document.histories] == [1] * 4
-    assert not document.shifted
+    assert not document.change_points
 
 
 def test_the_document_is_read_as_it_was_written(tmp_path: Path) -> None:

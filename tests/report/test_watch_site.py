@@ -25,10 +25,10 @@ def test_there_is_a_page_for_all_workloads_and_one_for_each() -> None:
     pages = site_pages(made_history(commit_url=URL))
     assert set(pages) == {INDEX, "overall.html", "pipe.html", "fork.html", "mmap.html"}
     index = pages[INDEX]
-    assert "model_cycles has shifted" in index
+    assert "model_cycles has changed" in index
     assert f'href="{URL.replace("%s", hash_of(SLOW))}"' in index
     assert 'href="pipe.html"' in index
-    assert "Nothing has shifted" in pages["fork.html"]
+    assert "Nothing has changed" in pages["fork.html"]
     assert f"since {SLOW:012x} change {SLOW}" in pages["pipe.html"]
     assert "study/report.html" not in index
     written = replace(made_history(), report="study/report.html")
@@ -48,9 +48,9 @@ def test_subjects_and_tags_are_text() -> None:
     assert "\\| \\`x\\` \\[a\\](b)" in comment
 
 
-def test_the_comment_says_what_has_shifted_and_what_the_newest_is() -> None:
+def test_the_comment_says_what_has_changed_and_what_the_newest_is() -> None:
     comment = watch_comment(made_history(commit_url=URL, broken=(2,)))
-    assert comment.startswith("linux: model\\_cycles has shifted")
+    assert comment.startswith("linux: model\\_cycles has changed")
     assert f"[{SLOW:012x}]({URL.replace('%s', hash_of(SLOW))})" in comment
     assert re.search(r"\| pipe \| \+\d\.\d\d % \(.*\) \| worse \|", comment)
     assert "00000000000b against v7.3.0, model\\_cycles" in comment

@@ -54,15 +54,15 @@ def watch(
     """Measure a range of revisions, find where it has become slower or faster, and write a site.
 
     Each revision is built and measured in the same draws of random layouts. Where the mean over
-    layouts seems to have shifted, a test over layouts must agree, corrected for all places and
-    workloads that were looked at: what only moved code is no shift. The site is a folder of pages
-    that any server can host: one for all workloads, one for each, and the study's report.
+    layouts seems to have changed, a test over layouts must agree, corrected for all places and
+    workloads that were looked at: what only moved code is none. The site is a folder of pages that
+    any server can host: one for all workloads, one for each, and the study's report.
 
     What was built and measured before is taken from caches and ledger: ask again when there are
     new commits, and only these cost anything. Killed at any moment, the same command goes on.
 
     The exit code is 0, 1 when a revision could not be built or measured, 2 for bad input, and 3
-    when --fail-above is given and there is a shift to the worse by more than that.
+    when --fail-above is given and there is a change to the worse by more than that.
 
     Examples:
 
@@ -102,9 +102,9 @@ def watch(
     metric
         What is looked at; default: model_cycles, or seconds on a machine without a model.
     least
-        Smaller shifts than this many per cent are not told, however sure they are.
+        Smaller changes than this many per cent are not told, however sure they are.
     fail_above
-        Exit code 3 when a shift to the worse is larger than this many per cent: 0% fails on any.
+        Exit code 3 when a change to the worse is larger than this many per cent: 0% fails on any.
     seed
         Seed of the layouts and of the order of trials.
     compiler
@@ -158,7 +158,8 @@ def watch(
     else:
         print_watch(document, result_console())
     if limit is not None and any(
-        shift.worse and abs(shift.change) > limit for _, shift in document.shifted
+        change_point.worse and abs(change_point.change) > limit
+        for _, change_point in document.change_points
     ):
         return REGRESSION
     return 1 if document.failures else 0

@@ -49,10 +49,10 @@ from kernsmith.document.study import (
     WorkloadView,
 )
 from kernsmith.document.watch import (
+    ChangePointView,
     HistoryView,
     PointView,
     RevisionView,
-    ShiftView,
     WatchDocument,
 )
 
@@ -62,6 +62,7 @@ __all__ = [
     "BlameDocument",
     "BlamedView",
     "CacheSetView",
+    "ChangePointView",
     "CheckView",
     "CheckedView",
     "CollidingPairView",
@@ -91,7 +92,6 @@ __all__ = [
     "RevisionView",
     "RunView",
     "SampleDocument",
-    "ShiftView",
     "SourceView",
     "StepView",
     "StressView",

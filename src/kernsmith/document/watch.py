@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The history of a source: what each revision costs, and where that has shifted."""
+"""The history of a source: what each revision costs, and where that has changed."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class PointView:
 
 
 @dataclass(frozen=True)
-class ShiftView:
+class ChangePointView:
     """From this revision on a workload costs something else than in the stretch before.
 
     revision, before: numbers of the first one of the new stretch, and of the last one that was
     measured before it. change, ci: of the stretch against the one before, in per cent; the interval
-    and p are those of one among all tests that could have been made (`stats.shifts`).
+    and p are those of one among all tests that could have been made (`stats.change_points`).
     worse: by the metric's direction.
     """
 
@@ -62,7 +62,7 @@ class HistoryView:
     workload: str
     layouts: int
     points: tuple[PointView, ...]
-    shifts: tuple[ShiftView, ...]
+    change_points: tuple[ChangePointView, ...]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class WatchDocument:
     """All of a history.
 
     source: the name of its repository's folder. commit_url: of a commit's page, with `%s` for the
-        hash; empty: there is none. least: per cent; smaller shifts are not told.
+        hash; empty: there is none. least: per cent; smaller changes are not told.
     report: the way to the study's page from the site's folder.
     failures: a line each; the study's report has all that they say. site: the folder that was
         written. histories: the one over all workloads first, where there are
@@ -98,7 +98,11 @@ class WatchDocument:
     held: HeldView | None = None
 
     @property
-    def shifted(self) -> tuple[tuple[HistoryView, ShiftView], ...]:
-        """All shifts, the newest first."""
-        found = [(history, shift) for history in self.histories for shift in history.shifts]
+    def change_points(self) -> tuple[tuple[HistoryView, ChangePointView], ...]:
+        """All change points, the newest first."""
+        found = [
+            (history, change_point)
+            for history in self.histories
+            for change_point in history.change_points
+        ]
         return tuple(sorted(found, key=lambda pair: -pair[1].revision))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The history of a source: one study whose variants are its revisions, and where its figures shift.
+"""The history of a source: one study whose variants are its revisions, and its change points.
 
 Nothing is kept beside what every study keeps: kernels and trials of revisions that were there
 before are taken from caches and ledger, so a range that has grown by one costs one.
@@ -15,11 +15,11 @@ import numpy as np
 
 from kernsmith import __version__
 from kernsmith.document import (
+    ChangePointView,
     CommitView,
     HistoryView,
     PointView,
     RevisionView,
-    ShiftView,
     WatchDocument,
 )
 from kernsmith.document.watch import OVERALL_HISTORY
@@ -33,10 +33,10 @@ from kernsmith.engine.verdicts import (
 )
 from kernsmith.kernel.history import Commit, Repository
 from kernsmith.machine.metrics import metric as catalogued
+from kernsmith.stats.change_points import LEAST, find_change_points
 from kernsmith.stats.effect import effect_of
 from kernsmith.stats.means import Logs, logs_of, zero_shift
 from kernsmith.stats.observations import DEFAULT_LAYOUT, Observation
-from kernsmith.stats.shifts import LEAST, find_shifts
 from kernsmith.study import Study
 from kernsmith.study.source_word import SourceWord
 
@@ -119,7 +119,7 @@ def watch_document(
 
 @dataclass(frozen=True)
 class _Looked:
-    """How shifts are looked for. least: in per cent. tables: that are looked at together.
+    """How change points are looked for. least: in per cent. tables: that are looked at together.
     worse_above: less of the metric is better."""
 
     alpha: float
@@ -194,26 +194,26 @@ def _history(name: str, table: _Table, looked: _Looked) -> HistoryView:
         return HistoryView(name, len(table.drawn), (), ())
     first = measured[0]
     points = tuple(_point(table, first, number, looked.alpha) for number in measured)
-    shifts: tuple[ShiftView, ...] = ()
+    change_points: tuple[ChangePointView, ...] = ()
     if len(table.drawn) > 1:
-        found = find_shifts(
+        found = find_change_points(
             table.drawn[:, measured],
             alpha=looked.alpha,
             sequences=looked.tables,
             least=max(LEAST, log1p(looked.least / 100)),
         )
-        shifts = tuple(
-            ShiftView(
-                revision=measured[shift.at],
-                before=measured[shift.at - 1],
-                change=shift.effect.change,
-                ci=_percent(shift.effect.ci),
-                p=min(1.0, (shift.effect.p or 0.0) * (len(measured) - 1) * looked.tables),
-                worse=(shift.effect.ratio > 1) is looked.worse_above,
+        change_points = tuple(
+            ChangePointView(
+                revision=measured[change_point.at],
+                before=measured[change_point.at - 1],
+                change=change_point.effect.change,
+                ci=_percent(change_point.effect.ci),
+                p=min(1.0, (change_point.effect.p or 0.0) * (len(measured) - 1) * looked.tables),
+                worse=(change_point.effect.ratio > 1) is looked.worse_above,
             )
-            for shift in found
+            for change_point in found
         )
-    return HistoryView(name, len(table.drawn), points, shifts)
+    return HistoryView(name, len(table.drawn), points, change_points)
 
 
 def _point(table: _Table, first: int, number: int, alpha: float) -> PointView:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A history as a chart: each revision with its interval, and where it has shifted."""
+"""A history as a chart: each revision with its interval, and where it has changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def history_chart(
     history: HistoryView, revisions: tuple[RevisionView, ...], title: str
 ) -> AnyChart:
     """Change against the oldest revision in per cent, oldest first; the line is the mean of each
-    stretch between shifts, squares are what one binary of each says."""
+    stretch between change points, squares are what one binary of each says."""
     rows = [
         {
             "revision": number,
@@ -68,8 +68,8 @@ def history_chart(
         y=alt.Y("binary:Q", axis=y, scale=scale)
     )
     layers = [_stretches(history, scale, y), squares, ends, points]
-    if history.shifts:
-        layers.append(_shifts(history))
+    if history.change_points:
+        layers.append(_change_points(history))
     return alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT)
 
 
@@ -89,7 +89,11 @@ def _places(history: HistoryView) -> dict[int, int]:
 
 def _stretches(history: HistoryView, scale: alt.Scale, axis: alt.Axis) -> AnyChart:
     places = _places(history)
-    cuts = [0, *(places[shift.revision] for shift in history.shifts), len(history.points)]
+    cuts = [
+        0,
+        *(places[change_point.revision] for change_point in history.change_points),
+        len(history.points),
+    ]
     rows = []
     for begin, end in pairwise(cuts):
         stretch = history.points[begin:end]
@@ -100,11 +104,14 @@ def _stretches(history: HistoryView, scale: alt.Scale, axis: alt.Axis) -> AnyCha
     return drawn
 
 
-def _shifts(history: HistoryView) -> AnyChart:
+def _change_points(history: HistoryView) -> AnyChart:
     places = _places(history)
     rows = [
-        {"at": places[shift.revision] - 0.5, "kind": "worse" if shift.worse else "better"}
-        for shift in history.shifts
+        {
+            "at": places[change_point.revision] - 0.5,
+            "kind": "worse" if change_point.worse else "better",
+        }
+        for change_point in history.change_points
     ]
     colour = alt.Color(
         "kind:N",

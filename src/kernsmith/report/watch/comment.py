@@ -11,15 +11,15 @@ from kernsmith.report.study.silicon import caution
 from kernsmith.report.watch.site import commit_link
 from kernsmith.report.watch.words import change_words, name_of, summary
 
-_MOST_SHIFTS = 12
+_MOST_CHANGES = 12
 
 
 def watch_comment(document: WatchDocument) -> str:
-    """The summary, the newest shifts, and the newest revision against the oldest."""
+    """The summary, the newest change points, and the newest revision against the oldest."""
     sections: list[Section] = [Text(f"{document.source}: {summary(document)}")]
-    if document.shifted:
-        sections.append(_shifts(document))
-    if (more := len(document.shifted) - _MOST_SHIFTS) > 0:
+    if document.change_points:
+        sections.append(_change_points(document))
+    if (more := len(document.change_points) - _MOST_CHANGES) > 0:
         sections.append(Text(f"and {more} more"))
     sections.append(_newest(document))
     failed = [f"{name_of(each)}: {each.failed}" for each in document.revisions if each.failed]
@@ -30,17 +30,17 @@ def watch_comment(document: WatchDocument) -> str:
     return as_markdown(sections)
 
 
-def _shifts(document: WatchDocument) -> Table:
+def _change_points(document: WatchDocument) -> Table:
     rows: list[list[Value]] = [
         [
             history.workload,
-            change_words(shift.change, shift.ci),
-            "worse" if shift.worse else "better",
-            name_of(document.revisions[shift.revision]),
-            commit_link(document, document.revisions[shift.revision]),
-            document.revisions[shift.revision].commit.subject,
+            change_words(change_point.change, change_point.ci),
+            "worse" if change_point.worse else "better",
+            name_of(document.revisions[change_point.revision]),
+            commit_link(document, document.revisions[change_point.revision]),
+            document.revisions[change_point.revision].commit.subject,
         ]
-        for history, shift in document.shifted[:_MOST_SHIFTS]
+        for history, change_point in document.change_points[:_MOST_CHANGES]
     ]
     titles = ("workload", "change", "is", "since", "commit", "subject")
     return Table([Column(title) for title in titles], rows)

@@ -30,9 +30,9 @@ from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.watch.chart import history_chart
 from kernsmith.report.watch.words import (
     HASH_SHOWN,
+    change_sentence,
     change_words,
     name_of,
-    shift_sentence,
     summary,
 )
 
@@ -60,16 +60,20 @@ def commit_link(document: WatchDocument, revision: RevisionView) -> Value:
 
 
 def _kind(document: WatchDocument) -> Kind:
-    if not document.shifted:
+    if not document.change_points:
         return "neutral"
-    return "worse" if any(shift.worse for _, shift in document.shifted) else "better"
+    return (
+        "worse"
+        if any(change_point.worse for _, change_point in document.change_points)
+        else "better"
+    )
 
 
 def _index(document: WatchDocument) -> str:
     first, last = document.revisions[0], document.revisions[-1]
     sections: list[Section] = [Verdict(summary(document), _kind(document))]
-    if document.shifted:
-        sections.append(_shift_table(document))
+    if document.change_points:
+        sections.append(_change_table(document))
     if document.histories:
         sections.append(_chart(document, document.histories[0]))
     sections.append(_workload_table(document))
@@ -93,11 +97,11 @@ def _index(document: WatchDocument) -> str:
 
 def _workload(document: WatchDocument, history: HistoryView) -> str:
     sections: list[Section] = []
-    for shift in reversed(history.shifts):
-        kind: Kind = "worse" if shift.worse else "better"
-        sections.append(Verdict(shift_sentence(document, history, shift), kind))
-    if not history.shifts:
-        sections.append(Verdict("Nothing has shifted that layout could not fake.", "neutral"))
+    for change_point in reversed(history.change_points):
+        kind: Kind = "worse" if change_point.worse else "better"
+        sections.append(Verdict(change_sentence(document, history, change_point), kind))
+    if not history.change_points:
+        sections.append(Verdict("Nothing has changed that layout could not fake.", "neutral"))
     sections.append(_chart(document, history))
     sections.append(_point_table(document, history))
     sections.append(Table([Column("more")], [[Link("all workloads", INDEX)]]))
@@ -119,30 +123,30 @@ def _chart(document: WatchDocument, history: HistoryView) -> Section:
     return Chart(
         history_chart(history, document.revisions, title),
         f"{history.workload}: each revision over {history.layouts} layouts with its "
-        f"{100 * (1 - document.alpha):g} % interval; dashed: the mean of a stretch between shifts; "
-        "squares: what one binary of each says",
+        f"{100 * (1 - document.alpha):g} % interval; dashed: the mean of a stretch between "
+        "change points; squares: what one binary of each says",
     )
 
 
-def _shift_table(document: WatchDocument) -> Table:
+def _change_table(document: WatchDocument) -> Table:
     rows: list[list[Value]] = [
         [
             Link(history.workload, page_name(history.workload)),
-            change_words(shift.change, shift.ci),
-            "worse" if shift.worse else "better",
-            name_of(document.revisions[shift.revision]),
-            commit_link(document, document.revisions[shift.revision]),
-            document.revisions[shift.revision].commit.subject,
-            name_of(document.revisions[shift.before]),
-            shift.p,
+            change_words(change_point.change, change_point.ci),
+            "worse" if change_point.worse else "better",
+            name_of(document.revisions[change_point.revision]),
+            commit_link(document, document.revisions[change_point.revision]),
+            document.revisions[change_point.revision].commit.subject,
+            name_of(document.revisions[change_point.before]),
+            change_point.p,
         ]
-        for history, shift in document.shifted
+        for history, change_point in document.change_points
     ]
     columns = [
         Column("workload"), Column("change"), Column("is"), Column("since"), Column("commit"),
         Column("subject"), Column("measured before"), Column("p, corrected", ".2g"),
     ]  # fmt: skip
-    return Table(columns, rows, "Where it has shifted, the newest first")
+    return Table(columns, rows, "Where it has changed, the newest first")
 
 
 def _workload_table(document: WatchDocument) -> Table:
@@ -153,13 +157,13 @@ def _workload_table(document: WatchDocument) -> Table:
             if history.points
             else None,
             history.points[-1].default_change if history.points else None,
-            len(history.shifts),
+            len(history.change_points),
         ]
         for history in document.histories
     ]
     columns = [
         Column("workload"), Column("newest against oldest"),
-        Column("one binary of each", "+.2f", "%"), Column("shifts", "d"),
+        Column("one binary of each", "+.2f", "%"), Column("change_points", "d"),
     ]  # fmt: skip
     return Table(columns, rows, f"{document.metric} over the whole range")
 
@@ -180,11 +184,11 @@ def _revision_table(document: WatchDocument) -> Table:
 
 
 def _point_table(document: WatchDocument, history: HistoryView) -> Table:
-    shifted = {shift.revision: shift for shift in history.shifts}
+    changed = {change_point.revision: change_point for change_point in history.change_points}
     rows: list[list[Value]] = []
     for point in reversed(history.points):
         revision = document.revisions[point.revision]
-        shift = shifted.get(point.revision)
+        change_point = changed.get(point.revision)
         rows.append(
             [
                 name_of(revision),
@@ -193,12 +197,12 @@ def _point_table(document: WatchDocument, history: HistoryView) -> Table:
                 point.figure,
                 change_words(point.change, point.ci),
                 point.default_change,
-                change_words(shift.change, shift.ci) if shift else "",
+                change_words(change_point.change, change_point.ci) if change_point else "",
             ]
         )
     columns = [
         Column("revision"), Column("commit"), Column("subject"),
         Column(document.metric, ".6g", document.unit), Column("against the oldest"),
-        Column("one binary of each", "+.2f", "%"), Column("shift"),
+        Column("one binary of each", "+.2f", "%"), Column("change point"),
     ]  # fmt: skip
     return Table(columns, rows, "Revisions, the newest first")

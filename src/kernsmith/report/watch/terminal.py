@@ -10,9 +10,9 @@ from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.terminal import add_texts, say, text_table
 from kernsmith.report.watch.words import (
+    change_sentence,
     change_words,
     name_of,
-    shift_sentence,
     summary,
 )
 
@@ -21,7 +21,7 @@ _FIGURES = 58
 
 
 def print_watch(document: WatchDocument, console: Console) -> None:
-    """Print each revision over all workloads, and every shift."""
+    """Print each revision over all workloads, and every change point."""
     if document.histories:
         history = document.histories[0]
         oldest = name_of(document.revisions[0])
@@ -29,26 +29,28 @@ def print_watch(document: WatchDocument, console: Console) -> None:
         table = text_table(title)
         table.add_column("revision", no_wrap=True)
         table.add_column("subject", no_wrap=True)
-        for name, width in (("change over layouts", 24), ("one binary", 10), ("shift", 8)):
+        for name, width in (("change over layouts", 24), ("one binary", 10), ("change", 8)):
             table.add_column(name, justify="right", no_wrap=True, min_width=width)
         names = max(len(name_of(revision)) for revision in document.revisions)
         room = max(console.width - names - _FIGURES, 8)
         points = {point.revision: point for point in history.points}
-        shifts = {shift.revision: shift for shift in history.shifts}
+        change_points = {
+            change_point.revision: change_point for change_point in history.change_points
+        }
         for number, revision in enumerate(document.revisions):
-            point, shift = points.get(number), shifts.get(number)
+            point, change_point = points.get(number), change_points.get(number)
             binary = point.default_change if point else None
             cells = [
                 name_of(revision),
                 _cut(revision.commit.subject, room),
                 change_words(point.change, point.ci) if point else "–",
                 "–" if binary is None else f"{binary:+.2f} %",
-                f"{shift.change:+.2f} %" if shift else "",
+                f"{change_point.change:+.2f} %" if change_point else "",
             ]
             add_texts(table, cells)
         console.print(table)
-    for history, shift in document.shifted:
-        say(console, shift_sentence(document, history, shift))
+    for history, change_point in document.change_points:
+        say(console, change_sentence(document, history, change_point))
     say(console, summary(document))
     for failure in document.failures:
         say(console, failure)

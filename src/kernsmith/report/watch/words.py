@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.document import HistoryView, RevisionView, ShiftView, WatchDocument
+from kernsmith.document import ChangePointView, HistoryView, RevisionView, WatchDocument
 
 HASH_SHOWN = 12
 
@@ -21,13 +21,16 @@ def change_words(change: float, ci: tuple[float | None, float | None] | None) ->
     return f"{change:+.2f} % ({low} … {high})"
 
 
-def shift_sentence(document: WatchDocument, history: HistoryView, shift: ShiftView) -> str:
+def change_sentence(
+    document: WatchDocument, history: HistoryView, change_point: ChangePointView
+) -> str:
     """`pipe: slower by …, since v7.2.4 (subject)`."""
-    revision = document.revisions[shift.revision]
-    before = document.revisions[shift.before]
-    word = "worse" if shift.worse else "better"
+    revision = document.revisions[change_point.revision]
+    before = document.revisions[change_point.before]
+    word = "worse" if change_point.worse else "better"
+    change = change_words(change_point.change, change_point.ci)
     return (
-        f"{history.workload}: {document.metric} {change_words(shift.change, shift.ci)}, {word}, "
+        f"{history.workload}: {document.metric} {change}, {word}, "
         f"since {name_of(revision)} {revision.commit.subject} "
         f"(the last one measured before: {name_of(before)})"
     )
@@ -38,14 +41,14 @@ def summary(document: WatchDocument) -> str:
     measured = sum(not revision.failed for revision in document.revisions)
     layouts = max((history.layouts for history in document.histories), default=0)
     over = f"{measured} revisions in {layouts} layouts each"
-    worse = sum(shift.worse for _, shift in document.shifted)
-    better = len(document.shifted) - worse
-    if not document.shifted:
-        return f"Nothing has shifted in {document.metric} that layout could not fake: {over}."
-    found = len(document.shifted)
+    worse = sum(change_point.worse for _, change_point in document.change_points)
+    better = len(document.change_points) - worse
+    if not document.change_points:
+        return f"Nothing has changed in {document.metric} that layout could not fake: {over}."
+    found = len(document.change_points)
     times = "once" if found == 1 else f"{found} times"
     if worse and better:
         which = f", {worse} to the worse and {better} to the better"
     else:
         which = f" to the {'worse' if worse else 'better'}"
-    return f"{document.metric} has shifted {times}{which}: {over}."
+    return f"{document.metric} has changed {times}{which}: {over}."

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where a metric of a sequence of kernels has shifted, told apart from luck of layout.
+"""Where a metric of a sequence of kernels has changed, told apart from luck of layout.
 
 Each kernel of the sequence (a revision of a source) is measured in the same draws of layouts. PELT
 (Killick, Fearnhead & Eckley 2012, by `ruptures`) finds places at which the mean over layouts may
-have shifted. A place stays when a paired t-test over layouts, of the stretches before and behind
+have changed. A place stays when a paired t-test over layouts, of the stretches before and behind
 it, says so as one of all tests that could have been made: as many as there are neighbours in the
 sequence, times the sequences that are looked at (Bonferroni). So what is found in a sequence in
 which nothing has changed is found with probability `alpha` at most, however it was searched.
@@ -22,26 +22,26 @@ from kernsmith.stats.effect import Effect, effect_of
 from kernsmith.stats.means import Logs
 
 LEAST = 1e-4
-"""A shift of the logarithm below which none is told: a kernel that is one unused function longer
+"""A change of the logarithm below which none is told: a kernel that is one unused function longer
 executes some instructions more, the same in all layouts."""
 
 _NO_NOISE = 1e-6
 
 
 @dataclass(frozen=True)
-class Shift:
-    """at: the first place of the sequence that has shifted. effect: of the stretch from there on,
-    up to the next shift, against the stretch before; its interval and p are those of one among
-    all tests that could have been made."""
+class ChangePoint:
+    """at: the first place of the sequence that has changed. effect: of the stretch from there on,
+    up to the next change point, against the stretch before; its interval and p are those of one
+    among all tests that could have been made."""
 
     at: int
     effect: Effect
 
 
-def find_shifts(
+def find_change_points(
     logs: Logs, *, alpha: float = 0.05, sequences: int = 1, least: float = LEAST
-) -> tuple[Shift, ...]:
-    """The shifts of one sequence, in its order.
+) -> tuple[ChangePoint, ...]:
+    """The change points of one sequence, in its order.
 
     logs: of shape (layouts, places), natural logarithms.
     sequences: how many are looked at together. least: of the logarithm; smaller ones are none.
@@ -51,7 +51,7 @@ def find_shifts(
     """
     layouts, places = logs.shape
     if layouts < 2:
-        raise ValueError("shifts are told apart from luck of layout by at least two layouts")
+        raise ValueError("change points are told apart from luck of layout by at least two layouts")
     if places < 2:
         return ()
     tests = (places - 1) * sequences
@@ -69,21 +69,21 @@ def find_shifts(
         ]
         weakest = max(range(len(cuts)), key=lambda number: _weakness(effects[number], least))
         if _weakness(effects[weakest], least) * tests <= alpha:
-            return tuple(Shift(at, each) for at, each in zip(cuts, effects, strict=True))
+            return tuple(ChangePoint(at, each) for at, each in zip(cuts, effects, strict=True))
         del cuts[weakest]
     return ()
 
 
 def _weakness(effect: Effect, least: float) -> float:
-    """The p-value; 1 of a shift that is too small to be told."""
+    """The p-value; 1 of a change that is too small to be told."""
     return 1.0 if abs(log(effect.ratio)) < least else effect.p or 0.0
 
 
 def _candidates(logs: Logs) -> list[int]:
-    """Places at which the mean over layouts may have shifted, rather too many than too few."""
+    """Places at which the mean over layouts may have changed, rather too many than too few."""
     layouts, places = logs.shape
     steps = np.diff(logs, axis=1)
-    # Of the mean at one place: a shift is the same in all layouts, and adds nothing to it.
+    # Of the mean at one place: a change is the same in all layouts, and adds nothing to it.
     noise = np.sqrt(steps.var(axis=0, ddof=1).mean() / (2 * layouts))
     signal = logs.mean(axis=0) / max(float(noise), _NO_NOISE)
     search = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(signal.reshape(-1, 1))
