@@ -73,3 +73,17 @@ def test_one_layout_tells_nothing_and_one_kernel_has_no_neighbour() -> None:
     with pytest.raises(ValueError, match="at least two layouts"):
         find_change_points(np.zeros((1, 5)))
     assert find_change_points(np.zeros((4, 1))) == ()
+
+
+def test_half_a_per_cent_is_found_beside_half_a_per_cent_of_luck() -> None:
+    """How many of 100 are found, and how many at their very place: docs/watch.md has both."""
+    draw = np.random.default_rng(5)
+    counted = {}
+    for size in (0.01, 0.005, 0.003):
+        found = [find_change_points(sequence(draw, {12: size})) for _ in range(100)]
+        places = [[each.at for each in one] for one in found]
+        counted[size] = (sum(map(bool, places)), sum(one == [12] for one in places))
+    for size, found_at_least, there_at_least in ((0.01, 99, 95), (0.005, 99, 80), (0.003, 90, 60)):
+        anywhere, there = counted[size]
+        assert anywhere >= found_at_least, counted
+        assert there >= there_at_least, counted
