@@ -19,9 +19,9 @@ from kernsmith import __version__
 from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
-    "optimize", "compare", "bisect", "watch", "blame", "layout", "profile", "run", "plan",
-    "measure", "analyze", "report", "workload", "kernels", "ledger", "package", "prove", "export",
-    "prune", "toolchain", "cpu", "silicon", "delegate", "doctor",
+    "optimize", "compare", "bisect", "watch", "blame", "verify", "layout", "profile", "run",
+    "plan", "measure", "analyze", "report", "workload", "kernels", "ledger", "package", "prove",
+    "export", "prune", "toolchain", "cpu", "silicon", "delegate", "doctor",
 )  # fmt: skip
 
 

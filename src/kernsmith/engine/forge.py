@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
 from kernsmith.engine.images import Images
 from kernsmith.engine.kernels import Failures, Kernels
@@ -17,7 +18,7 @@ from kernsmith.engine.training import Seen
 from kernsmith.engine.trial_rows import CHECKED
 from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.recipe import StepProfile, make_recipe
 from kernsmith.profile import call_lines
 from kernsmith.study import Layout, Trial, Variant
 from kernsmith.study.layout import PROFILE
@@ -60,6 +61,10 @@ class Forge:
     def profile(self, variant: Variant) -> tuple[Path, ...]:
         """The files of the profile that the last step of a variant was built with."""
         return self.kernels.files(variant)
+
+    def profiles(self, variant: Variant) -> tuple[StepProfile, ...]:
+        """What each step of a variant that was built has handed to the build."""
+        return self.kernels.profiles[identity(variant)]
 
     def image(self, variant: Variant, layout: Layout) -> Path | None:
         """The image of a variant in a layout, if it could be made."""
