@@ -52,6 +52,7 @@ def optimize(
     root: Annotated[Path | None, Parameter(name="--root")] = None,
     suffix: str = "",
     package: Format | None = None,
+    oracle: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -158,6 +159,9 @@ def optimize(
     package
         End with packages of the last kernel that was built, in packages/ beside the report: deb,
         rpm, pacman or tar, see `kernsmith package --help`.
+    oracle
+        Ask this oracle whether the new kernel works, if it is better: kunit, lockdep, ubsan or
+        kasan, see `kernsmith verify --help`; may be given several times.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -191,6 +195,7 @@ def optimize(
         ),
     )
     from kernsmith.cli.outcome import run_and_show
+    from kernsmith.engine.oracles import select_oracles
     from kernsmith.kernel.package_kind import KINDS
     from kernsmith.study.file import located
 
@@ -201,6 +206,7 @@ def optimize(
         as_json=json,
         keep_traces=keep_traces,
         package=KINDS[package] if package else None,
+        oracles=select_oracles(oracle),
     )
 
 

@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Console
 
 from kernsmith.cli.progress import ProgressDisplay
-from kernsmith.document import BisectDocument, BlameDocument, StudyDocument, WatchDocument
+from kernsmith.document import (
+    BisectDocument,
+    BlameDocument,
+    StudyDocument,
+    VerifiedView,
+    WatchDocument,
+)
 from kernsmith.document import text as document_text
 from kernsmith.engine import StudyResult, prepare, run_study
 from kernsmith.engine.attribution import folded_stacks
+from kernsmith.engine.forge import Forge
+from kernsmith.engine.oracles import Oracle
+from kernsmith.engine.verify import check_boots, verify
 from kernsmith.files import write_text
 from kernsmith.kernel.package import make_packages
 from kernsmith.kernel.package_kind import PackageKind
@@ -42,13 +50,20 @@ def run_and_show(
     as_json: bool,
     keep_traces: bool = False,
     package: PackageKind | None = None,
+    oracles: Sequence[Oracle] = (),
 ) -> int:
     """Run, write the report's files, print tables or JSON; see `exit_code`.
 
-    package: what packages of the last variant are made of, when all is measured.
+    package: what packages of the last variant are made of, when all is measured. oracles: what is
+    asked of variants that are better.
     """
     document = run_and_write(
-        study, output=output, ledger=ledger, keep_traces=keep_traces, package=package
+        study,
+        output=output,
+        ledger=ledger,
+        keep_traces=keep_traces,
+        package=package,
+        oracles=oracles,
     )
     show(document, as_json=as_json)
     return exit_code(document)
@@ -61,6 +76,7 @@ def run_and_write(
     ledger: str | None,
     keep_traces: bool = False,
     package: PackageKind | None = None,
+    oracles: Sequence[Oracle] = (),
 ) -> StudyDocument:
     """Run a study and write the report's files; returns its document."""
     if package:  # what is missing for it is known before an hour of work, not after
@@ -69,6 +85,8 @@ def run_and_write(
     try:
         with ProgressDisplay() as display:
             prepared = prepare(study, display)
+            if oracles:
+                check_boots(prepared)
             # First: a folder that cannot be written is known before an hour of work, not after.
             folder = output or Path("kernsmith-results") / f"{study.name}-{prepared.digest[:8]}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +94,13 @@ def run_and_write(
             document = write_report(result, folder)
             if package:
                 packages = _packages(result, folder / "packages", package, display)
-                document = write_report(result, folder, packages)
+                views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
+                document = replace(document, variants=tuple(views))
+                _write_document(document, folder)
+            if oracles:
+                answers = _verified(result, document.better, oracles, folder / "verify", display)
+                document = replace(document, verified=answers)
+                _write_document(document, folder)
             return document
     finally:
         opened.close()
@@ -95,30 +119,44 @@ def _packages(
     return {built[-1]: tuple(map(str, made))}
 
 
-def write_report(
+def _verified(
     result: StudyResult,
+    better: Sequence[str],
+    oracles: Sequence[Oracle],
     folder: Path,
-    packages: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
-) -> StudyDocument:
-    """Write a result's report (HTML, Markdown), study.json, study.toml and files of stacks; returns
-    its document.
+    display: ProgressDisplay,
+) -> tuple[VerifiedView, ...]:
+    """Ask oracles about the baseline and the variants that are better."""
+    prepared = result.prepared
+    baseline, *others = prepared.variants
+    asked = [variant for variant in others if variant.name in better]
+    if not asked:
+        display.note("no variant is better than the baseline: no oracle is asked")
+        return ()
+    forge = Forge(replace(prepared, variants=(baseline, *asked)), display)
+    forge.find()
+    return tuple(verify(forge.prepared, forge, oracles, folder, display))
 
-    packages: paths of those that were made, by their variants' names.
-    """
+
+def write_report(result: StudyResult, folder: Path) -> StudyDocument:
+    """Write a result's report (HTML, Markdown), study.json, study.toml and files of stacks; returns
+    its document."""
     page = folder / "report.html"
     document = replace(study_document(result), report=str(page.absolute()))
-    if packages:
-        views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
-        document = replace(document, variants=tuple(views))
-    write_text(page, study_page(document, coverage=coverage_beside(page)))
-    write_text(folder / "report.md", study_markdown(document))
-    write_text(folder / "study.json", document_text.as_json(document))
-    write_text(folder / "study.toml", document.study.text)
+    _write_document(document, folder)
     for variant, stacks in folded_stacks(result).items():
         path = folder / stacks_file(variant)
         path.parent.mkdir(exist_ok=True)
         write_text(path, stacks)
     return document
+
+
+def _write_document(document: StudyDocument, folder: Path) -> None:
+    page = folder / "report.html"
+    write_text(page, study_page(document, coverage=coverage_beside(page)))
+    write_text(folder / "report.md", study_markdown(document))
+    write_text(folder / "study.json", document_text.as_json(document))
+    write_text(folder / "study.toml", document.study.text)
 
 
 def write_bisect(
@@ -173,5 +211,6 @@ def result_console() -> Console:
 
 
 def exit_code(document: StudyDocument) -> int:
-    """0, or 1 when a trial or a variant failed, or a replay is not what booting gave."""
-    return 1 if document.failures else 0
+    """0, or 1 when a trial or a variant failed, a replay is not what booting gave, or a variant
+    does not work."""
+    return 0 if not document.failures and all(each.works for each in document.verified) else 1

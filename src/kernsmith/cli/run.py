@@ -20,6 +20,7 @@ def run(
     trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     layouts_by: LayoutsBy | None = None,
     keep_traces: Annotated[bool, Parameter(negative=())] = False,
+    oracle: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     ledger: str | None = None,
     json: bool = False,
@@ -49,6 +50,9 @@ def run(
     keep_traces
         Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
         same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
+    oracle
+        Ask this oracle whether variants that are better work: kunit, lockdep, ubsan or kasan, see
+        `kernsmith verify --help`; may be given several times.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -57,7 +61,15 @@ def run(
         Print the result as JSON instead of tables.
     """
     from kernsmith.cli.outcome import run_and_show
+    from kernsmith.engine.oracles import select_oracles
 
     asked = read_study(study, layouts_by)
     check_trust(asked, trust)
-    return run_and_show(asked, output=output, ledger=ledger, as_json=json, keep_traces=keep_traces)
+    return run_and_show(
+        asked,
+        output=output,
+        ledger=ledger,
+        as_json=json,
+        keep_traces=keep_traces,
+        oracles=select_oracles(oracle),
+    )

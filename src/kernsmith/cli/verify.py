@@ -66,6 +66,7 @@ def verify(
     from kernsmith.engine import prepare
     from kernsmith.engine.forge import Forge
     from kernsmith.engine.oracles import select_oracles
+    from kernsmith.engine.verify import check_boots
     from kernsmith.engine.verify import verify as ask
     from kernsmith.files import write_text
     from kernsmith.study.check import check_trust
@@ -77,6 +78,7 @@ def verify(
     folder = (output or study.parent / "verify").absolute()
     with ProgressDisplay() as display:
         prepared = _with_variants(prepare(asked, display), variant)
+        check_boots(prepared)
         folder.mkdir(parents=True, exist_ok=True)
         forge = Forge(prepared, display)
         forge.build()
@@ -97,10 +99,6 @@ def verify(
 
 def _with_variants(prepared: Prepared, names: Sequence[str]) -> Prepared:
     """With the baseline and these variants; all, if none is named."""
-    if prepared.machine.images != "kernel":
-        raise UserError(
-            f"verify boots kernels, and the machine {prepared.machine.name} runs programs"
-        )
     known = {variant.name: variant for variant in prepared.variants}
     for name in names:
         if name not in known:

@@ -48,6 +48,7 @@ from kernsmith.document.study import (
     VerdictView,
     WorkloadView,
 )
+from kernsmith.document.verified import FaultView, VerifiedView
 from kernsmith.document.watch import (
     ChangePointView,
     HistoryView,
@@ -69,6 +70,7 @@ __all__ = [
     "CollisionsView",
     "CommitView",
     "FactorsView",
+    "FaultView",
     "FlameNodeView",
     "FlameView",
     "FunctionCostView",
@@ -100,6 +102,7 @@ __all__ = [
     "TermView",
     "VariantView",
     "VerdictView",
+    "VerifiedView",
     "WatchDocument",
     "WorkloadView",
 ]

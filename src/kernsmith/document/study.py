@@ -12,6 +12,7 @@ from kernsmith.document.checks import CheckView
 from kernsmith.document.hottest import HottestView
 from kernsmith.document.noise import NoiseView
 from kernsmith.document.stress import StressView
+from kernsmith.document.verified import VerifiedView
 
 OVERALL = "overall"
 _OF = "overall-of-"
@@ -306,6 +307,8 @@ class StudyDocument:
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
     stress: what each workload asks of the baseline's kernel.
     noise: of each variant, where a machine takes each time twice.
+    verified: what oracles said of the baseline and of variants that are better; empty when none
+        was asked.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -334,6 +337,7 @@ class StudyDocument:
     remarks: tuple[str, ...] = ()
     stress: tuple[StressView, ...] = ()
     noise: tuple[NoiseView, ...] = ()
+    verified: tuple[VerifiedView, ...] = ()
 
     @property
     def baseline(self) -> str:
@@ -343,6 +347,18 @@ class StudyDocument:
     def lower_is_better(self, metric: str) -> bool:
         """Of a metric that the machine does not list, too."""
         return all(each.better == "lower" for each in self.metrics if each.name == metric)
+
+    @property
+    def better(self) -> tuple[str, ...]:
+        """Names of the variants that are significantly better than the baseline, on the whole."""
+        lower = self.lower_is_better(self.study.metric)
+        return tuple(
+            verdict.variant
+            for verdict in self.verdicts
+            if (verdict.workload, verdict.metric) == (OVERALL, self.study.metric)
+            and verdict.significant
+            and (verdict.ratio < 1) == lower
+        )
 
     @property
     def others(self) -> tuple[str, ...]:

@@ -70,7 +70,9 @@ class Oracle:
         """What a boot has shown."""
         bad = "" if outcome.ok else f"{workload}: {outcome.status}: {outcome.reason}"
         console = outcome.console.read_text(encoding="utf-8", errors="replace")
-        return Findings(tested(console) if self.tests else watched(console, workload), bad)
+        return Findings(
+            cases_of_tests(console) if self.tests else cases_of_reports(console, workload), bad
+        )
 
 
 ORACLES = (
@@ -81,7 +83,7 @@ ORACLES = (
 )
 
 
-def tested(console: str) -> tuple[Case, ...]:
+def cases_of_tests(console: str) -> tuple[Case, ...]:
     """The results of the tests in a console's text; without any, that is a failure."""
     report = read_ktap(console)
     if not report.cases:
@@ -92,7 +94,7 @@ def tested(console: str) -> tuple[Case, ...]:
     return report.cases
 
 
-def watched(console: str, workload: str) -> tuple[Case, ...]:
+def cases_of_reports(console: str, workload: str) -> tuple[Case, ...]:
     """Passed when the kernel has reported nothing; else each report, once, without what differs
     from kernel to kernel (addresses, numbers, processes)."""
     seen: dict[str, str] = {}

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from kernsmith.document import FaultView, VerifiedView
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.making import Build, Reorder, build, reorder
 from kernsmith.engine.oracles import WORDS, Findings, Oracle, count
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
-from kernsmith.errors import KernsmithError
+from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.recipe import StepProfile, make_recipe
 from kernsmith.machine import Job, Machine, find_machine, run_once
-from kernsmith.machine.ktap import Case
 from kernsmith.study import Variant
 
 # A kernel with watchdogs takes many times as long.
@@ -33,29 +33,16 @@ _BOOT_SECONDS = 1200.0
 _LEAST = "null-syscall"
 
 
-@dataclass(frozen=True)
-class Verified:
-    """What an oracle says of one variant.
+def check_boots(prepared: Prepared) -> None:
+    """That a study's kernels can be asked.
 
-    kernel: the key of the twin that was asked; empty if there is none. passed, failed, skipped: how
-    many tests, or of an oracle without tests, workloads and reports. new: failures that the
-    baseline does not have. reason: why there is no answer; empty when there is one.
+    Raises:
+        UserError: its machine runs programs.
     """
-
-    variant: str
-    oracle: str
-    kernel: str = ""
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    new: tuple[Case, ...] = ()
-    reason: str = ""
-    seconds: float = 0.0
-
-    @property
-    def works(self) -> bool:
-        """Whether it was asked, and has done nothing wrong that the baseline does right."""
-        return not self.new and not self.reason
+    if prepared.machine.images != "kernel":
+        raise UserError(
+            f"an oracle boots kernels, and the machine {prepared.machine.name} runs programs"
+        )
 
 
 def verify(
@@ -65,8 +52,9 @@ def verify(
     folder: Path,
     events: Events,
     workers: Workers | None = None,
-) -> list[Verified]:
-    """Ask each oracle about each variant that was built, the baseline first.
+) -> list[VerifiedView]:
+    """Ask each oracle about each variant that was built, the baseline first: what it does wrong is
+    counted, and new in nobody.
 
     folder: for the consoles, one folder for each boot.
     """
@@ -85,12 +73,12 @@ def verify(
                 found = _ask(twin, oracle, _workloads(prepared, oracle), machine,
                              folder / oracle.name / variant.name, events)  # fmt: skip
             except KernsmithError as error:
-                answers.append(Verified(variant.name, oracle.name, reason=str(error)))
+                answers.append(_none(variant, oracle, str(error), time.monotonic() - began))
                 continue
             answer = _answer(variant, oracle, twin, found, known, time.monotonic() - began)
             if variant == prepared.variants[0]:
-                known = frozenset(case.name for case in answer.new)
-                answer = replace(answer, new=(), reason=answer.reason)
+                known = frozenset(fault.name for fault in answer.new)
+                answer = replace(answer, new=())
             answers.append(answer)
     return answers
 
@@ -102,13 +90,20 @@ def _answer(
     found: Sequence[Findings],
     known: frozenset[str],
     seconds: float,
-) -> Verified:
+) -> VerifiedView:
     cases = [case for each in found for case in each.cases]
-    new = {case.name: case for each in found for case in each.failures if case.name not in known}
+    faults = (FaultView(case.name, case.said) for each in found for case in each.failures)
+    new = {fault.name: fault for fault in faults if fault.name not in known}
     bad = "; ".join(each.ended_badly for each in found if each.ended_badly)
-    return Verified(
-        variant.name, oracle.name, twin.key, *count(cases), tuple(new.values()), bad, seconds
-    )
+    passed, failed, skipped = count(cases)
+    return VerifiedView(
+        variant.name, oracle.name, twin.key, passed, failed, skipped, tuple(new.values()), bad,
+        seconds,
+    )  # fmt: skip
+
+
+def _none(variant: Variant, oracle: Oracle, reason: str, seconds: float) -> VerifiedView:
+    return VerifiedView(variant.name, oracle.name, "", 0, 0, 0, (), reason, seconds)
 
 
 def _workloads(prepared: Prepared, oracle: Oracle) -> tuple[Workload, ...]:

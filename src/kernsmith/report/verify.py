@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from kernsmith.engine.verify import Verified
+from kernsmith.document import VerifiedView
 from kernsmith.report.terminal import add_texts, say, text_table
 
 _SHOWN = 10
 
 
-def print_verified(answers: Sequence[Verified], console: Console) -> None:
+def print_verified(answers: Sequence[VerifiedView], console: Console) -> None:
     """Print a table of all answers, and below it what is wrong, each with the kernel's words."""
     table = text_table()
     table.add_column("oracle", no_wrap=True)
@@ -27,15 +27,15 @@ def print_verified(answers: Sequence[Verified], console: Console) -> None:
         add_texts(table, [answer.oracle, answer.variant, *figures, _answer(answer)])
     console.print(table)
     for answer in answers:
-        for case in answer.new[:_SHOWN]:
-            say(console, f"{answer.oracle}, {answer.variant}: {case.name}")
-            for line in case.said:
+        for fault in answer.new[:_SHOWN]:
+            say(console, f"{answer.oracle}, {answer.variant}: {fault.name}")
+            for line in fault.said:
                 say(console, f"    {line}")
         if (more := len(answer.new) - _SHOWN) > 0:
             say(console, f"{answer.oracle}, {answer.variant}: and {more} more (verify.json)")
 
 
-def _answer(answer: Verified) -> str:
+def _answer(answer: VerifiedView) -> str:
     if answer.reason:
         return f"no answer: {answer.reason}"
     if answer.new:

@@ -15,6 +15,7 @@ from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
+from kernsmith.report.study.verified import verified_lines
 from kernsmith.report.study.words import (
     confidence,
     harmed,
@@ -44,8 +45,8 @@ def study_markdown(document: StudyDocument) -> str:
         sections += [_overall_table(document), *speciality_tables(document)]
         sections += [_workload_table(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
-    if noise := noise_lines(document):
-        sections.append(Bullets(noise))
+    if said := [*noise_lines(document), *verified_lines(document)]:
+        sections.append(Bullets(said))
     sections += [*attribution_notes(document), *design_sections(document)]
     if document.remarks:
         sections += [Heading("What is otherwise than asked"), Bullets(document.remarks)]

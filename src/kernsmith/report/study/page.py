@@ -38,6 +38,7 @@ from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.stress import stress_sections
+from kernsmith.report.study.verified import verified_lines
 from kernsmith.report.study.words import (
     confidence,
     harmed,
@@ -146,7 +147,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
     lines = [line for _, line in sequential(document)]
     for name in document.others:
         lines += [f"{name}: {line}" for line in luck_lines(document, name)]
-    lines += noise_lines(document)
+    lines += [*noise_lines(document), *verified_lines(document)]
     return [*sections, Bullets([*rest, *lines])]
 
 

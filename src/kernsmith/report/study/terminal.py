@@ -16,6 +16,7 @@ from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
+from kernsmith.report.study.verified import verified_lines
 from kernsmith.report.study.words import (
     attribution_lines,
     confidence,
@@ -46,7 +47,7 @@ def print_study(document: StudyDocument, console: Console) -> None:
             say(console, f"{variant}: {line}")
         for line in attribution_lines(document, variant):
             say(console, f"{variant}: {line}")
-    for line in noise_lines(document):
+    for line in (*noise_lines(document), *verified_lines(document)):
         say(console, line)
     for _, line in sequential(document):
         say(console, line)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an oracle reads off a console, and which answers it gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from documents import study_document, verdict
+from kernsmith.cli.outcome import exit_code
+from kernsmith.document import FaultView, VerifiedView
+from kernsmith.engine.oracles import (
+    ORACLES,
+    Oracle,
+    cases_of_reports,
+    cases_of_tests,
+    select_oracles,
+)
+from kernsmith.errors import UserError
+from kernsmith.kernel.config import kconfig_symbols
+from kernsmith.kernel.source import Source
+from kernsmith.machine.ktap import FAILED, PASSED
+from kernsmith.report.study.markdown import study_markdown
+from kernsmith.report.study.verified import verified_lines
+
+REPORTS = """[    1.0] UBSAN: array-index-out-of-bounds in ../source/net/core/dev.c:10:12
+[    1.0] index 7 is out of range for type 'int [4]'
+[    1.1] WARNING: possible circular locking dependency detected
+[    1.1] kernsmith/31 is trying to acquire lock:
+[    1.2] BUG: KASAN: slab-out-of-bounds in memcmp+0x12/0x90
+[    1.2] Read of size 1 at addr ffff888001234567 by task kernsmith/31
+[    1.3] BUG: KASAN: slab-out-of-bounds in memcmp+0x44/0x98
+"""
+
+
+def test_reports_are_told_once_without_what_differs_from_kernel_to_kernel() -> None:
+    cases = cases_of_reports(REPORTS, "pipe")
+    assert [case.name for case in cases] == [
+        "UBSAN: array-index-out-of-bounds in ../source/net/core/dev.c:N:N",
+        "WARNING: possible circular locking dependency detected",
+        "BUG: KASAN: slab-out-of-bounds in memcmp",
+    ]
+    assert {case.result for case in cases} == {FAILED}
+    assert cases[2].said == ("BUG: KASAN: slab-out-of-bounds in memcmp+0x12/0x90",)
+
+
+def test_a_kernel_that_reports_nothing_has_passed() -> None:
+    (case,) = cases_of_reports(
+        "[    0.1] Linux version 7.3.4\n[    1.0] random: crng init done\n", "pipe"
+    )
+    assert (case.name, case.result) == ("pipe", PASSED)
+
+
+def test_no_tests_are_no_success() -> None:
+    (case,) = cases_of_tests("[    0.1] Linux version 7.3.4\n")
+    assert (case.name, case.result) == ("no test has run", FAILED)
+    *_, last = cases_of_tests("1..2\nok 1 sort\n")
+    assert (last.name, last.said) == ("tests without a result", ("1 that were planned",))
+
+
+@pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle.name)
+def test_its_symbols_are_the_kernels(oracle: Oracle, source: Source) -> None:
+    (chosen,) = select_oracles([oracle.name])
+    assert chosen.options
+    assert {symbol for symbol, _ in chosen.options} <= kconfig_symbols(source.path)
+
+
+def test_an_unknown_oracle_is_told() -> None:
+    with pytest.raises(UserError, match="no oracle 'kmsan': allowed are kunit, lockdep"):
+        select_oracles(["kunit", "kmsan"])
+
+
+WORKS = VerifiedView("A", "kunit", "12ab", 812, 1, 30, (), "", 3.0)
+FAULT = FaultView("int_sqrt.sqrt_test", ("Expected 3 == 9",))
+
+
+def test_reports_say_it() -> None:
+    document = replace(study_document([verdict(0.9)]), verified=(WORKS,))
+    (line,) = verified_lines(document)
+    assert line == (
+        "A: kunit: works (812 passed, 1 failed, 30 skipped, all of which the baseline fails, too)"
+    )
+    assert line in study_markdown(document)
+    assert exit_code(document) == 0
+
+
+def test_a_kernel_that_does_not_work_ends_with_1() -> None:
+    broken = replace(WORKS, new=(FAULT,), failed=2)
+    unasked = replace(WORKS, reason="the kernel does not link")
+    for answer, words in (
+        (broken, "does not work: int_sqrt.sqrt_test, which the baseline does not fail"),
+        (unasked, "no answer: the kernel does not link"),
+    ):
+        document = replace(study_document([verdict(0.9)]), verified=(answer,))
+        assert words in verified_lines(document)[0]
+        assert exit_code(document) == 1
