@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kernsmith.guest.workloads import Workload
     from kernsmith.kernel.artifact import Kernel
 
-BOOT = "boot"
-# What `boot` runs, once: the least that a guest can do.
+BOOT, KUNIT = "boot", "kunit"
+# What these run, once: the least that a guest can do.
 _LEAST = "null-syscall"
 
 
@@ -64,6 +64,8 @@ def blame(
 
         kernsmith blame --good 8cbd96d6c2a2 --bad ~/kernels/odd/vmlinux --test ./check.sh
 
+        kernsmith blame --good 1f0c2a --bad 77d1e9 --test kunit
+
         kernsmith blame --source debian:7.3 --config micro --good default --bad profile=autofdo
         --test pipe --metric kernel_instructions
 
@@ -81,7 +83,8 @@ def blame(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     test
-        What a good kernel passes: boot; a workload, a set of them or a file of your own, each of
+        What a good kernel passes: boot; kunit, of kernels with unit tests, those that the good one
+        passes; a workload, a set of them or a file of your own, each of
         which checks what it did (may be given several times); or a command, which gets the path of
         the mixed vmlinux in the place of {} or behind it, and ends with 0 for good, 125 for
         "cannot tell", and anything else for bad.
@@ -121,6 +124,8 @@ def blame(
     workloads, command = _read_test(test)
     if metric and command:
         raise UserError("--metric is measured in workloads: --test names these, and no command")
+    if metric and test == (KUNIT,):
+        raise UserError(f"--metric is measured in workloads: --test names these, and not {KUNIT}")
     study = Study(
         name="blame",
         source=_source_of(named, source),
@@ -190,7 +195,7 @@ def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str,
     """
     from kernsmith.guest.workloads import UnknownWorkload, load_catalogue
 
-    if words == (BOOT,):
+    if words in ((BOOT,), (KUNIT,)):
         (least,) = load_catalogue().select([_LEAST])
         return (replace(least, rounds=1, warmup=0),), ()
     try:
@@ -200,8 +205,8 @@ def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str,
         if command and shutil.which(command[0]):
             return (), command
         raise UserError(
-            f"--test takes {BOOT}, workloads, or one command, and {error.name!r} is none that can "
-            f"be started: {error}"
+            f"--test takes {BOOT}, {KUNIT}, workloads, or one command, and {error.name!r} is none "
+            f"that can be started: {error}"
         ) from None
 
 
@@ -214,6 +219,7 @@ def _mix_test(
 ) -> MixTest:
     from kernsmith.engine.metric_test import ChangesMetric
     from kernsmith.engine.mix_tests import RunsCommand, RunsWorkloads
+    from kernsmith.engine.unit_tests import PassesUnitTests
     from kernsmith.machine import find_machine
 
     if command:
@@ -224,6 +230,8 @@ def _mix_test(
             f"blame mixes the objects of kernels that boot, and the machine {machine.name} runs "
             "programs: take another machine"
         )
+    if name == KUNIT:
+        return PassesUnitTests(machine, workloads[0], repeat)
     if not design.metric:
         return RunsWorkloads(machine, workloads, name, repeat)
     known = [metric.name for metric in machine.metrics]
