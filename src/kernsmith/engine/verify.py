@@ -21,9 +21,9 @@ from kernsmith.engine.oracles import WORDS, Findings, Oracle, count
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
 from kernsmith.errors import KernsmithError, UserError
-from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import Kernel, stored_kernel
-from kernsmith.kernel.recipe import StepProfile, make_recipe
+from kernsmith.guest.workloads import Workload, load_catalogue
+from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, stored_kernel
+from kernsmith.kernel.recipe import make_recipe
 from kernsmith.machine import Job, Machine, find_machine, run_once
 from kernsmith.study import Variant
 
@@ -54,9 +54,9 @@ def verify(
     workers: Workers | None = None,
 ) -> list[VerifiedView]:
     """Ask each oracle about each variant that was built, the baseline first: what it does wrong is
-    counted, and new in nobody.
+    counted, and new in nobody. Folds are left out: they are what is judged, and not what is used.
 
-    folder: for the consoles, one folder for each boot.
+    folder: for the consoles, in a folder for each oracle and twin.
     """
     workers = workers or LocalWorkers()
     settings = {"time_limit": _BOOT_SECONDS}
@@ -65,13 +65,13 @@ def verify(
     for oracle in oracles:
         known: frozenset[str] = frozenset()
         for variant in prepared.variants:
-            if forge.kernel(variant) is None:
+            if variant.without or forge.kernel(variant) is None:
                 continue
             began = time.monotonic()
             try:
                 twin = _twin(prepared, forge, variant, oracle, events, workers)
-                found = _ask(twin, oracle, _workloads(prepared, oracle), machine,
-                             folder / oracle.name / variant.name, events)  # fmt: skip
+                place = folder / oracle.name / twin.key[:FOLDER_LETTERS]
+                found = _ask(twin, oracle, _workloads(prepared, oracle), machine, place, events)
             except KernsmithError as error:
                 answers.append(_none(variant, oracle, str(error), time.monotonic() - began))
                 continue
@@ -108,8 +108,6 @@ def _none(variant: Variant, oracle: Oracle, reason: str, seconds: float) -> Veri
 
 def _workloads(prepared: Prepared, oracle: Oracle) -> tuple[Workload, ...]:
     """What runs on a twin: one round of each."""
-    from kernsmith.guest.workloads import load_catalogue
-
     chosen = load_catalogue().select([_LEAST]) if oracle.tests else prepared.workloads
     return tuple(replace(each, rounds=1, warmup=0) for each in chosen)
 
@@ -142,7 +140,7 @@ def _twin(
     compiled, order = _compiled(forge, variant)
     with_oracle = replace(compiled, options=(*compiled.options, *oracle.options))
     source = prepared.source_of(variant)
-    recipe = make_recipe(with_oracle, source, _compiling(forge.profiles(compiled)))
+    recipe = make_recipe(with_oracle, source, forge.profiles(compiled))
 
     def say(value: object) -> None:
         if isinstance(value, Progress):
@@ -170,7 +168,3 @@ def _compiled(forge: Forge, variant: Variant) -> tuple[Variant, Path | None]:
             (order,) = last.files
         variant = variant.trainer
     return variant, order
-
-
-def _compiling(profiles: Sequence[StepProfile]) -> tuple[StepProfile, ...]:
-    return tuple(profile for profile in profiles if profile.kind.compiles)
