@@ -3,6 +3,9 @@
 
 #include "failure.h"
 #include "runner.h"
+#ifdef KERNSMITH_TIMED
+#include "timed/session.h"
+#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +49,7 @@ static int loopback_up(void)
 	return error;
 }
 
+#ifndef KERNSMITH_TIMED
 /* The value of `key` (which ends in "=") on the kernel command line, in `value`; "" when absent. */
 static void command_line_value(const char *line, const char *key, char *value, size_t size)
 {
@@ -84,6 +88,8 @@ static void run_from_command_line(void)
 	run_workload(name, number_or_default(rounds), number_or_default(warmup));
 }
 
+#endif
+
 _Noreturn void init(void)
 {
 	int error = mount_all();
@@ -93,7 +99,11 @@ _Noreturn void init(void)
 	if (error)
 		printf("kernsmith: end init status=%d %s\n", error, failure_text());
 	else
+#ifdef KERNSMITH_TIMED
+		session();
+#else
 		run_from_command_line();
+#endif
 	fflush(stdout);
 	tcdrain(STDOUT_FILENO);
 	reboot(RB_AUTOBOOT);

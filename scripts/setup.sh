@@ -268,7 +268,7 @@ programs() {
 guest() {
     local key product=build/guest/kernsmith-guest
     key=$(digest guest)
-    is_done guest "$key" "$product" build/guest/kernsmith-{own,root} && return
+    is_done guest "$key" "$product" build/guest/{,timed/}kernsmith-own build/guest/kernsmith-root && return
     say "building the guest programs"
     logged guest make -C guest
     mark_done guest "$key"

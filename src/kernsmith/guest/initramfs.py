@@ -88,6 +88,12 @@ def build_layer(folder: str, programs: Mapping[str, bytes], files: Mapping[str, 
     return _archive(entries)
 
 
+def with_program(archive: bytes, name: str, program: bytes) -> bytes:
+    """An archive with another program in the place of one that it has: the last one of a name is
+    what the kernel unpacks. name: its path from the root."""
+    return archive + _archive([_Entry(name, stat.S_IFREG | 0o755, program)])
+
+
 def _archive(entries: Iterable[_Entry]) -> bytes:
     archive = b"".join(_member(inode, entry) for inode, entry in enumerate(entries, start=1))
     archive += _member(0, _Entry(_END, 0))

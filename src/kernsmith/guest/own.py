@@ -217,7 +217,7 @@ def read_own_workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
         said.warmup, tuple(needs), str(path),
         kept_initramfs(_initramfs(members, image), said.name), image.path if image else None,
-        said.operations, said.unit,
+        said.operations, said.unit, program=own_program().name,
     )  # fmt: skip
 
 

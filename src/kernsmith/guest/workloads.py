@@ -33,6 +33,7 @@ class Workload:
     rounds, warmup: default amounts of work in the region of interest and before it.
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
     file: that of a user's own workload (see `guest.own`); empty for those of the catalogue.
+    program: the guest program that it is part of; empty: `guest_program`.
     initramfs: what the guest is booted with, named by its content; None for those of
         `guest_program`, which the machine itself knows.
     root: the image of the root file system that it runs in, of which the initramfs knows the
@@ -53,6 +54,7 @@ class Workload:
     operations: int = 1
     unit: str = "round"
     baseline: Baseline | None = None
+    program: str = ""
 
     @property
     def content(self) -> str:
@@ -189,6 +191,13 @@ def suite_programs() -> tuple[Path, ...]:
     return tuple(p for p in sorted(own.parent.glob(f"{own.name}-*")) if not p.suffix)
 
 
+def timed_program(workload: Workload) -> Path:
+    """Where the build puts a workload's program for machines whose clock is a real one: the same,
+    with what a real processor says of the region, and many runs in a boot (guest/timed)."""
+    own = guest_program()
+    return own.parent / "timed" / (workload.program or own.name)
+
+
 def module_loader() -> Path:
     """Where the build puts the program that loads a kernel's modules."""
     return shipped("build", "guest", "kernsmith-modules")
@@ -210,7 +219,7 @@ def load_catalogue() -> Catalogue:
         suite = read_suite(program.name.removeprefix(f"{guest_program().name}-"))
         kept = kept_initramfs(build_initramfs(program, suite.members()), program.name)
         workloads = suite.described(listed.workloads)
-        known += (replace(workload, initramfs=kept) for workload in workloads)
+        known += (replace(each, initramfs=kept, program=program.name) for each in workloads)
     return _checked(Catalogue(tuple(known)))
 
 

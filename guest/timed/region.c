@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "region.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#define CACHE_MISSES(cache)							\
+	(PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_READ << 8 |	\
+	 PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
+
+/*
+ * Events of all that the one processor executes, interrupts and other threads too. A PMU has few
+ * counters: whoever comes first in this list gets one for the whole region, or nobody does.
+ */
+static struct event {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+	int user;		/* of programs; else of the kernel */
+	int fd;
+	int error;
+} events[] = {
+	{ "kernel_cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1, 0 },
+	{ "kernel_instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 0, -1, 0 },
+	{ "pmu_l1i_misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(L1I), 0, -1, 0 },
+	{ "pmu_itlb_misses", PERF_TYPE_HW_CACHE, CACHE_MISSES(ITLB), 0, -1, 0 },
+	{ "pmu_branch_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, 0, -1, 0 },
+	{ "user_cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 1, -1, 0 },
+	{ "user_instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1, -1, 0 },
+};
+
+enum { EVENTS = sizeof(events) / sizeof(*events) };
+
+/* What a read gives (perf_event_open(2)): times tell whether it counted all the while. */
+struct counted {
+	uint64_t value;
+	uint64_t enabled;
+	uint64_t running;
+};
+
+static struct timespec began, ended;
+static uint64_t first_tick, last_tick;
+
+static void open_event(struct event *event)
+{
+	struct perf_event_attr attributes = {
+		.type = event->type,
+		.size = sizeof(attributes),
+		.config = event->config,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.disabled = 1,
+		.pinned = 1,
+		.exclude_user = !event->user,
+		.exclude_kernel = event->user,
+		.exclude_hv = 1,
+	};
+
+	event->fd = (int)syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (event->fd < 0)
+		event->error = errno;
+}
+
+void region_prepare(void)
+{
+	for (int i = 0; i < EVENTS; i++)
+		open_event(&events[i]);
+}
+
+/* Nothing before it is still on its way, and nothing behind it has begun. */
+static uint64_t tick(void)
+{
+	_mm_lfence();
+	uint64_t ticks = __rdtsc();
+
+	_mm_lfence();
+	return ticks;
+}
+
+void region_begin(void)
+{
+	for (int i = 0; i < EVENTS; i++)
+		if (events[i].fd >= 0)
+			ioctl(events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &began);
+	first_tick = tick();
+}
+
+void region_end(void)
+{
+	last_tick = tick();
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ended);
+	for (int i = 0; i < EVENTS; i++)
+		if (events[i].fd >= 0)
+			ioctl(events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+static const char *why(int error)
+{
+	switch (error) {
+	case ENOSYS:
+		return "the kernel has no CONFIG_PERF_EVENTS";
+	case ENOENT:
+	case EOPNOTSUPP:
+		return "there is no PMU, or it has no such event";
+	default:
+		return strerror(error);
+	}
+}
+
+static void tell_event(const struct event *event)
+{
+	struct counted counted = { 0 };
+
+	if (event->error) {
+		printf("kernsmith: absent %s: %s\n", event->name, why(event->error));
+		return;
+	}
+	/* A pinned event that got no counter reads as the end of a file. */
+	if (read(event->fd, &counted, sizeof(counted)) != sizeof(counted) || !counted.running ||
+	    counted.running < counted.enabled)
+		printf("kernsmith: absent %s: no counter was free\n", event->name);
+	else
+		printf("kernsmith: metric %s=%llu\n", event->name,
+		       (unsigned long long)counted.value);
+}
+
+void region_tell(void)
+{
+	double seconds = (double)(ended.tv_sec - began.tv_sec) +
+			 (double)(ended.tv_nsec - began.tv_nsec) * 1e-9;
+
+	printf("kernsmith: metric reference_cycles=%llu\n",
+	       (unsigned long long)(last_tick - first_tick));
+	printf("kernsmith: metric seconds=%.9f\n", seconds);
+	for (int i = 0; i < EVENTS; i++)
+		tell_event(&events[i]);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a real processor says of the region of interest, in programs for machines whose clock is
+ * real (build/guest/timed): its clock, the time stamp counter, and the PMU's events, the kernel's
+ * apart from the programs'. Lines on standard output:
+ *
+ *	kernsmith: metric reference_cycles=123456789
+ *	kernsmith: metric seconds=0.058422982
+ *	kernsmith: metric kernel_cycles=...
+ *	kernsmith: absent pmu_l1i_misses: there is no PMU, or it has no such event
+ */
+#ifndef KERNSMITH_TIMED_REGION_H
+#define KERNSMITH_TIMED_REGION_H
+
+void region_prepare(void);	/* once, before the set-up: opens what there is */
+void region_begin(void);
+void region_end(void);
+void region_tell(void);
+
+#endif
