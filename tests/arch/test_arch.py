@@ -16,7 +16,7 @@ from kernsmith.study import Variant
 # Flavours of Debian's kernels are words that users write; help and messages have examples of them.
 FLAVOUR = re.compile(r"\b(cloud|rt)-amd64\b")
 # x86-64's by their nature: processors as its compilers know them, branch records and KVM's probe.
-ALSO_OF_X86 = ("kernel/cpu/", "doctor/")
+ALSO_OF_X86 = ("kernel/cpu/", "doctor/", "machine/kvm")
 SAID_ONCE = re.compile(
     r"bzImage|ttyS0|qemu-system-|-m64\b|x86_64-linux-gnu|amd64|ld-linux|%%?\[?[xyz]{1,3}\]?mm"
     r"|\barch/x86|ARCH=x86|noapictimer"

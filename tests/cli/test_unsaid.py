@@ -6,13 +6,19 @@ from __future__ import annotations
 import pytest
 
 from kernsmith.cli import main
-from kernsmith.study.unsaid import config_on, pairing_on, workloads_on
+from kernsmith.study.unsaid import config_on, cpu_on, pairing_on, runs_on, workloads_on
 
 
 def test_the_lab_is_usual_and_the_machine_uml_has_its_own() -> None:
     assert (config_on("tcg", ""), workloads_on("tcg", ())) == ("lab", ("lab",))
     assert (config_on("uml", ""), workloads_on("uml", ())) == ("uml", ("uml",))
     assert (pairing_on("tcg"), pairing_on("uml")) == ("place", "seed")
+
+
+def test_a_boot_serves_many_runs_on_the_machine_kvm() -> None:
+    assert (config_on("kvm", ""), workloads_on("kvm", ())) == ("lab", ("lab",))
+    assert (runs_on("tcg"), runs_on("kvm")) == (1, 10)
+    assert (cpu_on("kvm"), pairing_on("kvm")) == ("", "place")
 
 
 def test_what_is_asked_for_is_taken() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.doctor import LIMITED, MISSING, OK, branch_records, checks, examine, kvm_probe
-from kernsmith.doctor.kvm_probe import boot_probe
+from kernsmith.machine.kvm_probe import boot_probe
 
 TCG = ["-accel", "tcg", "-cpu", "max"]
 

@@ -14,6 +14,7 @@ from kernsmith.errors import UserError
 from kernsmith.paths import shipped
 from kernsmith.study import Design, Study, plan_variants
 from kernsmith.study.file import read_study, write_study
+from kernsmith.study.machines import on_each_machine
 
 GOOD = """
 [source]
@@ -43,6 +44,73 @@ def test_a_study_file_is_read_and_written_back(tmp_path: Path) -> None:
     again = read_study(written(tmp_path, write_study(study)))
     assert again == study
     assert again.digest == study.digest
+
+
+def test_the_machine_kvm_has_several_runs_in_a_boot_and_no_cpu_model(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, GOOD + '[machine]\nuse = "kvm"\n'))
+    assert (study.cpu, study.design.runs, study.design.layouts_by) == ("", 10, "boot")
+    for runs in (1, 10, 25):
+        asked = replace(study, design=replace(study.design, runs=runs))
+        assert read_study(written(tmp_path, write_study(asked))) == asked
+
+
+TWO = (
+    GOOD
+    + """
+runs = 3
+[[machine]]
+use = "tcg"
+cpu = "zen5"
+metric = "kernel_instructions"
+[[machine]]
+use = "kvm"
+settings = { accel = "tcg" }
+"""
+)
+
+
+def test_two_machines_share_everything_but_what_is_their_own(tmp_path: Path) -> None:
+    study = read_study(written(tmp_path, TWO))
+    again = read_study(written(tmp_path, write_study(study)))
+    assert again == study
+    assert again.digest == study.digest != read_study(written(tmp_path, GOOD)).digest
+    first, second = on_each_machine(study)
+    assert (first.machine, first.cpu, first.settings) == ("tcg", "zen5", ())
+    assert (second.machine, second.cpu, second.settings) == ("kvm", "", (("accel", "tcg"),))
+    assert (first.name, second.name) == ("s-tcg", "s-kvm")
+    assert (first.design.metric, second.design.metric) == ("kernel_instructions", "")
+    assert (first.design.runs, second.design.runs) == (1, 3)
+    assert first.design.layouts_by == second.design.layouts_by == "boot"
+    assert plan_variants(first, ()) == plan_variants(second, ())
+
+
+def test_what_is_said_for_all_machines_holds_on_each(tmp_path: Path) -> None:
+    text = TWO.replace('metric = "kernel_instructions"', "") + ""
+    text = text.replace("runs = 3", 'metric = "kernel_instructions"\nlayouts_by = "replay"')
+    first, second = on_each_machine(read_study(written(tmp_path, text)))
+    assert first.design.metric == second.design.metric == "kernel_instructions"
+    assert (first.design.layouts_by, second.design.layouts_by) == ("replay", "boot")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (('"tcg"\ncpu = "zen5"', '"uml"'), r"uml cannot be one of two: its kernels are programs"),
+        (('use = "kvm"', 'use = "kvm"\nslot = 2'), r"unknown key machine.1.slot: allowed are use"),
+        (("runs = 3", "until = 0.5"), r"design.until: with two machines"),
+        (
+            ('use = "kvm"\nsettings = { accel = "tcg" }', 'use = "tcg"\ncpu = "zen5"'),
+            r"machine: both are tcg with the same settings",
+        ),
+        (('use = "kvm"', 'use = "kvm"\n[[machine]]\nuse = "tcg"'), r"machine: .*at most 2"),
+    ],
+)
+def test_machines_that_cannot_share_a_study_are_refused(
+    tmp_path: Path, change: tuple[str, str], told: str
+) -> None:
+    assert change[0] in TWO
+    with pytest.raises(UserError, match=told):
+        read_study(written(tmp_path, TWO.replace(*change)))
 
 
 def test_named_variants_are_read_and_written_back(tmp_path: Path) -> None:

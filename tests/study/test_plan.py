@@ -274,6 +274,22 @@ def test_every_block_holds_every_variant_and_workload_once() -> None:
     assert [t.position for t in trials] == list(range(len(trials)))
 
 
+def test_runs_of_a_boot_go_round_by_round() -> None:
+    variants = plan_variants(BASE, WORKLOADS)
+    design = Design(layouts=1, replicates=2, runs=3)
+    trials = plan_trials(study(design=design), variants, WORKLOADS)
+    assert len(trials) == 2 * 2 * 3 * 2 * 3
+    assert [t.position for t in trials] == list(range(len(trials)))
+    for block in range(4):
+        mine = [t for t in trials if t.block == block]
+        rounds = [mine[start : start + 6] for start in range(0, 18, 6)]
+        first = 3 * (block % 2)
+        assert [{t.replicate for t in some} for some in rounds] == [{first + r} for r in range(3)]
+        for some in rounds:
+            assert len({(t.variant.name, t.workload) for t in some}) == 6
+        assert len({tuple((t.variant.name, t.workload) for t in some) for some in rounds}) > 1
+
+
 def test_the_order_is_random_and_depends_on_the_seed_alone() -> None:
     variants = plan_variants(BASE, WORKLOADS)
 

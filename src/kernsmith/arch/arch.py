@@ -43,12 +43,14 @@ class BootWords:
         return f"console={self.console} panic=-1 {self.reset}"
 
     @property
+    def real_words(self) -> str:
+        """What a boot needs whose runs are compared: nothing is placed by chance."""
+        return f"console={self.console} nokaslr norandmaps panic=-1 {self.reset} loglevel=4"
+
+    @property
     def exact_words(self) -> str:
-        """What a boot without noise needs: nothing is placed by chance, nothing is calibrated."""
-        return (
-            f"console={self.console} nokaslr norandmaps panic=-1 {self.reset} loglevel=4 "
-            f"{self.untimed}"
-        )
+        """What a boot without noise needs: besides, nothing is calibrated."""
+        return f"{self.real_words} {self.untimed}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
-from kernsmith.study.unsaid import config_on, pairing_on, workloads_on
+from kernsmith.study.unsaid import config_on, pairing_on, runs_on, workloads_on
 
 if TYPE_CHECKING:
     from kernsmith.document import BisectDocument
@@ -71,7 +71,8 @@ def bisect(
         Workloads or sets of them to measure; may be given several times. Default: lab; on the
         machine uml its own load.
     machine
-        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
+        Where kernels boot: tcg; kvm, on this processor, in time; or uml, where kernel code runs as
+        a program, likewise.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -85,7 +86,7 @@ def bisect(
         How narrow the interval of the bad revision's change must be to say that there is none,
         and that of the first bad commit's change to stop adding layouts to it.
     metric
-        What gets worse; default: model_cycles, or seconds on a machine without a model.
+        What gets worse; default: model_cycles, or cycles or seconds on a machine without a model.
     threshold
         By how many per cent a commit must be worse than the good revision to be bad; default:
         half of the bad revision's change, which must be above 0.01 %.
@@ -101,7 +102,7 @@ def bisect(
         Print the result as JSON instead of tables.
     """
     limit = None if threshold is None else read_percent("--threshold", threshold)
-    design = Design(seed=seed, metric=metric, pairing=pairing_on(machine))
+    design = Design(seed=seed, metric=metric, pairing=pairing_on(machine), runs=runs_on(machine))
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from dataclasses import replace
 

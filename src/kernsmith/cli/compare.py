@@ -14,7 +14,7 @@ from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
-from kernsmith.study.unsaid import config_on, pairing_on, workloads_on
+from kernsmith.study.unsaid import config_on, pairing_on, runs_on, workloads_on
 from kernsmith.study.words import read_variant
 
 REGRESSION = 3
@@ -82,7 +82,8 @@ def compare(
         Workloads or sets of them to measure; may be given several times. Default: lab; on the
         machine uml its own load.
     machine
-        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
+        Where kernels boot: tcg; kvm, on this processor, in time; or uml, where kernel code runs as
+        a program, likewise.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -96,8 +97,8 @@ def compare(
         Go on with more layouts until the overall interval is narrower than this; default 0.5%
         with a range of layouts.
     metric
-        What the verdict is about; default: model_cycles, or seconds on a machine without a model.
-        Kernel instructions are shown beside it.
+        What the verdict is about; default: model_cycles, or cycles or seconds on a machine without
+        a model. Kernel instructions are shown beside it.
     fail_above
         Exit code 3 when B is significantly worse than A and the change is above this many per
         cent: 0% fails on any regression.
@@ -146,7 +147,13 @@ def compare(
 
 def _design(layouts: str, until: str | None, metric: str, seed: int, machine: str) -> Design:
     width = 0.5 if until is None else read_percent("--until", until)
-    design = Design(seed=seed, until=width, metric=metric, pairing=pairing_on(machine))
+    design = Design(
+        seed=seed,
+        until=width,
+        metric=metric,
+        pairing=pairing_on(machine),
+        runs=runs_on(machine),
+    )
     design = with_layouts(design, layouts)
     if until is not None and width and not design.until:
         raise UserError(f"--until needs a range of layouts, such as {layouts}..64")

@@ -27,7 +27,7 @@ from kernsmith.study.study import (
     default_layouts_by,
     depth_settings,
 )
-from kernsmith.study.unsaid import config_on, workloads_on
+from kernsmith.study.unsaid import config_on, runs_on, workloads_on
 
 
 def optimize(
@@ -117,7 +117,8 @@ def optimize(
         The kernel will do nothing but what it was trained on: what no training workload has run is
         compiled for size and put far away. By default it is compiled as without a profile.
     machine
-        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
+        Where kernels boot: tcg; kvm, on this processor, in time; or uml, where kernel code runs as
+        a program, likewise.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
@@ -191,7 +192,11 @@ def optimize(
         profile=str(profile.absolute()) if profile else "",
         root=str(root.absolute()) if root else "",
         design=_design(
-            layouts_by or default_layouts_by(machine, "seed", depth), layouts, seed, until
+            layouts_by or default_layouts_by(machine, "seed", depth),
+            layouts,
+            seed,
+            until,
+            runs_on(machine),
         ),
     )
     from kernsmith.cli.outcome import run_and_show
@@ -253,11 +258,12 @@ def stacks_of(steps: str) -> tuple[str, ...]:
     return (NONE, *stacks)
 
 
-def _design(way: LayoutsBy, layouts: int | None, seed: int, until: float) -> Design:
+def _design(way: LayoutsBy, layouts: int | None, seed: int, until: float, runs: int) -> Design:
     return Design(
         layouts=DEFAULT_LAYOUTS[way] if layouts is None else layouts,
         seed=seed,
         until=until,
         most_layouts=MOST_LAYOUTS[way],
+        runs=runs,
         layouts_by=way,
     )

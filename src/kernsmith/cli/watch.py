@@ -16,7 +16,7 @@ from kernsmith.cli.amounts import read_percent
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, default_layouts_by
-from kernsmith.study.unsaid import config_on, workloads_on
+from kernsmith.study.unsaid import config_on, runs_on, workloads_on
 
 if TYPE_CHECKING:
     from kernsmith.document import WatchDocument
@@ -93,14 +93,15 @@ def watch(
         Workloads or sets of them to measure; may be given several times. Default: lab; on the
         machine uml its own load.
     machine
-        Where kernels boot: tcg; or uml, where kernel code runs as a program, on this processor.
+        Where kernels boot: tcg; kvm, on this processor, in time; or uml, where kernel code runs as
+        a program, likewise.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.
     layouts
         Random layouts of each revision, 2 or more.
     metric
-        What is looked at; default: model_cycles, or seconds on a machine without a model.
+        What is looked at; default: model_cycles, or cycles or seconds on a machine without a model.
     least
         Smaller changes than this many per cent are not told, however sure they are.
     fail_above
@@ -147,6 +148,7 @@ def watch(
             layouts=layouts,
             seed=seed,
             metric=metric,
+            runs=runs_on(machine),
             layouts_by=default_layouts_by(machine, "seed"),
         ),
     )

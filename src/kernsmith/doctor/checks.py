@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import paths, process
-from kernsmith.doctor.kvm_probe import QEMU, boot_kernel, boot_probe
 from kernsmith.errors import KernsmithError, ProgramMissing
 from kernsmith.kernel.artifact import load_kernel
 from kernsmith.kernel.toolchain import OLDEST_CLANG
+from kernsmith.machine.kvm_host import NoKvm, kvm_processor
+from kernsmith.machine.kvm_probe import QEMU, boot_kernel, boot_probe
 
 OK = "ok"
 MISSING = "missing"
@@ -28,8 +29,6 @@ LIMITED = "limited"
 QEMU_OLDEST = 10
 _DISK_GIB = 15.0
 _MEMORY_GIB = 4.0
-# Under another hypervisor QEMU may fail to set the MSR of arch-capabilities.
-_KVM_CPUS = ("host", "host,arch-capabilities=off")
 _SETUP = "make setup"
 _TRACER = "target/release/libkernsmith_tracer.so"
 
@@ -126,28 +125,21 @@ def _tracer() -> Iterator[Finding]:
 
 
 def _kvm() -> Iterator[Finding]:
-    device = Path("/dev/kvm")
     instead = "not needed for --machine tcg"
-    if not device.exists():
-        remedy = "modprobe kvm_intel or kvm_amd, or turn virtualisation on in the firmware"
-        yield Finding("KVM", LIMITED, f"there is no /dev/kvm; {instead}", remedy)
+    try:
+        processor = kvm_processor()
+    except NoKvm as none:
+        yield Finding("KVM", LIMITED, f"{none.detail}; {instead}", none.remedy)
         return
-    if not os.access(device, os.R_OK | os.W_OK):
-        remedy = 'sudo usermod -aG kvm "$USER", then log in again'
-        yield Finding("KVM", LIMITED, f"/dev/kvm may not be opened by you; {instead}", remedy)
-        return
-    for cpu in _KVM_CPUS:
-        accelerator = ["-accel", "kvm", "-cpu", cpu]
-        booted = boot_probe(accelerator)
-        if booted.ok:
-            break
-    if booted.ok and (vmlinux := _newest_kernel()):
-        booted = boot_kernel(vmlinux, accelerator)
-    if booted.ok:
-        yield Finding("KVM", OK, booted.detail)
-    else:
-        remedy = "use --machine tcg here; KVM needs a host with full hardware virtualisation"
-        yield Finding("KVM", LIMITED, f"/dev/kvm opens, but {booted.detail}", remedy)
+    detail = "boots a guest in long mode with exceptions and interrupts"
+    if vmlinux := _newest_kernel():
+        booted = boot_kernel(vmlinux, ["-accel", "kvm", "-cpu", processor])
+        if not booted.ok:
+            remedy = "use --machine tcg here; KVM needs a host with full hardware virtualisation"
+            yield Finding("KVM", LIMITED, f"a small guest boots, but {booted.detail}", remedy)
+            return
+        detail = booted.detail
+    yield Finding("KVM", OK, f"{detail}: --machine kvm")
 
 
 def _newest_kernel() -> Path | None:

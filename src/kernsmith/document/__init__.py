@@ -20,6 +20,7 @@ from kernsmith.document.blame import (
     MixTestView,
 )
 from kernsmith.document.checks import CheckedView, CheckView
+from kernsmith.document.factors import FactorsView, LevelView, TermView
 from kernsmith.document.flame import FlameNodeView, FlameView
 from kernsmith.document.hottest import HotFunctionView, HottestView
 from kernsmith.document.layouts import (
@@ -29,21 +30,20 @@ from kernsmith.document.layouts import (
     SampleDocument,
 )
 from kernsmith.document.noise import NoiseView
+from kernsmith.document.pair import ComparedView, RanksView
 from kernsmith.document.stress import StressView
 from kernsmith.document.study import (
-    FactorsView,
     HeldView,
-    LevelView,
     LookView,
     LuckView,
     MachineView,
     MetricView,
     MixView,
+    PairView,
     RunView,
     SourceView,
     StudyDocument,
     StudyView,
-    TermView,
     VariantView,
     VerdictView,
     WorkloadView,
@@ -69,6 +69,7 @@ __all__ = [
     "CollidingPairView",
     "CollisionsView",
     "CommitView",
+    "ComparedView",
     "FactorsView",
     "FaultView",
     "FlameNodeView",
@@ -90,7 +91,9 @@ __all__ = [
     "MixedSideView",
     "NoiseView",
     "OrdersDocument",
+    "PairView",
     "PointView",
+    "RanksView",
     "RevisionView",
     "RunView",
     "SampleDocument",

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from kernsmith.document.attribution import AttributionView
 from kernsmith.document.checks import CheckView
+from kernsmith.document.factors import Bounds, FactorsView
 from kernsmith.document.hottest import HottestView
 from kernsmith.document.noise import NoiseView
+from kernsmith.document.pair import ComparedView, RanksView
 from kernsmith.document.stress import StressView
 from kernsmith.document.verified import VerifiedView
 
@@ -18,9 +20,6 @@ OVERALL = "overall"
 _OF = "overall-of-"
 INSTRUCTIONS = "kernel_instructions"
 MODEL_CYCLES = "model_cycles"
-
-Bounds = tuple[float | None, float | None]
-"""Lower and upper end of an interval; None where it has no end."""
 
 
 @dataclass(frozen=True)
@@ -186,48 +185,6 @@ class VerdictView:
 
 
 @dataclass(frozen=True)
-class TermView:
-    """A main effect, or an interaction (`a × b`); None for what is infinite or undefined."""
-
-    term: str
-    df: int
-    sum_of_squares: float | None
-    df_error: int
-    error: float | None
-    f: float | None
-    p: float | None
-    omega_squared: float | None
-    p_corrected: float | None = None
-
-
-@dataclass(frozen=True)
-class LevelView:
-    """A level of a factor against its first one, over the levels of all other factors."""
-
-    factor: str
-    level: str
-    baseline: str
-    ratio: float
-    ci: Bounds | None
-    p: float | None
-    n: int
-    significant: bool
-    p_corrected: float | None = None
-
-
-@dataclass(frozen=True)
-class FactorsView:
-    """The whole design on one metric. left_out: combinations with fewer than two good layouts."""
-
-    metric: str
-    factors: tuple[str, ...]
-    layouts: int
-    left_out: tuple[str, ...]
-    terms: tuple[TermView, ...]
-    levels: tuple[LevelView, ...]
-
-
-@dataclass(frozen=True)
 class RunView:
     """A trial in plan order with what it measured. trial: its digest. status: `none`: no run.
 
@@ -296,6 +253,25 @@ class MixView:
 
 
 @dataclass(frozen=True)
+class PairView:
+    """The same kernels and layouts on a second machine, beside what the first one has measured.
+
+    metric: what the study is about there. remarks, failures: as of a study's document.
+    compared: each variant over all workloads, then on each. ranks: over layouts and workloads.
+    """
+
+    machine: MachineView
+    metric: str
+    metrics: tuple[MetricView, ...]
+    verdicts: tuple[VerdictView, ...]
+    runs: tuple[RunView, ...]
+    remarks: tuple[str, ...]
+    failures: tuple[str, ...]
+    compared: tuple[ComparedView, ...]
+    ranks: tuple[RanksView, ...]
+
+
+@dataclass(frozen=True)
 class StudyDocument:
     """All of a study's result.
 
@@ -309,6 +285,7 @@ class StudyDocument:
     noise: of each variant, where a machine takes each time twice.
     verified: what oracles said of the baseline and of variants that are better; empty when none
         was asked.
+    pair: the second machine of a study on two; None of a study on one.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -338,6 +315,7 @@ class StudyDocument:
     stress: tuple[StressView, ...] = ()
     noise: tuple[NoiseView, ...] = ()
     verified: tuple[VerifiedView, ...] = ()
+    pair: PairView | None = None
 
     @property
     def baseline(self) -> str:

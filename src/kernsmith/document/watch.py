@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kernsmith.document.bisect import CommitView
-from kernsmith.document.study import Bounds, HeldView
+from kernsmith.document.factors import Bounds
+from kernsmith.document.study import HeldView
 
 OVERALL_HISTORY = "overall"
 """The name of the history over all workloads: their geometric mean."""

@@ -42,15 +42,17 @@ def find_luck(
 
 
 def _mixes(runs: Sequence[RunView], workloads: set[str], metric: str) -> list[MixView]:
-    cells: dict[tuple[str, int], dict[str, float]] = {}
+    cells: dict[tuple[str, int], dict[str, list[float]]] = {}
     for run in runs:
         if run.layout != "default" and metric in run.metrics:
             cell = cells.setdefault((run.variant, run.block), {})
-            cell[run.workload] = run.metrics[metric]
+            cell.setdefault(run.workload, []).append(run.metrics[metric])
     values: dict[str, list[tuple[int, float]]] = {}
     for (variant, block), cell in sorted(cells.items()):
-        if set(cell) == workloads and min(cell.values()) > 0:
-            values.setdefault(variant, []).append((block, geometric_mean(list(cell.values()))))
+        if set(cell) == workloads and min(map(min, cell.values())) > 0:
+            # Several runs in a boot are one figure of their workload.
+            figures = [geometric_mean(each) for each in cell.values()]
+            values.setdefault(variant, []).append((block, geometric_mean(figures)))
     return [_mix(variant, metric, found) for variant, found in values.items()]
 
 

@@ -28,6 +28,7 @@ from kernsmith.study.layout import PROFILE
 from kernsmith.study.places import short_names, without_folders
 from kernsmith.study.plan import Select, repeated_variants
 from kernsmith.study.source_word import parse_source
+from kernsmith.study.study import DEFAULT_CPU
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     if not study.compiler:
         study = replace(study, compiler=default_compiler())
     machine = find_machine(study.machine, study.cpu, dict(study.settings))
+    if machine.cpu is None:  # what commands say that simulate a processor elsewhere
+        study = replace(study, cpu="")
     if machine.images == "program":
         from kernsmith.engine.prepare_programs import prepare_programs
 
@@ -247,7 +250,7 @@ def _trainer(study: Study) -> Machine:
     """The machine that trains for one that cannot: `tcg`, which simulates no more than it must."""
     settings = dict(study.settings) if study.machine == "tcg" else {}
     settings.pop("depth", None)
-    return find_machine("tcg", study.cpu, settings)
+    return find_machine("tcg", study.cpu or DEFAULT_CPU, settings)
 
 
 def _check_layouts_by(study: Study, machine: Machine) -> None:

@@ -183,8 +183,10 @@ def _only(run: RunRow | None, metrics: Sequence[str]) -> RunRow | None:
 
 
 def _trial(row: PlannedRow, variant: Variant, study: Study) -> Trial:
-    """Each replicate of each layout is a block (see `study.plan`)."""
+    """Each replicate of each layout is a block (see `study.plan`), in which may be several runs."""
     number, replicate = divmod(row.block, study.design.replicates)
+    if study.design.runs > 1:
+        replicate = row.trial.replicate
     return Trial(
         variant=variant,
         layout=read_layout(row.trial.layout),

@@ -48,14 +48,14 @@ def kernel_share(runs: Sequence[RunView]) -> float | None:
 
 
 def layout_spread(runs: Sequence[RunView], metric: str) -> float | None:
-    """In per cent, see `StressView`."""
-    values = [
-        run.metrics[metric]
-        for run in runs
-        if run.layout != "default" and run.metrics.get(metric, 0.0) > 0
-    ]
-    if len(values) < 2:
+    """In per cent, see `StressView`. Several runs in a layout are its geometric mean."""
+    by_layout: dict[str, list[float]] = {}
+    for run in runs:
+        if run.layout != "default" and run.metrics.get(metric, 0.0) > 0:
+            by_layout.setdefault(run.layout, []).append(run.metrics[metric])
+    if len(by_layout) < 2:
         return None
+    values = [geometric_mean(each) for each in by_layout.values()]
     return 100 * (max(values) - min(values)) / geometric_mean(values)
 
 

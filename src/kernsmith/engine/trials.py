@@ -119,16 +119,17 @@ class _Work:
             self.events.note(f"{run.status}: {what}: {run.reason}; console: {run.console}")
 
     def _visits(self, todo: Sequence[Trial]) -> list[Visit[Trial]]:
-        """In plan order; trials of one block that boot the same image share a session, or all of
-        them, where the machine takes turns."""
+        """In plan order; trials of one block that boot the same image and the same guest share a
+        session, or all of them, where the machine takes turns."""
         machine = self.prepared.machine
-        visits: dict[tuple[int, Path | int], list[Trial]] = {}
-        images: dict[tuple[int, Path | int], Path] = {}
+        visits: dict[tuple[int, Path | int, str], list[Trial]] = {}
+        images: dict[tuple[int, Path | int, str], Path] = {}
         for trial in todo:
             image = self.forge.image(trial.variant, trial.layout)
             assert image is not None
             alone: Path | int = trial.position if machine.apart else image
-            key = (trial.block, 0 if machine.together else alone)
+            guest = self.prepared.workload(trial.workload).content
+            key = (trial.block, 0, "") if machine.together else (trial.block, alone, guest)
             visits.setdefault(key, []).append(trial)
             images.setdefault(key, image)
         folder = self.folder / "sessions"

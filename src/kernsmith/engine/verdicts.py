@@ -13,7 +13,14 @@ from kernsmith.engine.prepare import Prepared
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
-from kernsmith.machine.metrics import CORE_CYCLES, METRICS, MODEL_CYCLES, SECONDS, in_order
+from kernsmith.machine.metrics import (
+    CORE_CYCLES,
+    METRICS,
+    MODEL_CYCLES,
+    REFERENCE_CYCLES,
+    SECONDS,
+    in_order,
+)
 from kernsmith.machine.metrics import metric as catalogued
 from kernsmith.machine.protocol import Better
 from kernsmith.stats.design import FactorAnalysis
@@ -262,7 +269,7 @@ def primary_metric(design: Design, measured: Collection[str]) -> str:
             f"the machine does not measure {design.metric}; it measures "
             f"{', '.join(in_order(set(measured)))}"
         )
-    usual = (name for name in (MODEL_CYCLES, CORE_CYCLES) if name in measured)
+    usual = (name for name in (MODEL_CYCLES, CORE_CYCLES, REFERENCE_CYCLES) if name in measured)
     return design.metric or next(usual, SECONDS)
 
 

@@ -13,6 +13,7 @@ USER_INSTRUCTIONS = "user_instructions"
 SECONDS = "seconds"
 MAX_RSS = "max_rss"
 CORE_CYCLES = "core_cycles"
+REFERENCE_CYCLES = "reference_cycles"
 CORE_CYCLES_EVEN, CORE_CYCLES_ODD = "core_cycles_even", "core_cycles_odd"
 
 VERSION = 2
@@ -23,8 +24,16 @@ METRICS: tuple[Metric, ...] = (
     Metric(CORE_CYCLES, "cycles", "cycles of the core that the region took", "real", True),
     Metric(CORE_CYCLES_EVEN, "cycles", "the same by the even runs alone: its noise", "real"),
     Metric(CORE_CYCLES_ODD, "cycles", "the same by the odd runs alone", "real"),
+    Metric(
+        REFERENCE_CYCLES, "cycles", "ticks of the time stamp counter in the region", "real", True
+    ),
+    Metric("kernel_cycles", "cycles", "cycles of the core in kernel mode", "real", True),
+    Metric("user_cycles", "cycles", "cycles of the core in user mode", "real"),
     Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", "modelled", True),
     Metric(KERNEL_INSTRUCTIONS, "instructions", "executed in kernel mode", "counted", True),
+    Metric("pmu_l1i_misses", "misses", "L1i misses in kernel mode, by the PMU", "counted"),
+    Metric("pmu_itlb_misses", "misses", "iTLB misses in kernel mode, by the PMU", "counted"),
+    Metric("pmu_branch_misses", "branches", "mispredicted in kernel mode, by the PMU", "counted"),
     Metric("l1i_misses", "misses", "kernel fetches that miss the L1 cache", "modelled", True),
     Metric("itlb_misses", "misses", "kernel fetches that miss the first TLB", "modelled", True),
     Metric("stlb_misses", "misses", "kernel fetches that miss both TLBs", "modelled"),
@@ -85,6 +94,18 @@ RUSAGE: Mapping[str, str] = {
     "ru_oublock": "blocks_written",
 }
 """Metrics by the fields of getrusage(2)."""
+
+OF_REAL_CLOCK = (SECONDS, "sys_seconds", "user_seconds")
+"""By the clock of a guest's kernel, where that is a real one."""
+
+OF_PMU = ("pmu_l1i_misses", "pmu_itlb_misses", "pmu_branch_misses")
+"""Events of a real processor. Those that a CPU model has under these names are modelled."""
+
+OF_KVM = (
+    REFERENCE_CYCLES, "kernel_cycles", "user_cycles", KERNEL_INSTRUCTIONS, USER_INSTRUCTIONS,
+    *OF_PMU, *OF_REAL_CLOCK,
+)  # fmt: skip
+"""What a guest with a real clock measures (guest/timed), as far as its processor has a PMU."""
 
 OF_DATA = frozenset({"l1d_misses", "l2_misses", "l3_misses", "dtlb_misses", "l1d_accesses"})
 """Of loads and stores: only the depth `core` follows these."""

@@ -27,7 +27,7 @@ from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
-from kernsmith.machine.metrics import METRICS, OF_DATA, VERSION, by_virtual_clock, metric
+from kernsmith.machine.metrics import METRICS, OF_DATA, OF_PMU, VERSION, by_virtual_clock, metric
 from kernsmith.machine.models import model_path
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Images, Job, Kind, Metric, Outcome
@@ -116,7 +116,7 @@ class Tcg:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """See `Machine`."""
-        unknown = frozenset() if self.follows_data else OF_DATA
+        unknown = {*OF_PMU, *(() if self.follows_data else OF_DATA)}
         simulated = (each for each in METRICS if each.meaning != "real")
         return tuple(each for each in simulated if each.name not in unknown)
 

@@ -26,8 +26,8 @@ from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.note import FOLDER, NOTE, Note, read_note
 from kernsmith.kernel.package_kind import DEB, KINDS, kind_of
 from kernsmith.machine.running import build_id_of
+from kernsmith.machine.serial_line import SerialLine, connect
 from kernsmith.proof.debian_disk import PASSWORD, Progress, make_disk
-from kernsmith.proof.serial_line import SerialLine, connect
 from kernsmith.threads import threads
 
 BOOT_SECONDS = 1800.0

@@ -12,6 +12,7 @@ from kernsmith.errors import UserError
 from kernsmith.study.factors import LevelError, find_factor
 from kernsmith.study.factors.profile import BEHIND, BEST, NONE
 from kernsmith.study.flags import check_flags
+from kernsmith.study.machines import check_pair
 from kernsmith.study.objects import check_rules, rules_of
 from kernsmith.study.steps import find_step_kind
 from kernsmith.study.study import FRONTEND, Study
@@ -65,6 +66,7 @@ def check_study(study: Study) -> None:
             "workloads.profile names a profile, and no variant has a step that reads one"
         )
     _check_design(study, steps)
+    check_pair(study)
     try:
         check_flags(study.flags)
     except UserError as error:

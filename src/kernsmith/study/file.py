@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -25,22 +26,22 @@ from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
+from kernsmith.study.machine_table import Machines, MachineTable, machine_lines, place_of
 from kernsmith.study.objects_table import DelegateTable, ObjectsTable, rule_lines, rule_of
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
-    DEFAULT_CPU,
     DEFAULT_LAYOUTS,
     MOST_LAYOUTS,
     Design,
     LayoutsBy,
     Named,
     Pairing,
-    Setting,
+    Place,
     Study,
     default_layouts_by,
     depth_of,
 )
-from kernsmith.study.unsaid import config_on, cpu_on, workloads_on
+from kernsmith.study.unsaid import config_on, cpu_on, runs_on, workloads_on
 from kernsmith.study.variant import name_of_levels
 
 
@@ -84,18 +85,6 @@ class SourceTable(_Table):
     """Added to KCFLAGS of every variant."""
 
 
-class MachineTable(_Table):
-    """[machine]: where kernels boot."""
-
-    use: str = "tcg"
-    """The machine."""
-    cpu: str = DEFAULT_CPU
-    """A shipped CPU model, or the path of one (TOML); of the machine uml: none."""
-    settings: dict[str, Setting] = Field(default_factory=dict)
-    """What this kind of machine takes besides: of tcg, depth, time_limit and slots; of uml, runs,
-    processor and time_limit."""
-
-
 class WorkloadsTable(_Table):
     """[workloads]: what runs in the guest."""
 
@@ -118,7 +107,9 @@ class DesignTable(_Table):
     """Random layouts of each variant, besides the default one; default: 64 where they are replayed,
     8 where they are booted."""
     replicates: int = Field(1, ge=1, le=10_000)
-    """Runs of each trial."""
+    """Runs of each trial; of a machine that does several in a boot, boots of each layout."""
+    runs: int | None = Field(None, ge=1, le=10_000)
+    """Of each workload in one boot; default: 10 on kvm, else 1."""
     seed: int = Field(1, ge=-(2**63), lt=2**63)
     """Of the layouts and of the order of trials."""
     alpha: float = Field(0.05, gt=0, lt=1)
@@ -146,7 +137,7 @@ class StudyFile(_Table):
     """A whole study file."""
 
     source: SourceTable
-    machine: MachineTable = Field(default_factory=MachineTable)
+    machine: Machines = Field(default_factory=lambda: [MachineTable()])
     workloads: WorkloadsTable = Field(default_factory=lambda: WorkloadsTable.model_validate({}))
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(default_factory=dict)
     variants: dict[str, dict[str, Level]] = Field(default_factory=dict)
@@ -188,7 +179,8 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
     """The study in parsed TOML tables; `origin` is what errors call the file."""
     file = _validated(tables, origin)
     _check_tables(file, origin)
-    machine = file.machine.use
+    first, *others = file.machine
+    machine = first.use
     study = Study(
         name=name,
         source=file.source.use,
@@ -198,8 +190,9 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         options=tuple(sorted((_symbol(k), v) for k, v in file.source.options.items())),
         flags=tuple(word for flags in file.source.flags for word in flags.split()),
         machine=machine,
-        cpu=_said(file.machine, "cpu", cpu_on(machine)),
-        settings=tuple(sorted(file.machine.settings.items())),
+        cpu=_said(first, "cpu", cpu_on(machine)),
+        settings=tuple(sorted(first.settings.items())),
+        beside=tuple(place_of(table, file.design.metric) for table in others),
         workloads=tuple(_said(file.workloads, "use", workloads_on(machine))),
         train=tuple(file.workloads.train),
         folds=file.workloads.folds,
@@ -224,16 +217,24 @@ def _said(table: BaseModel, key: str, otherwise: Any) -> Any:
 
 def _design(file: StudyFile) -> Design:
     """The design with what the file leaves open."""
-    table = file.design
-    depth = depth_of(file.machine.settings.items())
-    way = table.layouts_by or default_layouts_by(file.machine.use, table.pairing, depth)
+    table, machines = file.design, [machine.use for machine in file.machine]
+    depth = depth_of(file.machine[0].settings.items())
+    way = table.layouts_by or _way(machines, table.pairing, depth)
     said = {name: value for name, value in table.model_dump().items() if value is not None}
     left_open: dict[str, Any] = {
         "layouts": DEFAULT_LAYOUTS[way],
         "most_layouts": MOST_LAYOUTS[way],
         "layouts_by": way,
+        "runs": max(map(runs_on, machines)),
     }
+    if file.machine[0].metric:
+        said["metric"] = file.machine[0].metric
     return Design(**left_open | said)
+
+
+def _way(machines: Sequence[str], pairing: Pairing, depth: str) -> LayoutsBy:
+    """How layouts are measured unasked: on two machines, in the same way."""
+    return "boot" if len(machines) > 1 else default_layouts_by(machines[0], pairing, depth)
 
 
 def variants_in(
@@ -301,6 +302,7 @@ def located(study: Study, folder: Path) -> Study:
         source=level_of("source", study.source),
         config=level_of("config", study.config),
         cpu=file_beside(study.cpu, folder),
+        beside=tuple(replace(each, cpu=file_beside(each.cpu, folder)) for each in study.beside),
         profile=str(path_beside(folder, study.profile)) if study.profile else "",
         root=str(path_beside(folder, study.root)) if study.root else "",
         workloads=tuple(_own_beside(word, folder) for word in study.workloads),
@@ -329,11 +331,16 @@ def _line(text: str) -> str:
 
 def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
-    key = _line(".".join(str(part) for part in first["loc"]))
+    key = _line(".".join(str(part) for part in _asked_for(first["loc"])))
     if first["type"] == "extra_forbidden":
         allowed = ", ".join(_keys_beside(first["loc"]))
         return f"unknown key {key}: allowed are {allowed}"
     return f"{key}: {_line(first['msg'][0].lower() + first['msg'][1:])}"
+
+
+def _asked_for(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """A place as the file has it: the first machine may be the only one."""
+    return ("machine", *loc[2:]) if loc[:2] == ("machine", 0) else loc
 
 
 def _keys_beside(loc: tuple[int | str, ...]) -> list[str]:
@@ -360,10 +367,9 @@ def write_study(study: Study) -> str:
     if study.options:
         pairs = ", ".join(f"{symbol} = {quote(value)}" for symbol, value in study.options)
         lines.append(f"options = {{ {pairs} }}")
-    lines += ["", "[machine]", f"use = {quote(study.machine)}", f"cpu = {quote(study.cpu)}"]
-    if study.settings:
-        lines += ["", "[machine.settings]"]
-        lines += [f"{key} = {quote(value)}" for key, value in study.settings]
+    own = Place(study.machine, study.cpu, study.settings, study.design.metric)
+    for place in (own, *study.beside):
+        lines += machine_lines(place, one_of_two=bool(study.beside))
     lines += ["", "[workloads]", f"use = {quote(list(study.workloads))}"]
     if study.train:
         lines.append(f"train = {quote(list(study.train))}")
@@ -384,14 +390,17 @@ def write_study(study: Study) -> str:
     lines += rule_lines(study.objects)
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
+    machines = [study.machine, *(place.machine for place in study.beside)]
+    if design.runs > 1 or max(map(runs_on, machines)) > 1:
+        lines.append(f"runs = {design.runs}")
     lines += [f"seed = {design.seed}", f"alpha = {design.alpha}"]
     if design.until:
         lines += [f"until = {design.until}", f"most_layouts = {design.most_layouts}"]
-    if design.metric:
+    if design.metric and not study.beside:
         lines.append(f"metric = {quote(design.metric)}")
     if design.pairing != "seed":
         lines.append(f"pairing = {quote(design.pairing)}")
-    if design.layouts_by != default_layouts_by(study.machine, design.pairing, study.depth):
+    if design.layouts_by != _way(machines, design.pairing, study.depth):
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
     if design.every:
         lines.append(f"every = {design.every}")

@@ -30,6 +30,7 @@ class Trial:
     block: trials of one block run next to each other, in random order; 0 holds the layouts that
         are not drawn, the others one random layout of every variant each.
     position: place in the order of the whole study, from 0.
+    replicate: counts the runs of this layout and workload, in all boots.
     cpu: the CPU model's name, not where its file lies.
     layout_number: which of the study's layouts this is; 0 is the one that is not drawn.
     """
@@ -170,8 +171,9 @@ def plan_trials(
     """The trials in the order in which they run: randomised blocks, reproducible by the seed.
 
     Each replicate of the undrawn layouts is a block, and so is each replicate of each random
-    layout. Variants are paired in a block: the same seed shuffles the functions that two
-    variants have in common into the same order. Labels draw layouts of their own.
+    layout. Several runs of a replicate go round by round, each in an order of its own. Variants
+    are paired in a block: the same seed shuffles the functions that two variants have in common
+    into the same order. Labels draw layouts of their own.
 
     Raises:
         UserError: more than `MOST_TRIALS`; or some variants have random layouts and others have
@@ -179,7 +181,8 @@ def plan_trials(
     """
     drawn = _are_drawn(variants)
     layouts = study.design.layouts if drawn else 0
-    count = (layouts + 1) * study.design.replicates * len(variants) * len(workloads)
+    repeated = study.design.replicates * study.design.runs
+    count = (layouts + 1) * repeated * len(variants) * len(workloads)
     if count > MOST_TRIALS:
         raise UserError(f"{count} trials are more than the {MOST_TRIALS} that a study may have")
     shuffle = random.Random(f"order:{study.design.seed}")
@@ -195,7 +198,7 @@ def plan_trials(
                     workload=workload,
                     machine=study.machine,
                     cpu=cpu,
-                    replicate=replicate,
+                    replicate=replicate * study.design.runs,
                     block=block,
                     position=0,
                     layout_number=index,
@@ -204,8 +207,9 @@ def plan_trials(
                 for workload in workloads
                 if variant.is_judged_by(workload)
             ]
-            shuffle.shuffle(members)
-            trials += members
+            for run in range(study.design.runs):
+                shuffle.shuffle(members)
+                trials += [replace(each, replicate=each.replicate + run) for each in members]
             block += 1
     return tuple(replace(trial, position=position) for position, trial in enumerate(trials))
 

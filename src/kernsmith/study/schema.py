@@ -33,6 +33,8 @@ def study_schema() -> dict[str, Any]:
         },
         "additionalProperties": False,
     }
+    machines = properties["machine"]  # a table, or two
+    properties["machine"] = {"anyOf": [machines["items"], machines]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

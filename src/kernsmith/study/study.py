@@ -54,6 +54,9 @@ UML = "uml"
 """The machine whose images are programs with a kernel and its load inside; so are called its
 config, and its only workload."""
 
+KVM = "kvm"
+"""The machine that boots kernels on this processor, many runs in a boot."""
+
 
 def default_layouts_by(machine: str, pairing: Pairing, depth: str = FRONTEND) -> LayoutsBy:
     """How layouts are measured if a study does not say it: replayed, where that can be."""
@@ -82,7 +85,9 @@ class Design:
     """How often and in which order.
 
     layouts: random layouts of each variant, besides the default one.
-    replicates: runs of each trial; 1 on a machine without noise.
+    replicates: boots of each layout, where a machine does several runs in a boot; else runs of each
+        trial; 1 on a machine without noise.
+    runs: of each workload in a boot, by turns with the others'; 1 where a boot does one.
     seed: of the random layouts and of the order of trials.
     alpha: the error rate of verdicts; intervals have 1 - alpha confidence.
     until: width in per cent that the overall interval must reach; 0 is a fixed number of layouts.
@@ -99,6 +104,7 @@ class Design:
 
     layouts: int = 8
     replicates: int = 1
+    runs: int = 1
     seed: int = 1
     alpha: float = 0.05
     until: float = 0.0
@@ -115,6 +121,19 @@ class Design:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Another machine that a study is measured on, besides its own.
+
+    machine, cpu, settings: as of a study. metric: what it is about there; empty: the usual one.
+    """
+
+    machine: str
+    cpu: str = ""
+    settings: tuple[tuple[str, Setting], ...] = ()
+    metric: str = ""
+
+
+@dataclass(frozen=True)
 class Study:
     """What is compared with what, on which workloads, where and how.
 
@@ -128,6 +147,8 @@ class Study:
     factors: factor names with their levels; the first level of each is the baseline.
     variants: named variants instead of all combinations of factors; the first is the baseline.
     cpu, settings: of the machine: its CPU model, and what its kind takes besides.
+    beside: the machines that the same kernels and layouts are measured on, too (see
+        `study.machines`).
     compiler, linker: of every variant that has no such factor; an empty compiler is the newest
         clang that is installed, an empty linker the one that belongs to the compiler.
     options, flags: config symbols and compiler flags of every variant.
@@ -146,6 +167,7 @@ class Study:
     machine: str = "tcg"
     cpu: str = DEFAULT_CPU
     settings: tuple[tuple[str, Setting], ...] = ()
+    beside: tuple[Place, ...] = ()
     compiler: str = ""
     linker: str = ""
     options: tuple[tuple[str, str], ...] = ()
@@ -174,6 +196,8 @@ class Study:
             del fields["linker"]
         if not self.settings:  # likewise
             del fields["settings"]
+        if not self.beside:  # likewise
+            del fields["beside"]
         if not self.folds:  # likewise
             del fields["folds"]
         if not self.objects:  # likewise
@@ -182,6 +206,8 @@ class Study:
             del fields["root"]
         if self.design.layouts_by == "boot":  # likewise
             del fields["design"]["layouts_by"]
+        if self.design.runs == 1:  # likewise
+            del fields["design"]["runs"]
         if not self.design.every:  # likewise
             del fields["design"]["every"]
         if not self.design.data:  # likewise

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from kernsmith.study.study import DEFAULT_CPU, UML, Pairing
+from kernsmith.study.study import DEFAULT_CPU, KVM, UML, Pairing
 
 _USUAL = "lab"
+_RUNS = 10
 
 
 def config_on(machine: str, asked: str = "") -> str:
@@ -15,7 +16,7 @@ def config_on(machine: str, asked: str = "") -> str:
 
 def cpu_on(machine: str) -> str:
     """The CPU model: none on a machine that simulates none."""
-    return "" if machine == UML else DEFAULT_CPU
+    return "" if machine in (KVM, UML) else DEFAULT_CPU
 
 
 def workloads_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -26,3 +27,8 @@ def workloads_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
 def pairing_on(machine: str) -> Pairing:
     """How two kernels are compared: at the same places, where layouts can have paddings."""
     return "seed" if machine == UML else "place"
+
+
+def runs_on(machine: str) -> int:
+    """Runs of each workload in a boot: several, where one boot does them and times scatter."""
+    return _RUNS if machine == KVM else 1

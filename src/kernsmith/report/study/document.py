@@ -25,7 +25,9 @@ from kernsmith.document import (
     VerdictView,
     WorkloadView,
 )
-from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, Bounds
+from kernsmith.document.factors import Bounds
+from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES
+from kernsmith.engine.absent import not_measured
 from kernsmith.engine.attribution import attributions
 from kernsmith.engine.checks import LIMIT, Check
 from kernsmith.engine.held import held_in
@@ -88,7 +90,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         every=max((_every(item) for item in result.measured), default=1),
         hottest=find_hottest(result),
         attributions=attributions(result),
-        remarks=prepared.remarks,
+        remarks=(*prepared.remarks, *not_measured(result.measured)),
     )
     stress = find_stress(result, document.runs, document.study.metric)
     return with_luck(replace(document, stress=stress, noise=find_noise(document.runs)))

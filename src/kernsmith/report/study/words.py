@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from kernsmith.document import LevelView, StudyDocument, VerdictView
-from kernsmith.document.study import MODEL_CYCLES, Bounds
+from kernsmith.document.factors import Bounds
+from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.report.study.silicon import model_words
 
 MODEL_WORDS = (

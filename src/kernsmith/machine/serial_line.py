@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
 from kernsmith.errors import KernsmithError
+from kernsmith.process import check_stop
 
 _SHOWN = 15
 _CHUNK = 1 << 16
@@ -18,6 +20,10 @@ _LOOK_SECONDS = 1.0
 
 class NoAnswer(KernsmithError):
     """A guest that did not say what was waited for; shows the last lines that it did say."""
+
+
+class LineClosed(NoAnswer):
+    """There is nobody at the other end any more."""
 
 
 class SerialLine:
@@ -48,10 +54,11 @@ class SerialLine:
         what: is waited for, for the message. Returns which of them, and the match.
 
         Raises:
-            NoAnswer: the time is over, or the line is closed.
+            NoAnswer: the time is over. LineClosed: the guest has ended.
         """
         end = time.monotonic() + seconds
         while True:
+            check_stop()
             heard = [re.search(pattern, self._heard) for pattern in patterns]
             found = [(each.start(), which) for which, each in enumerate(heard) if each]
             if found:
@@ -63,7 +70,7 @@ class SerialLine:
             if time.monotonic() > end:
                 raise NoAnswer(f"{what} did not come in {seconds:g} s{self._last()}")
             if not self._listen():
-                raise NoAnswer(f"{what} did not come: the guest has ended{self._last()}")
+                raise LineClosed(f"{what} did not come: the guest has ended{self._last()}")
 
     def say(self, text: str) -> None:
         """Type a line."""
@@ -102,8 +109,10 @@ class SerialLine:
         return f"; it last said:{shown}" if lines else "; it said nothing"
 
 
-def connect(path: Path, log: Path, *, seconds: float) -> SerialLine:
-    """The line at a socket that a guest's emulator opens now.
+def connect(
+    path: Path, log: Path, *, seconds: float, alive: Callable[[], bool] = lambda: True
+) -> SerialLine:
+    """The line at a socket that a guest's emulator opens now. alive: whether that still runs.
 
     Raises:
         NoAnswer: it does not.
@@ -115,7 +124,7 @@ def connect(path: Path, log: Path, *, seconds: float) -> SerialLine:
             line.connect(str(path))
         except OSError as error:
             line.close()
-            if time.monotonic() > end:
+            if time.monotonic() > end or not alive():
                 raise NoAnswer(f"QEMU opens no serial line: {error.strerror}") from None
             time.sleep(0.1)
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.proof.serial_line import NoAnswer, SerialLine, connect
+from kernsmith.machine.serial_line import NoAnswer, SerialLine, connect
 
 
 @contextmanager

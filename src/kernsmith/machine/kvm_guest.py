@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest that stays up and takes orders: QEMU, its serial line, and its processor's place."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernsmith import process
+from kernsmith.errors import ProcessFailed
+from kernsmith.machine.console import read_console
+from kernsmith.machine.protocol import FAILED, HANG, PANIC
+from kernsmith.machine.qemu_threads import pin_and_go
+from kernsmith.machine.serial_line import LineClosed, NoAnswer, SerialLine, connect
+from kernsmith.machine.session_lines import SESSION, Answer, end_of, order, read_answer
+from kernsmith.threads import threads
+
+_LINE_SECONDS = 30.0
+_SHOWN = 4
+_FATAL = ("KVM internal error", "KVM: entry failed")
+
+
+class _Over(Exception):
+    """A guest is not needed any more."""
+
+
+class GuestDied(Exception):
+    """A guest that will say nothing more. status: as of an `Outcome`; reason: a sentence."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        self.status = status
+        self.reason = reason
+        super().__init__(reason)
+
+
+@dataclass
+class Guest:
+    """Booted by `start`, ended by `end`. Used by one thread.
+
+    command: QEMU's, without where its lines are. console: gets all that the guest says.
+    processor: of the host. time_limit: seconds for the boot, and for each run.
+    clock: of the guest's kernel, known when it has started. thread: of its processor.
+    """
+
+    command: Sequence[str]
+    console: Path
+    processor: int
+    time_limit: float
+    clock: str = ""
+    thread: int = 0
+    _count: int = 0
+    _line: SerialLine | None = None
+    _began: float = field(default_factory=time.monotonic)
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def seconds(self) -> float:
+        """Since it was made."""
+        return time.monotonic() - self._began
+
+    def start(self) -> None:
+        """Boot it, up to where it waits for orders.
+
+        Raises:
+            GuestDied: it does not come so far.
+            KernsmithError: QEMU does not start.
+        """
+        folder = tempfile.TemporaryDirectory(prefix="kernsmith-kvm-", ignore_cleanup_errors=True)
+        sockets = Path(self._open.enter_context(folder))
+        pool = self._open.enter_context(threads(1))
+        line, control = sockets / "line", sockets / "control"
+        command = [
+            *self.command, "-S", "-qmp", f"unix:{control},server=on,wait=off",
+            "-serial", f"unix:{line},server=on,wait=off",
+        ]  # fmt: skip
+        log = self.console.with_suffix(".qemu.log")
+        running = pool.submit(process.run, command, log=log, timeout=None, capture=False)
+        try:
+            self.console.parent.mkdir(parents=True, exist_ok=True)
+            self._line = self._open.enter_context(
+                connect(line, self.console, seconds=_LINE_SECONDS, alive=lambda: not running.done())
+            )
+            self.thread = pin_and_go(control, self.processor)
+        except BaseException:
+            failure = running.exception() if running.done() else None
+            self.end()
+            if isinstance(failure, ProcessFailed):
+                said = failure.tail.strip().splitlines()
+                raise GuestDied(FAILED, f"QEMU did not start: {' / '.join(said)}") from None
+            if failure is not None:
+                raise failure from None
+            raise
+        try:
+            _, match = self._line.wait_for("the guest", SESSION, seconds=self.time_limit)
+        except NoAnswer as error:
+            raise self._death("the guest did not start", error) from None
+        self.clock = match[1]
+
+    def run(self, workload: str, rounds: int, warmup: int) -> Answer:
+        """One run, to its end.
+
+        Raises:
+            GuestDied: the guest ends before that, or the time limit passes.
+        """
+        assert self._line is not None
+        self._count += 1
+        try:
+            self._line.say(order(self._count, workload, rounds, warmup))
+            _, match = self._line.wait_for(
+                f"the end of {workload}", end_of(self._count), seconds=self.time_limit
+            )
+        except NoAnswer as error:
+            raise self._death(f"{workload} did not end", error) from None
+        except OSError:
+            raise self._death(f"{workload} did not begin", LineClosed()) from None
+        return read_answer(self._count, match[0])
+
+    def end(self) -> None:
+        """Switch it off."""
+        with suppress(_Over), self._open:
+            raise _Over
+
+    def _death(self, what: str, error: NoAnswer) -> GuestDied:
+        """How the guest ended, with the last that it said."""
+        text = self.console.read_text(encoding="utf-8", errors="replace")
+        lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
+        last = [line for line in lines if line][-_SHOWN:]
+        said = f"; the console's last lines: {' / '.join(last)}" if last else "; it said nothing"
+        self.end()
+        log = self.console.with_suffix(".qemu.log").read_text(encoding="utf-8", errors="replace")
+        if panic := read_console(text).panic:
+            return GuestDied(PANIC, f"kernel panic: {panic}{said}")
+        for line in log.splitlines():
+            if any(words in line for words in _FATAL):
+                return GuestDied(FAILED, f"{what}: {line.strip()}{said}")
+        if isinstance(error, LineClosed):
+            return GuestDied(FAILED, f"{what}: the guest switched itself off{said}")
+        return GuestDied(HANG, f"{what} in {self.time_limit:g} s{said}")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A study on two machines: the same kernels and layouts on each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernsmith.errors import UserError
+from kernsmith.study.study import DEFAULT_CPU, TRACING, UML, Place, Study
+
+
+def on_each_machine(study: Study) -> tuple[Study, ...]:
+    """A study for each of its machines, the same but for what is the machine's own."""
+    if not study.beside:
+        return (study,)
+    first = Place(study.machine, study.cpu, study.settings, study.design.metric)
+    return tuple(_on(study, place) for place in (first, *study.beside))
+
+
+def _on(study: Study, place: Place) -> Study:
+    design, exact = study.design, place.machine in TRACING
+    return replace(
+        study,
+        name=f"{study.name}-{place.machine}",
+        machine=place.machine,
+        cpu=place.cpu,
+        settings=place.settings,
+        beside=(),
+        design=replace(
+            design,
+            metric=place.metric,
+            # Where nothing scatters one run says it all, and only what writes traces replays them.
+            runs=1 if exact else design.runs,
+            replicates=1 if exact else design.replicates,
+            layouts_by=design.layouts_by if exact else "boot",
+        ),
+    )
+
+
+def check_pair(study: Study) -> None:
+    """That the machines of a study can share its kernels and its layouts.
+
+    Raises:
+        UserError: they cannot; with the reason.
+    """
+    if not study.beside:
+        return
+    (place,) = study.beside
+    if UML in (study.machine, place.machine):
+        raise UserError(
+            f"machine: {UML} cannot be one of two: its kernels are programs of an architecture of "
+            "their own (ARCH=um), which no other machine boots; run a study of its own"
+        )
+    own = (study.machine, study.cpu or DEFAULT_CPU, study.settings)
+    if own == (place.machine, place.cpu or DEFAULT_CPU, place.settings):
+        raise UserError(f"machine: both are {study.machine} with the same settings")
+    if study.design.until:
+        raise UserError(
+            "design.until: with two machines the number of layouts is fixed: on both they are the "
+            "same; say it by design.layouts"
+        )
