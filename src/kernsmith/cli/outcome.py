@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -35,9 +35,11 @@ from kernsmith.report.study.document import study_document
 from kernsmith.report.study.hottest import coverage_beside
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
+from kernsmith.report.study.pair import pair_document
 from kernsmith.report.study.terminal import print_study
 from kernsmith.report.watch.site import site_pages
 from kernsmith.study import Study
+from kernsmith.study.machines import on_each_machine
 
 _LOG_WIDTH = 120
 
@@ -84,14 +86,19 @@ def run_and_write(
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
-            prepared = prepare(study, display)
-            if oracles:
-                check_boots(prepared)
+            # All machines: one that this host does not have is known before anything is built.
+            prepared = [prepare(each, display) for each in on_each_machine(study)]
+            for each in prepared if oracles else ():
+                check_boots(each)
             # First: a folder that cannot be written is known before an hour of work, not after.
-            folder = output or Path("kernsmith-results") / f"{study.name}-{prepared.digest[:8]}"
+            name = f"{study.name}-{prepared[0].digest[:8]}"
+            folder = output or Path("kernsmith-results") / name
             folder.mkdir(parents=True, exist_ok=True)
-            result = run_study(prepared, opened, display, keep_traces=keep_traces)
-            document = write_report(result, folder)
+            result, *others = (
+                run_study(each, opened, display, keep_traces=keep_traces) for each in prepared
+            )
+            beside = Beside(study, others[0]) if others else None
+            document = write_report(result, folder, beside)
             if package:
                 packages = _packages(result, folder / "packages", package, display)
                 views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
@@ -104,6 +111,14 @@ def run_and_write(
             return document
     finally:
         opened.close()
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A study on two machines, and what came out on the second one."""
+
+    study: Study
+    result: StudyResult
 
 
 def _packages(
@@ -138,11 +153,18 @@ def _verified(
     return tuple(verify(forge.prepared, forge, oracles, folder, display))
 
 
-def write_report(result: StudyResult, folder: Path) -> StudyDocument:
+def write_report(result: StudyResult, folder: Path, beside: Beside | None = None) -> StudyDocument:
     """Write a result's report (HTML, Markdown), study.json, study.toml and files of stacks; returns
-    its document."""
+    its document.
+
+    beside: the second machine's, of a study on two.
+    """
     page = folder / "report.html"
-    document = replace(study_document(result), report=str(page.absolute()))
+    if beside:
+        document = pair_document(beside.study, result, beside.result)
+    else:
+        document = study_document(result)
+    document = replace(document, report=str(page.absolute()))
     _write_document(document, folder)
     for variant, stacks in folded_stacks(result).items():
         path = folder / stacks_file(variant)

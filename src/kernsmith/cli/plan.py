@@ -17,6 +17,7 @@ from kernsmith.ledger import Ledger
 from kernsmith.report.plan_tables import print_plan
 from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
+from kernsmith.study.machines import on_each_machine
 from kernsmith.study.study import LayoutsBy
 
 
@@ -59,11 +60,14 @@ def plan(
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
-            document = estimate(asked, opened, display)
+            plans = [estimate(each, opened, display) for each in on_each_machine(asked)]
     finally:
         opened.close()
     if json:
+        first, *others = plans
+        document = first | ({"beside": others} if others else {})
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
-    else:
+        return 0
+    for document in plans:
         print_plan(document, Console(highlight=False))
     return 0

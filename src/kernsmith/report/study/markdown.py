@@ -12,6 +12,7 @@ from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.attribution import attribution_notes
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
+from kernsmith.report.study.machines import pair_lines, pair_tables
 from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
@@ -44,6 +45,8 @@ def study_markdown(document: StudyDocument) -> str:
         sections += [Bullets([*lines, *(line for _, line in sequential(document))])]
         sections += [_overall_table(document), *speciality_tables(document)]
         sections += [_workload_table(document)]
+    if document.pair:
+        sections += [Bullets(pair_lines(document)), *pair_tables(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
     if said := [*noise_lines(document), *verified_lines(document)]:
         sections.append(Bullets(said))

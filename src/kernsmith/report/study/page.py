@@ -34,6 +34,7 @@ from kernsmith.report.study.curves import curve_charts
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.machines import pair_sections
 from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
@@ -79,6 +80,7 @@ def study_page(
     """
     sections: list[Section] = [Verdict(note, "warning") for note in notes]
     sections += _answer_sections(document)
+    sections += pair_sections(document)
     sections += _explaining_sections(document)
     sections += attribution_sections(document)
     sections += stress_sections(document)
@@ -93,10 +95,11 @@ def study_page(
     sections += _repeat_sections(document)
     source, machine = document.source, document.machine
     model = f", {machine.cpu} model" if machine.cpu else ""
+    beside = f", and on {document.pair.machine.name}" if document.pair else ""
     return render_page(
         Page(
             title=f"kernsmith: {document.study.name}",
-            subtitle=f"{source.name} on {machine.name}{model}",
+            subtitle=f"{source.name} on {machine.name}{model}{beside}",
             sections=sections,
             figures=as_plain(document),
             footer=(f"kernsmith {document.kernsmith}", f"study {document.study.digest}"),

@@ -13,6 +13,7 @@ from kernsmith.report.plan_tables import duration
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
+from kernsmith.report.study.machines import pair_lines, pair_tables
 from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
@@ -47,6 +48,10 @@ def print_study(document: StudyDocument, console: Console) -> None:
             say(console, f"{variant}: {line}")
         for line in attribution_lines(document, variant):
             say(console, f"{variant}: {line}")
+    if tables := pair_tables(document):
+        say(console, as_text(tables))
+    for line in pair_lines(document):
+        say(console, line)
     for line in (*noise_lines(document), *verified_lines(document)):
         say(console, line)
     for _, line in sequential(document):
@@ -60,7 +65,7 @@ def print_study(document: StudyDocument, console: Console) -> None:
     if document.study.metric == MODEL_CYCLES:
         said = caution(name_of_model(document), document.machine.held)
         say(console, f"caution: {said}")
-    for remark in document.remarks:
+    for remark in (*document.remarks, *(document.pair.remarks if document.pair else ())):
         say(console, f"note: {remark}")
     for failure in document.failures:
         say(console, f"failed: {failure}")
