@@ -40,7 +40,7 @@ from kernsmith.machine.tcg import (
     QEMU,
     ROOT_MEMORY_MIB,
 )
-from kernsmith.silicon.timing import last_processor
+from kernsmith.silicon.timing import check_clock, last_processor
 from kernsmith.study.study import DEFAULT_CPU
 
 NAME = "kvm"
@@ -295,10 +295,11 @@ def open_machine(settings: Table | None = None) -> Kvm:
     """The machine on a processor of this host.
 
     Raises:
-        NoKvm: this host cannot boot kernels so. UserError: there is no processor of that number;
-            guest programs or QEMU are missing.
+        NoKvm: this host cannot boot kernels so. UserError: its time stamp counter is not
+            invariant; there is no processor of that number; guest programs or QEMU are missing.
     """
     settings = settings or Table.model_validate({})
+    check_clock()
     model = kvm_processor() if settings.accel == "kvm" else _ARCH.qemu.cpu
     allowed = sorted(os.sched_getaffinity(0))
     processor = last_processor() if settings.processor is None else settings.processor
