@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from kernels import kept_kernel
 from kernsmith.guest.own import read_own_workload
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.source import Source
 from kernsmith.machine import Job, Outcome, find_machine
 from kernsmith.machine import kvm as kvm_module
 from kernsmith.machine.kvm import Kvm, KvmSession
+from kernsmith.study import Study, plan_variants
 
 pytestmark = pytest.mark.kernel
 
@@ -182,3 +186,32 @@ def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:
         found = opened.run(Job(workload("pipe"), tmp_path))
     assert found.status == "failed"
     assert found.reason
+
+
+def test_workloads_of_another_guest_program_have_a_boot_of_their_own(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    names = ("pipe", "lmbench-pipe-latency", "lmbench-context-switch")
+    with machine().open(micro_kernel.vmlinux, tmp_path / "session") as opened:
+        found = [opened.run(Job(workload(name), tmp_path)) for name in names]
+    assert [each.reason for each in found] == ["", "", ""]
+    assert [each.boot.number for each in found] == [0, 1, 1]
+    assert [boot.status for boot in opened.boots] == ["ok", "ok"]
+
+
+def test_a_program_in_a_root_runs_many_times_in_a_boot(source: Source, tmp_path: Path) -> None:
+    study = Study(source="debian:7.3", config="root", factors=(("profile", ("none",)),))
+    kernel = kept_kernel(make_recipe(plan_variants(study, ())[0], source))
+    (tmp_path / "tree/bin").mkdir(parents=True)
+    (tmp_path / "sum.c").write_text("int main(void) { return 7; }\n")
+    program = tmp_path / "tree/bin/sum"
+    subprocess.run(["gcc", "-static", "-o", program, tmp_path / "sum.c"], check=True)
+    file = tmp_path / "sum.toml"
+    table = 'name = "sum"\nprogram = "/bin/sum"\nrounds = 2\nwarmup = 1\n'
+    file.write_text(f'{table}[check]\nstatus = 7\n[root]\nimage = "tree"\n')
+    job = Job(read_own_workload(file), tmp_path)
+    with machine().open(kernel.vmlinux, tmp_path / "session") as opened:
+        found = [opened.run(job) for _ in range(2)]
+    assert [each.reason for each in found] == ["", ""]
+    assert len(opened.boots) == 1
+    assert all(each.metrics["reference_cycles"][0] > 0 for each in found)

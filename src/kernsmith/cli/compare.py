@@ -64,6 +64,8 @@ def compare(
 
         kernsmith compare --source debian:7.3 default march=x86-64-v3,optimisation=O3
 
+        kernsmith compare --source debian:7.3 default optimisation=O3 --machine kvm
+
         kernsmith compare git:~/linux@v7.2 debian:7.3,config=my.config,flags=-fno-inline
 
     Parameters

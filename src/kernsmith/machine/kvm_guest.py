@@ -28,6 +28,15 @@ class _Over(Exception):
     """A guest is not needed any more."""
 
 
+class _GaveUp(Exception):
+    """QEMU said that the guest cannot go on; it would wait for a debugger."""
+
+
+def _listen(line: str) -> None:
+    if any(words in line for words in _FATAL):
+        raise _GaveUp
+
+
 class GuestDied(Exception):
     """A guest that will say nothing more. status: as of an `Outcome`; reason: a sentence."""
 
@@ -78,7 +87,9 @@ class Guest:
             "-serial", f"unix:{line},server=on,wait=off",
         ]  # fmt: skip
         log = self.console.with_suffix(".qemu.log")
-        running = pool.submit(process.run, command, log=log, timeout=None, capture=False)
+        running = pool.submit(
+            process.run, command, log=log, timeout=None, on_line=_listen, capture=False
+        )
         try:
             self.console.parent.mkdir(parents=True, exist_ok=True)
             self._line = self._open.enter_context(
