@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.doctor import LIMITED, MISSING, OK, branch_records, checks, examine, kvm_probe
+from kernsmith.doctor import LIMITED, MISSING, OK, branch_records, checks, examine
+from kernsmith.machine import kvm_probe
 from kernsmith.machine.kvm_probe import boot_probe
 
 TCG = ["-accel", "tcg", "-cpu", "max"]

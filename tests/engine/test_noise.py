@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,29 @@ def test_few_layouts_have_no_ranks_and_one_has_no_spread() -> None:
     assert few.spread is not None
     (one,) = find_noise(RUNS[:2])
     assert one.spread is None
+
+
+def test_runs_of_one_boot_are_halved_over_all_workloads() -> None:
+    """Workload x takes 100 and 121 by turns, y always 50: the halves of the mean are 10 % apart."""
+
+    def repeated(layout: str, workload: str, replicate: int, value: float) -> RunView:
+        metrics = {"reference_cycles": value}
+        return RunView(0, 0, "A", layout, workload, replicate, "", "ok", None, None, metrics)
+
+    runs = [
+        repeated(layout, workload, number, value * slower)
+        for layout, slower in (("default", 1.0), ("random:1", 1.0), ("random:2", 1.1))
+        for workload, values in (("x", (100, 121, 100, 121)), ("y", (50, 50, 50, 50)))
+        for number, value in enumerate(values)
+    ]
+    (noise,) = find_noise(runs, "reference_cycles")
+    assert (noise.metric, noise.runs) == ("reference_cycles", 3)
+    assert noise.median == pytest.approx(100 * (1 - 1 / 1.1))
+    assert noise.spread == pytest.approx(100 * math.log(1.1) / math.sqrt(2))
+    assert noise.agreement is None
+    assert find_noise(runs) == ()
+    once = [run for run in runs if run.replicate == 0]
+    assert find_noise(once, "reference_cycles") == ()
 
 
 def test_machines_that_take_a_time_once_tell_none() -> None:

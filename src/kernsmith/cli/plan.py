@@ -68,6 +68,9 @@ def plan(
         document = first | ({"beside": others} if others else {})
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
         return 0
+    console = Console(highlight=False)
     for document in plans:
-        print_plan(document, Console(highlight=False))
+        if len(plans) > 1:
+            console.print(f"{document['study']}:")
+        print_plan(document, console)
     return 0

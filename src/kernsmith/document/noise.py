@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NoiseView:
-    """A variant's runs, each with an estimate by either half of the times that it has taken.
+    """A variant's layouts, each with an estimate by either half of the times that were taken.
 
-    runs: how many. median, most: by how much the halves differ, in per cent.
+    runs: how many layouts. median, most: by how much the halves differ, in per cent.
     spread: standard deviation of its random layouts, in per cent; None for fewer than two.
     agreement: Spearman's correlation of the halves over these layouts; None for fewer than four.
     """

@@ -282,7 +282,7 @@ class StudyDocument:
     every: one of so many windows of each trace was replayed.
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
     stress: what each workload asks of the baseline's kernel.
-    noise: of each variant, where a machine takes each time twice.
+    noise: of each variant, where a machine takes each time twice, or runs are repeated.
     verified: what oracles said of the baseline and of variants that are better; empty when none
         was asked.
     pair: the second machine of a study on two; None of a study on one.

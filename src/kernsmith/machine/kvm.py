@@ -54,9 +54,11 @@ _MOMENTARY = frozenset({"load"})
 # Clocks of guests that are read in nanoseconds; others go by ticks of the kernel, or stand still.
 _FINE_CLOCKS = frozenset({"tsc", "tsc-early", "kvm-clock"})
 
-ASSUMPTIONS = (
+REAL = (
     "Times are real: of this processor, by its time stamp counter, which goes at one rate whatever "
-    "the core's clock does: reference_cycles are time, and no cycles of the core.",
+    "the core's clock does: reference_cycles are time, and no cycles of the core."
+)
+ASSUMPTIONS = (
     "The kernel runs in a virtual machine with one vCPU: what it asks of the hypervisor (timers, "
     "interrupts) costs more than without one, and page walks are nested.",
     "Runs of one boot share what they leave in the kernel and the pages that it lies in: boots are "
@@ -117,8 +119,7 @@ class Kvm:
         """See `Machine`; with what this host does to times."""
         lasting = (each for each in self.conditions if each.name not in _MOMENTARY)
         warnings = (_sentence(each.warning) for each in lasting if each.warning)
-        emulated = (EMULATED,) if self.accel != "kvm" else ()
-        return (*emulated, *ASSUMPTIONS, *warnings)
+        return (REAL if self.accel == "kvm" else EMULATED, *ASSUMPTIONS, *warnings)
 
     def fingerprint(self) -> Mapping[str, Any]:
         """The processor, all that is lasting of its conditions, QEMU, and who measures."""

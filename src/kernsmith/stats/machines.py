@@ -29,8 +29,8 @@ from kernsmith.stats.observations import (
 )
 from kernsmith.stats.question import OVERALL
 
-_RANKED = 3
-"""So few things have no order that two machines could share by more than luck."""
+_RANKED = 4
+"""Fewer things have no order that two machines could share by more than luck."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _reliability(
 def rank_workloads(
     first: Mapping[str, float], second: Mapping[str, float], variant: str, alpha: float
 ) -> Ranks | None:
-    """Whether both machines find that the same workloads gain; None for fewer than three.
+    """Whether both machines find that the same workloads gain; None for fewer than four.
 
     first, second: the variant's ratios by workload.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernsmith.errors import UserError
-from kernsmith.study.study import DEFAULT_CPU, TRACING, UML, Place, Study
+from kernsmith.study.study import TRACING, UML, Place, Study
 
 
 def on_each_machine(study: Study) -> tuple[Study, ...]:
@@ -51,9 +51,8 @@ def check_pair(study: Study) -> None:
             f"machine: {UML} cannot be one of two: its kernels are programs of an architecture of "
             "their own (ARCH=um), which no other machine boots; run a study of its own"
         )
-    own = (study.machine, study.cpu or DEFAULT_CPU, study.settings)
-    if own == (place.machine, place.cpu or DEFAULT_CPU, place.settings):
-        raise UserError(f"machine: both are {study.machine} with the same settings")
+    if study.machine == place.machine:
+        raise UserError(f"machine: both are {place.machine}; a study is on one of a kind")
     if study.design.until:
         raise UserError(
             "design.until: with two machines the number of layouts is fixed: on both they are the "

@@ -93,7 +93,8 @@ def study_document(result: StudyResult) -> StudyDocument:
         remarks=(*prepared.remarks, *not_measured(result.measured)),
     )
     stress = find_stress(result, document.runs, document.study.metric)
-    return with_luck(replace(document, stress=stress, noise=find_noise(document.runs)))
+    noise = find_noise(document.runs, "" if document.machine.exact else document.study.metric)
+    return with_luck(replace(document, stress=stress, noise=noise))
 
 
 def with_luck(document: StudyDocument) -> StudyDocument:

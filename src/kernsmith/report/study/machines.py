@@ -20,7 +20,7 @@ from kernsmith.report.page import (
     Text,
     Value,
 )
-from kernsmith.report.study.words import confidence, interval
+from kernsmith.report.study.words import confidence, interval, judgement
 
 TITLE = "Two machines"
 
@@ -129,4 +129,19 @@ def _ends(ci: Bounds | None) -> tuple[float, float]:
 
 
 def _second(pair: PairView) -> list[Section]:
-    return [Bullets([*pair.machine.assumptions, *pair.remarks])]
+    """Its headline metrics over all workloads, and what its figures presume."""
+    headlines = {each.name for each in pair.metrics if each.headline}
+    rows: list[list[Value]] = [
+        [
+            each.variant, each.metric, each.ratio, interval(each.ci), each.p_corrected,
+            judgement(each),
+        ]
+        for each in pair.verdicts
+        if each.workload == OVERALL and each.metric in headlines
+    ]  # fmt: skip
+    columns = [
+        Column("variant"), Column("metric"), Column("ratio", ".4f"), Column("interval"),
+        Column("p, corrected", ".2g"), Column("verdict"),
+    ]  # fmt: skip
+    table = Table(columns, rows, f"All workloads together on {pair.machine.name}")
+    return [table, Bullets([*pair.machine.assumptions, *pair.remarks])]
