@@ -127,3 +127,22 @@ def test_a_device_that_is_full_is_a_full_disk(tmp_path: Path) -> None:
 def _take(lock: Path) -> bool:
     with locked(lock):
         return True
+
+
+def test_who_waits_for_a_lock_may_give_up(tmp_path: Path) -> None:
+    looked: list[int] = []
+
+    def waiting() -> None:
+        looked.append(1)
+        if len(looked) == 3:
+            raise KeyboardInterrupt
+
+    with (
+        locked(tmp_path / "lock"),
+        pytest.raises(KeyboardInterrupt),
+        locked(tmp_path / "lock", waiting),
+    ):
+        raise AssertionError("two hold it")
+    assert len(looked) == 3
+    with locked(tmp_path / "lock", waiting):
+        assert len(looked) == 3

@@ -128,8 +128,11 @@ static void run(const char *number, const char *name, const char *rounds, const 
 			end = text + length;
 		say(line, (size_t)(end - line));
 	}
-	say(last, (size_t)snprintf(last, sizeof(last), "kernsmith: ran %s lines=%d status=%d",
-				   number, count, status));
+	length = (size_t)snprintf(last, sizeof(last), "kernsmith: ran %s lines=%d status=%d",
+				  number, count, status);
+	/* It is waited for: where the kernel has written into the first, there is the second. */
+	say(last, length);
+	say(last, length);
 	fflush(stdout);
 }
 

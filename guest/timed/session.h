@@ -8,7 +8,7 @@
  *	> run 7 pipe 100 10			(number, workload, rounds, warm-up)
  *	kernsmith: begin pipe #0badcafe
  *	...
- *	kernsmith: ran 7 lines=12 status=0 #0badcafe
+ *	kernsmith: ran 7 lines=12 status=0 #0badcafe	(twice)
  *	> end
  *
  * A workload is a process of its own (this program, with --run), and says nothing on the line before

@@ -14,9 +14,10 @@ import itertools
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from kernsmith.errors import DiskFull
 
@@ -24,8 +25,11 @@ _count = itertools.count()
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
     """Hold an exclusive lock on a file, which is created with its folder; waits for other holders.
+
+    waiting: called again and again meanwhile, where the wait may be long: it rests a while, or ends
+        the wait by an exception.
 
     The system gives the lock back however the process ends. Raises DiskFull.
     """
@@ -33,8 +37,19 @@ def locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("w")
     with file:
+        while waiting is not None and not _is_free(file):
+            waiting()
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _is_free(file: IO[str]) -> bool:
+    """Whether the lock is to be had now; it is held then."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

@@ -61,6 +61,17 @@ def test_a_line_that_the_kernel_has_written_into_fails_the_run() -> None:
     assert reason == "of the 4 lines that the guest said, 3 came as they were said"
 
 
+def test_a_last_line_that_the_kernel_has_written_into_is_said_again() -> None:
+    whole = said(*WHOLE)
+    damaged = whole[-1][:20] + "[  1.0] oops" + whole[-1][20:]
+    text = "\r\n".join([*whole[:-1], damaged, whole[-1]]) + "\r\n"
+    found = re.search(end_of(1), text)
+    assert found
+    assert read_answer(1, found[0]).verdict("pipe") == ("ok", "")
+    after = "\r\n".join([whole[-1], *said(*WHOLE, number=2)])
+    assert read_answer(2, after).verdict("pipe") == ("ok", "")
+
+
 def test_a_figure_whose_digit_has_changed_is_no_figure() -> None:
     lines = said(*WHOLE)
     lines[1] = lines[1].replace("162813742", "162813743")

@@ -9,6 +9,7 @@ has a PMU, counters around the region (guest/timed).
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ from kernsmith.machine.tcg import (
     QEMU,
     ROOT_MEMORY_MIB,
 )
+from kernsmith.process import check_stop
 from kernsmith.silicon.timing import check_clock, last_processor
 from kernsmith.study.study import DEFAULT_CPU
 
@@ -51,6 +53,9 @@ _ARCH = find_arch()
 _SESSIONS = 1
 # Among the conditions: what is another in every minute, and tells nothing of where a run was.
 _MOMENTARY = frozenset({"load"})
+_REST_SECONDS = 0.2
+# The watchdog for hard lockups would take a counter of the PMU, where a kernel has it.
+_UNWATCHED = "nmi_watchdog=0"
 # Clocks of guests that are read in nanoseconds; others go by ticks of the kernel, or stand still.
 _FINE_CLOCKS = frozenset({"tsc", "tsc-early", "kvm-clock"})
 
@@ -139,7 +144,7 @@ class Kvm:
     @contextmanager
     def open(self, image: Path, folder: Path) -> Iterator[KvmSession]:
         """A session that boots when it must. There is one at a time on a processor."""
-        with locked(paths.cache_root() / f"processor-{self.processor}.lock"):
+        with locked(paths.cache_root() / f"processor-{self.processor}.lock", _rest):
             session = KvmSession(self, image, folder)
             try:
                 yield session
@@ -162,7 +167,12 @@ class Kvm:
 
     def command(self, image: Path, job: Job, initramfs: Path) -> list[str]:
         """QEMU's command line for a boot, but where its lines are."""
-        words = [_ARCH.boot.real_words, *([LOADED_FIRST] if job.modules else ()), *job.words]
+        words = [
+            _ARCH.boot.real_words,
+            _UNWATCHED,
+            *([LOADED_FIRST] if job.modules else ()),
+            *job.words,
+        ]
         if self.accel != "kvm":
             words.append(_ARCH.boot.untimed)
         mib, memory = MEMORY_MIB, ["-m", str(MEMORY_MIB)]
@@ -286,6 +296,12 @@ def _figures(answer: Answer, clock: str) -> tuple[dict[str, tuple[float, str]], 
         absent |= dict.fromkeys(OF_REAL_CLOCK, why)
     figures = {name: value for name, value in figures.items() if name not in absent}
     return {name: (value, metric(name).unit) for name, value in figures.items()}, absent
+
+
+def _rest() -> None:
+    """Between two looks whether the processor is free."""
+    check_stop()
+    time.sleep(_REST_SECONDS)
 
 
 def _sentence(warning: str) -> str:

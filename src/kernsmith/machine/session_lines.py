@@ -52,7 +52,7 @@ def order(number: int, workload: str, rounds: int, warmup: int) -> str:
 
 
 def end_of(number: int) -> str:
-    """A pattern for all that is said up to the end of a run, line by line."""
+    """A pattern for all that is said up to the end of a run. Its line is said twice."""
     return rf"(?s).*?kernsmith: ran {number} lines=\d+ status=\d+ #[0-9a-f]{{8}}\s"
 
 
