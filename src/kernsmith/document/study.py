@@ -256,7 +256,8 @@ class MixView:
 class PairView:
     """The same kernels and layouts on a second machine, beside what the first one has measured.
 
-    metric: what the study is about there. remarks, failures: as of a study's document.
+    metric: what the study is about there. remarks, failures: as of a study's document; with the
+        noise of its times among the remarks.
     compared: each variant over all workloads, then on each. ranks: over layouts and workloads.
     """
 
@@ -285,6 +286,7 @@ class StudyDocument:
     noise: of each variant, where a machine takes each time twice, or runs are repeated.
     verified: what oracles said of the baseline and of variants that are better; empty when none
         was asked.
+    disturbances: of repeated runs: drifts, outliers and the like; in sentences.
     pair: the second machine of a study on two; None of a study on one.
     """
 
@@ -316,6 +318,7 @@ class StudyDocument:
     noise: tuple[NoiseView, ...] = ()
     verified: tuple[VerifiedView, ...] = ()
     pair: PairView | None = None
+    disturbances: tuple[str, ...] = ()
 
     @property
     def baseline(self) -> str:

@@ -30,6 +30,7 @@ from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.engine.absent import not_measured
 from kernsmith.engine.attribution import attributions
 from kernsmith.engine.checks import LIMIT, Check
+from kernsmith.engine.disturbances import find_disturbances
 from kernsmith.engine.held import held_in
 from kernsmith.engine.hottest import find_hottest
 from kernsmith.engine.luck import find_luck, find_mixes
@@ -94,7 +95,9 @@ def study_document(result: StudyResult) -> StudyDocument:
     )
     stress = find_stress(result, document.runs, document.study.metric)
     noise = find_noise(document.runs, "" if document.machine.exact else document.study.metric)
-    return with_luck(replace(document, stress=stress, noise=noise))
+    disturbed = find_disturbances(result, document.study.metric)
+    document = replace(document, stress=stress, noise=noise, disturbances=disturbed)
+    return with_luck(document)
 
 
 def with_luck(document: StudyDocument) -> StudyDocument:

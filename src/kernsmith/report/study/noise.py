@@ -7,8 +7,9 @@ from kernsmith.document import NoiseView, StudyDocument
 
 
 def noise_lines(document: StudyDocument) -> list[str]:
-    """A sentence for each variant whose times were taken twice."""
-    return [f"{each.variant}: noise: {_words(each)}" for each in document.noise]
+    """A sentence for each variant whose times were taken twice, then what disturbed them."""
+    lines = [f"{each.variant}: noise: {_words(each)}" for each in document.noise]
+    return [*lines, *document.disturbances]
 
 
 def _words(noise: NoiseView) -> str:

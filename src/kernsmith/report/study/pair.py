@@ -12,6 +12,7 @@ from kernsmith.document.factors import Bounds
 from kernsmith.document.study import OVERALL
 from kernsmith.engine.verdicts import StudyResult, observations
 from kernsmith.report.study.document import study_document
+from kernsmith.report.study.noise import noise_lines
 from kernsmith.stats.machines import (
     Compared,
     Ranks,
@@ -55,7 +56,7 @@ def pair_document(study: Study, first: StudyResult, second: StudyResult) -> Stud
         metrics=other.metrics,
         verdicts=other.verdicts,
         runs=other.runs,
-        remarks=tuple(each for each in other.remarks if each not in own.remarks),
+        remarks=(*(each for each in other.remarks if each not in own.remarks), *noise_lines(other)),
         failures=other.failures,
         compared=compared,
         ranks=ranks,

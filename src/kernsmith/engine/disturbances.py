@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What may be held against real times: drifts, outliers, and a robust estimate that disagrees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kernsmith.engine.verdicts import Measured, StudyResult
+from kernsmith.stats.nested import NestedEffect, Outlier, Timing, nested_effect
+from kernsmith.study import Layout
+
+
+def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
+    """In sentences, of each variant and workload; told, and taken out of nothing.
+
+    Empty where runs are equal, or a boot has one: `stats.nested` has the formulas.
+    """
+    prepared = result.prepared
+    if prepared.machine.exact or prepared.study.design.runs == 1:
+        return ()
+    baseline, *others = dict.fromkeys(variant.name for variant in prepared.variants)
+    found: list[str] = []
+    for workload in prepared.workloads:
+        rows = _timings(result.measured, workload.name, metric)
+        timed = {row.variant for row in rows}
+        for name in others:
+            if {baseline, name} <= timed:
+                effect = nested_effect(rows, baseline, name, alpha=prepared.study.design.alpha)
+                found += _sentences(effect, name, workload.name)
+    return tuple(dict.fromkeys(found))
+
+
+def _timings(measured: Sequence[Measured], workload: str, metric: str) -> list[Timing]:
+    """Runs in random layouts; in the default one, where there are no others."""
+    rows = [
+        (
+            item.trial.layout,
+            Timing(
+                variant=item.trial.variant.name,
+                layout=str(item.trial.layout),
+                boot=str(item.trial.block),  # boots of a block stand next to each other
+                run=str(item.trial.replicate),
+                value=value,
+                position=item.trial.position,
+            ),
+        )
+        for item in measured
+        if item.trial.workload == workload and item.run is not None and item.run.ok
+        if (value := item.run.metrics.get(metric, (0.0, ""))[0]) > 0
+    ]
+    drawn = [row for layout, row in rows if layout != Layout()]
+    return drawn or [row for _, row in rows]
+
+
+def _sentences(found: NestedEffect, variant: str, workload: str) -> list[str]:
+    lines = []
+    if found.robust_differs and found.robust is not None:
+        lines.append(
+            f"{variant} on {workload}: the robust estimate, {100 * (found.robust.ratio - 1):+.3g} "
+            "%, lies outside the interval: some layouts are far from the others"
+        )
+    for drift in found.drifts:
+        where = "the runs of a boot" if drift.within == "boots" else "the study"
+        lines.append(
+            f"{drift.variant} on {workload}: times move by {drift.percent:+.3g} % over {where}, "
+            f"p = {drift.p:.2g}"
+        )
+    # Layouts are what a study draws: one that is far from the others is no disturbance.
+    outliers = [each for each in found.outliers if each.level != "layout"]
+    kinds = Counter((each.variant, each.level) for each in outliers)
+    for (name, level), count in kinds.items():
+        mine = [each for each in outliers if (each.variant, each.level) == (name, level)]
+        lines.append(_outliers_line(mine, count, f"{name} on {workload}"))
+    return lines
+
+
+def _outliers_line(outliers: Sequence[Outlier], count: int, where: str) -> str:
+    farthest = max(outliers, key=lambda each: abs(each.percent))
+    what = f"1 {farthest.level} is" if count == 1 else f"{count} {farthest.level}s are"
+    return f"{where}: {what} far from the like, by {farthest.percent:+.3g} % at most; all count"
