@@ -56,7 +56,10 @@ def pair_document(study: Study, first: StudyResult, second: StudyResult) -> Stud
         metrics=other.metrics,
         verdicts=other.verdicts,
         runs=other.runs,
-        remarks=(*(each for each in other.remarks if each not in own.remarks), *noise_lines(other)),
+        remarks=(
+            *(each for each in other.remarks if each not in own.remarks),
+            *(f"on {other.machine.name}: {line}" for line in noise_lines(other)),
+        ),
         failures=other.failures,
         compared=compared,
         ranks=ranks,
