@@ -78,6 +78,8 @@ def test_a_wheel_holds_the_programs_and_the_data(wheel: Path) -> None:
         "build/guest/kernsmith-guest",
         "build/guest/kernsmith-guest-android",
         "build/guest/kernsmith-own",
+        "build/guest/timed/kernsmith-guest",
+        "build/guest/timed/kernsmith-own",
         "build/guest/kernsmith-modules",
         "build/guest/kernsmith-root",
         "configs/micro.config",

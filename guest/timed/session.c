@@ -142,7 +142,7 @@ void session(void)
 
 	quiet_line();
 	tell_clock();
-	while (fgets(order, sizeof(order), stdin) && strcmp(order, "end\n") != 0)
+	while (fgets(order, sizeof(order), stdin))
 		if (sscanf(order, "run %15s %63s %15s %15s", number, name, rounds, warmup) == 4)
 			run(number, name, rounds, warmup);
 }

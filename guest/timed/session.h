@@ -9,7 +9,6 @@
  *	kernsmith: begin pipe #0badcafe
  *	...
  *	kernsmith: ran 7 lines=12 status=0 #0badcafe	(twice)
- *	> end
  *
  * A workload is a process of its own (this program, with --run), and says nothing on the line before
  * it has ended. status is its exit status, or 128 and the signal that ended it.
@@ -17,6 +16,6 @@
 #ifndef KERNSMITH_TIMED_SESSION_H
 #define KERNSMITH_TIMED_SESSION_H
 
-void session(void);	/* until the order `end`, or the end of the line */
+void session(void);	/* until the line ends; whoever has booted the guest switches it off */
 
 #endif

@@ -11,9 +11,6 @@ from zlib import crc32
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.protocol import FAILED
 
-END = "end"
-"""The order that ends a session."""
-
 SESSION = r"kernsmith: session clock=(\S+) #[0-9a-f]{8}\s"
 """What a guest says when it waits for orders: with the name of the kernel's clock."""
 
