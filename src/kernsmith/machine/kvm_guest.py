@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernsmith import process
-from kernsmith.errors import ProcessFailed
+from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.machine.console import read_console
 from kernsmith.machine.protocol import FAILED, HANG, PANIC
 from kernsmith.machine.qemu_threads import pin_and_go
@@ -76,7 +76,7 @@ class Guest:
 
         Raises:
             GuestDied: it does not come so far.
-            KernsmithError: QEMU does not start.
+            UserError: QEMU is not installed, or the disk is full.
         """
         folder = tempfile.TemporaryDirectory(prefix="kernsmith-kvm-", ignore_cleanup_errors=True)
         sockets = Path(self._open.enter_context(folder))
@@ -96,15 +96,10 @@ class Guest:
                 connect(line, self.console, seconds=_LINE_SECONDS, alive=lambda: not running.done())
             )
             self.thread = pin_and_go(control, self.processor)
-        except BaseException:
+        except BaseException as error:
             failure = running.exception() if running.done() else None
             self.end()
-            if isinstance(failure, ProcessFailed):
-                said = failure.tail.strip().splitlines()
-                raise GuestDied(FAILED, f"QEMU did not start: {' / '.join(said)}") from None
-            if failure is not None:
-                raise failure from None
-            raise
+            raise _not_started(failure or error) from None
         try:
             _, match = self._line.wait_for("the guest", SESSION, seconds=self.time_limit)
         except NoAnswer as error:
@@ -151,3 +146,19 @@ class Guest:
         if isinstance(error, LineClosed):
             return GuestDied(FAILED, f"{what}: the guest switched itself off{said}")
         return GuestDied(HANG, f"{what} in {self.time_limit:g} s{said}")
+
+
+def _not_started(error: BaseException) -> BaseException:
+    """What the caller hears of a QEMU that did not come to its guest: only what no other boot could
+    do either, and a wish to stop, go further than to this boot."""
+    if isinstance(error, UserError):
+        return error
+    if isinstance(error, ProcessFailed):
+        said = " / ".join(error.tail.strip().splitlines())
+    elif isinstance(error, _GaveUp):
+        said = "KVM gave the guest up"
+    elif isinstance(error, KernsmithError):
+        said = str(error).splitlines()[0]
+    else:
+        return error
+    return GuestDied(FAILED, f"QEMU did not start: {said}")
