@@ -18,6 +18,13 @@ pub struct BufferGeometry {
     pub cycles: f64,
 }
 
+/// Loops with a constant number of iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopGeometry {
+    pub entries: usize,
+    pub ways: usize,
+}
+
 /// Directions (TAGE) and targets (ITTAGE), with the histories that both are indexed by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TageGeometry {
@@ -27,6 +34,8 @@ pub struct TageGeometry {
     pub base_bits: usize,
     pub sets: usize,
     pub ways: usize,
+    /// Beside the tables of directions, where there is one.
+    pub loops: Option<LoopGeometry>,
     /// log2 of the entries of last targets.
     pub target_bits: usize,
     pub target_sets: usize,
@@ -158,12 +167,28 @@ fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError> {
         base_bits: fields.integer("base_bits", 2..=20)?,
         sets: fields.power_of_two("sets", 2..=1 << 16)?,
         ways: fields.integer("ways", 1..=16)?,
+        loops: loops(&mut fields)?,
         target_bits: fields.integer("target_bits", 2..=16)?,
         target_sets: fields.power_of_two("target_sets", 2..=1 << 16)?,
         target_ways: fields.integer("target_ways", 1..=16)?,
     };
     fields.end()?;
     Ok(geometry)
+}
+
+/// Reads the table of loops when there is one.
+fn loops(parent: &mut Fields) -> Result<Option<LoopGeometry>, ModelError> {
+    if !parent.has("loops") {
+        return Ok(None);
+    }
+    let mut fields = parent.section("loops")?;
+    let geometry = LoopGeometry {
+        entries: fields.integer("entries", 1..=4096)?,
+        ways: fields.integer("ways", 1..=16)?,
+    };
+    fields.check_sets("ways", geometry.entries, geometry.ways)?;
+    fields.end()?;
+    Ok(Some(geometry))
 }
 
 /// Lengths of history, of which each is longer by the same factor than the one before.

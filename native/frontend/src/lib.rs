@@ -29,6 +29,7 @@ mod flow;
 mod ittage;
 mod latest;
 mod line_events;
+mod loops;
 mod model;
 mod path_history;
 mod placed;
@@ -53,7 +54,8 @@ pub use data_side::Access;
 pub use data_tlb::{DataTlb, Walked};
 pub use decoupled::Decoupled;
 pub use decoupled_geometry::{
-    BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, OpCacheGeometry, TageGeometry,
+    BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, LoopGeometry, OpCacheGeometry,
+    TageGeometry,
 };
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};

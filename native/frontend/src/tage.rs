@@ -7,6 +7,7 @@
 
 use super::TageGeometry;
 use super::ahead::fetch_ahead;
+use super::loops::Loops;
 use super::path_history::Folds;
 
 /// Counters of the tables with a tag: from -4 to 3, taken from 0 on.
@@ -75,6 +76,8 @@ pub struct TaggedDirections {
     doubt: i32,
     failures: u32,
     dice: u64,
+    /// Beside the tables.
+    loops: Option<Loops>,
 }
 
 impl TaggedDirections {
@@ -93,15 +96,26 @@ impl TaggedDirections {
             doubt: 0,
             failures: 0,
             dice: 1,
+            loops: geometry.loops.as_ref().map(Loops::new),
         }
     }
 
     /// A conditional branch. Returns whether its direction was predicted, and learns it.
+    #[inline(always)]
+    pub fn predict(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
+        let right = self.predict_by_path(pc, places, taken);
+        match &mut self.loops {
+            None => right,
+            Some(loops) => loops.predict(pc, right == taken, taken),
+        }
+    }
+
+    /// The same without what is known of loops.
     ///
     /// Which tables know a branch is as unpredictable for the host as its direction is for the
     /// model: all are asked, without a branch.
     #[inline(always)]
-    pub fn predict(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
+    fn predict_by_path(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
         let (found, at) = self.find_all(places);
         let base = pc as usize & (self.base.len() - 1);
         let by_address = self.base[base] >= 0;

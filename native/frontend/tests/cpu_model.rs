@@ -117,6 +117,42 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
 }
 
 #[test]
+fn a_predictor_may_have_a_table_of_loops() {
+    let with = |loops: &str| {
+        let line = format!("target_bits = 12\nloops = {loops}\n#");
+        ZEN5.replacen("target_bits = 12", &line, 1)
+    };
+    let loops = |text: &str| {
+        let model = CpuModel::parse(text).expect("valid");
+        model.decoupled.and_then(|one| one.predictor.loops)
+    };
+    assert_eq!(loops(ZEN5), None);
+    let found = loops(&with("{ entries = 64, ways = 4 }")).expect("it has one");
+    assert_eq!((found.entries, found.ways), (64, 4));
+    let refused = |loops: &str| {
+        let error = CpuModel::parse(&with(loops)).expect_err(loops);
+        error.to_string()
+    };
+    assert_eq!(
+        refused("{ entries = 64 }"),
+        "decoupled.predictor.loops.ways: is missing"
+    );
+    assert_eq!(
+        refused("{ entries = 64, ways = 5 }"),
+        "decoupled.predictor.loops.ways: 64 entries in 5 ways must make 1, 2, 4, 8 … sets"
+    );
+    assert_eq!(
+        refused("{ entries = 0, ways = 4 }"),
+        "decoupled.predictor.loops.entries: must be an integer from 1 to 4096, not 0"
+    );
+    assert_eq!(
+        refused("{ entries = 8, ways = 4, tags = 14 }"),
+        "decoupled.predictor.loops.tags: is not a key of a CPU model"
+    );
+    assert_eq!(refused("64"), "decoupled.predictor.loops: must be a table");
+}
+
+#[test]
 fn what_replaced_the_keys_of_an_older_model_is_told() {
     let one_size = refused("width = 4 ", "page_bytes = 4096\nwidth = 4 ");
     assert!(

@@ -4,7 +4,7 @@
 mod random;
 mod walk;
 
-use kernsmith_frontend::{Branch, DecoupledGeometry};
+use kernsmith_frontend::{Branch, DecoupledGeometry, LoopGeometry};
 use random::Random;
 use walk::{Walk, ring};
 
@@ -84,6 +84,48 @@ fn directions_that_repeat_are_learnt_by_their_path() {
     rounds(&mut walk, 11_000);
     let (counted, _) = walk.since();
     assert!(counted.branch_mispredictions < 22, "{counted:?}");
+}
+
+/// Mispredictions of a loop with so many iterations in each of some rounds, the first half of which
+/// is not counted; without and with a table of loops.
+fn mispredicted(iterations: impl Fn(usize) -> u64) -> [u64; 2] {
+    const ROUNDS: usize = 400;
+    [None, Some(64)].map(|entries| {
+        let mut walk = Walk::new(|geometry| {
+            let table = |entries| LoopGeometry { entries, ways: 4 };
+            geometry.predictor.loops = entries.map(table);
+        });
+        for round in 0..ROUNDS {
+            if round == ROUNDS / 2 {
+                walk.since();
+            }
+            let iterations = iterations(round);
+            for iteration in 1..=iterations {
+                walk.conditional(0x40_001c, 0x40_0000, iteration < iterations);
+            }
+            walk.jump(0x40_005c, 0x40_0000);
+        }
+        walk.since().0.branch_mispredictions
+    })
+}
+
+#[test]
+fn a_loop_that_is_longer_than_all_histories_is_known_by_its_iterations() {
+    let [without, with] = mispredicted(|_| 300);
+    assert!(without >= 200, "{without}");
+    assert_eq!(with, 0);
+}
+
+#[test]
+fn an_irregular_loop_is_not_made_worse() {
+    let mut random = Random::new(4);
+    let drawn: Vec<u64> = (0..400).map(|_| 200 + random.below(200)).collect();
+    let [without, with] = mispredicted(|round| drawn[round]);
+    assert!(without >= 200, "{without}");
+    assert_eq!(with, without);
+    // Regular for so long that it is believed, then not: each change costs two at most.
+    let [without, with] = mispredicted(|round| 200 + 100 * (round as u64 / 10 % 2));
+    assert!(with < without / 2, "{with} {without}");
 }
 
 #[test]

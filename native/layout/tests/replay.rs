@@ -5,7 +5,7 @@ mod invented;
 
 use invented::random::Random;
 use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
-use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd, LoopGeometry};
 use kernsmith_layout::{Replay, Section, Step, Text};
 use kernsmith_trace::{Block, Instructions, Kind, Trace};
 
@@ -156,8 +156,9 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
         let shifts = &shifts[..number % 3];
         layouts.push(text.place_shifted(&shuffled(&mut random, 60), shifts));
     }
-    for model in MODELS {
-        let model = CpuModel::parse(model).expect("a shipped model");
+    let shipped = MODELS.map(|model| CpuModel::parse(model).expect("a shipped model"));
+    let others = shipped.iter().filter_map(with_loops);
+    for model in shipped.iter().cloned().chain(others) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
             let executed = executed(&trace, &text, starts, &model);
@@ -166,6 +167,68 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
         let identity = replay.cost(&text, &layouts[..1], &model, 1);
         assert_eq!(identity[0], executed(&trace, &text, &layouts[0], &model));
     }
+}
+
+/// A model in time with a loop predictor.
+fn with_loops(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    model.decoupled.as_mut()?.predictor.loops = Some(LoopGeometry {
+        entries: 16,
+        ways: 4,
+    });
+    Some(model)
+}
+
+/// Three functions, each of them a loop and a jump to the next one; the last one is user code.
+#[test]
+fn loops_are_the_same_ones_in_a_replay() {
+    let section = |number: u64| Section {
+        start: START + number * 64,
+        size: 64,
+        align: 16,
+    };
+    let steps = vec![Step::Group(vec![0, 1])];
+    let text = Text::new(START, vec![section(0), section(1)], steps).expect("it is consistent");
+    let function = |start: u64, next: u64, kernel: bool| {
+        let block = |start, target, kind| Block {
+            start,
+            target,
+            bytes: 20,
+            last_offset: 16,
+            kind,
+            kernel,
+        };
+        let jump = block(start + 20, next, Kind::Jump);
+        [block(start, start, Kind::Conditional), jump]
+    };
+    let starts = [START, START + 64, 0x40_0000];
+    let functions = (0..3).map(|n| function(starts[n], starts[(n + 1) % 3], n < 2));
+    let round = (0..3).flat_map(|number: u32| {
+        let iterations = [300, 17, 90][number as usize];
+        std::iter::repeat_n(2 * number, iterations).chain([2 * number + 1])
+    });
+    let round: Vec<u32> = round.collect();
+    let trace = Trace {
+        words: round.repeat(100),
+        blocks: functions.flatten().collect(),
+        instructions: Instructions::default(),
+        facts: facts(&text),
+    };
+    let replay = Replay::new(trace.clone(), &text).expect("as Linux maps it");
+    let layouts = [text.place(&[]), text.place(&[1, 0])];
+    let mispredicted = |model: &CpuModel| {
+        let replayed = replay.cost(&text, &layouts, model, 1);
+        for (starts, replayed) in layouts.iter().zip(&replayed) {
+            assert_eq!(*replayed, executed(&trace, &text, starts, model));
+        }
+        replayed[0].map(|counters| counters.branch_mispredictions)
+    };
+    let without = CpuModel::parse(MODELS[3]).expect("a shipped model");
+    let with = with_loops(&without).expect("it is in time");
+    let [user, kernel] = mispredicted(&without);
+    assert!(user > 50 && kernel > 50, "{user} {kernel}");
+    let [user, kernel] = mispredicted(&with);
+    assert!(user < 10 && kernel < 20, "{user} {kernel}");
 }
 
 #[test]
