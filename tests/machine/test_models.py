@@ -15,7 +15,7 @@ from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.models import shipped_models, shipped_names
 from kernsmith.machine.tcg import open_machine
 
-NEW = ("zen5", "cortex-a72", "neoverse-n1")
+NEW = ("zen4", "zen5", "cortex-a72", "neoverse-n1")
 HELD = {"emeraldrapids"}
 FIGURE = re.compile(r"^(?!#)[^#]*= *(?:\{|[\d.\"])[^#]*(?:# (?P<comment>.*))?$")
 
