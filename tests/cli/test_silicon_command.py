@@ -15,6 +15,7 @@ from kernsmith.cli import main
     [
         (["--program", "emacs"], "there is no program 'emacs': allowed are lua, mix"),
         (["--build", "O9"], "there is no build 'O9': allowed are O2, O1"),
+        (["--order", "best"], "there is no order 'best': allowed are hot-first, density"),
         (["--runs", "2"], "silicon needs --runs 4 or more"),
         (["--cpu", "abacus"], "there is no cpu model 'abacus': allowed are"),
     ],
@@ -65,3 +66,29 @@ def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -
     assert told["effect"]["ratio"] == pytest.approx((108 / 104 * 99 / 96) ** 0.5)
     assert tell_times(rows, 25, json=False) == 0
     assert "1.0300" in capsys.readouterr().out
+
+
+def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import json
+
+    from kernsmith.cli.silicon import tell_times
+    from kernsmith.engine.silicon import Row
+
+    cycles = {"default": 100.0, "random:1": 110.0, "order:lld cdsort": 90.0}
+    rows = [
+        Row("lua", build, layout, f"{build}-{layout}", 25, by * took, by * took, by * took)
+        for build, by in (("O2", 1.0), ("Os", 1.1))
+        for layout, took in cycles.items()
+    ]
+    assert tell_times(rows, 25, json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["builds"][0]["effect"]["n"] == 1
+    orders = [(one["build"], one["order"], round(one["ratio"], 6)) for one in told["orders"]]
+    assert orders == [
+        ("O2", "lld cdsort", 0.9), ("O2", "random", 1.1),
+        ("Os", "lld cdsort", 0.9), ("Os", "random", 1.1),
+    ]  # fmt: skip
+    assert tell_times(rows, 25, json=False) == 0
+    assert "lld cdsort" in capsys.readouterr().out

@@ -127,6 +127,12 @@ def test_sections_of_one_name_come_in_the_order_of_the_input(
         read_link_map(link_map, path)
 
 
+def test_an_alignment_of_nothing_aligns_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "map"
+    path.write_text(MAP.replace("ALIGN(16)", "ALIGN(0)"))
+    assert read_link_map(path).steps[:3] == ((0,), 1, (1,))
+
+
 @pytest.mark.parametrize(
     ("broken", "told"),
     [

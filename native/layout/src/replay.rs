@@ -31,8 +31,9 @@ pub struct Replay {
     /// Whether 32 bits are enough.
     narrow: bool,
     architecture: &'static dyn Architecture,
-    /// The kernel's text by the rule that it follows, in the layout that was traced.
-    image: PageMap,
+    /// The kernel's text by the rule that it follows, in the layout that was traced; of a program,
+    /// which follows none, nothing.
+    image: Option<PageMap>,
 }
 
 impl Replay {
@@ -42,7 +43,7 @@ impl Replay {
     ///
     /// One sentence when the text's pages are not those that the kernel's own rule makes, so that
     /// those of another layout are not known; or when there is no such architecture.
-    pub fn new(mut trace: Trace, text: &Text) -> Result<Self, String> {
+    pub fn new(trace: Trace, text: &Text) -> Result<Self, String> {
         let architecture = kernsmith_arch::find(&trace.facts.architecture)?;
         let starts: Vec<u64> = text
             .sections()
@@ -58,32 +59,59 @@ impl Replay {
                 text.start()
             ));
         }
+        Ok(Self::with_pages(trace, text, architecture, Some(image)))
+    }
+
+    /// A trace of a program in user mode, and the text of that program: all that is said of the
+    /// kernel here is said of it then. It lies in the same pages in all layouts.
+    ///
+    /// # Errors
+    ///
+    /// One sentence when there is no such architecture.
+    pub fn of_program(mut trace: Trace, text: &Text) -> Result<Self, String> {
+        let architecture = kernsmith_arch::find(&trace.facts.architecture)?;
+        for block in &mut trace.blocks {
+            block.kernel = !block.kernel;
+        }
+        trace.facts.counters.reverse();
+        Ok(Self::with_pages(trace, text, architecture, None))
+    }
+
+    fn with_pages(
+        mut trace: Trace,
+        text: &Text,
+        architecture: &'static dyn Architecture,
+        image: Option<PageMap>,
+    ) -> Self {
         trace.sort_blocks();
         let section = |address| {
             text.section_of(address)
                 .map_or(FIXED, |number| number as u32)
         };
         let sections = trace.blocks.iter().map(|block| section(block.start));
-        Ok(Self {
+        Self {
             sections: sections.collect(),
             windows: Windows::new(&trace.words),
             narrow: is_narrow(&trace.blocks, text),
             architecture,
             image,
             trace,
-        })
+        }
     }
 
     /// In which pages code is mapped when the sections are at these addresses: what is traced, with
     /// the kernel's text by the kernel's own rule ([`Architecture::image_pages`]).
     #[must_use]
     pub fn pages_in(&self, text: &Text, starts: &[u64]) -> PageMap {
+        let traced = &self.trace.facts.pages;
+        let Some(before) = &self.image else {
+            return traced.clone();
+        };
         let image = self
             .architecture
             .image_pages(text.start(), text.end_of(starts));
-        let traced = &self.trace.facts.pages;
         // Longer text can only reach where nothing is executable.
-        traced.replaced(&self.image, &image).unwrap_or(image)
+        traced.replaced(before, &image).unwrap_or(image)
     }
 
     /// The trace.

@@ -355,3 +355,31 @@ fn where_the_text_ends_decides_which_pages_are_large() {
     let misses: Vec<u64> = misses.iter().map(|one| one[1].itlb_misses).collect();
     assert_eq!(misses, [1, 6400]);
 }
+
+#[test]
+fn a_program_costs_in_user_mode_what_a_kernel_does_in_its_own() {
+    let mut random = Random::new(11);
+    let text = text(&mut random, 60);
+    let kernel = trace(&mut random, &text, 5000, NEAR);
+    // What the tracer would say if the same code were a program's.
+    let mut program = kernel.clone();
+    for block in &mut program.blocks {
+        block.kernel = !block.kernel;
+    }
+    program.facts.counters.reverse();
+    let of_kernel = Replay::new(kernel, &text).expect("a known architecture");
+    let of_program = Replay::of_program(program, &text).expect("a known architecture");
+    let default = [text.place(&[])];
+    for model in MODELS {
+        let model = CpuModel::parse(model).expect("a shipped model");
+        let costs = [&of_kernel, &of_program].map(|one| one.cost(&text, &default, &model, 1));
+        assert!(costs[0][0][1].l1i_accesses > 1000);
+        assert_eq!(costs[0], costs[1]);
+    }
+    assert_eq!(of_kernel.touched(), of_program.touched());
+    // Pages of a program are those of the guest, wherever its functions lie.
+    let moved = text.place(&shuffled(&mut random, 60));
+    let pages_of = |starts: &[u64]| of_program.pages_in(&text, starts);
+    assert_eq!(pages_of(&moved), pages_of(&default[0]));
+    assert_ne!(of_kernel.pages_in(&text, &moved), pages_of(&moved));
+}

@@ -70,15 +70,18 @@ impl LayoutLab {
 
     /// Reads a trace of this kernel in the layout that the sections' addresses are of.
     ///
-    /// tag: what the trace must say that it is of.
+    /// tag: what the trace must say that it is of. program: the text is a program's, and user mode
+    /// takes the place of kernel mode in all that is told of this trace.
     ///
     /// Returns what it says: the CPU model that it was simulated with, its length in blocks, and
     /// the counters of kernel mode. Raises `ValueError` with one sentence, and adds nothing then.
+    #[pyo3(signature = (path, tag, *, program = false))]
     fn add_trace<'py>(
         &self,
         python: Python<'py>,
         path: PathBuf,
         tag: &str,
+        program: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let trace = python
             .detach(|| Trace::load(&path))
@@ -95,10 +98,13 @@ impl LayoutLab {
         facts.set_item("words", trace.words.len())?;
         facts.set_item(
             "counters",
-            dictionary(python, &trace.facts.counters[1], None)?,
+            dictionary(python, &trace.facts.counters[usize::from(!program)], None)?,
         )?;
         let replay = python
-            .detach(|| Replay::new(trace, &self.text))
+            .detach(|| match program {
+                true => Replay::of_program(trace, &self.text),
+                false => Replay::new(trace, &self.text),
+            })
             .map_err(|reason| {
                 PyValueError::new_err(format!("trace {}: {reason}", path.display()))
             })?;

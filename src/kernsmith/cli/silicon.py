@@ -15,10 +15,11 @@ from kernsmith.errors import UserError
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kernsmith.engine.silicon import Row
     from kernsmith.stats.agreement import Agreement
+    from kernsmith.stats.orders import OrderEffect
 
 _FEWEST_RUNS = 4
 
@@ -27,6 +28,7 @@ def silicon(
     *,
     program: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     build: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    order: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     layouts: int = 16,
     others: int = 6,
     runs: int = 25,
@@ -57,6 +59,8 @@ def silicon(
 
         kernsmith silicon --program uml --build "inline=-O2 -mllvm -inline-threshold=50" --times
 
+        kernsmith silicon --program uml --build O2 --order search --order c3 --times
+
         kernsmith silicon --cpu mine.toml --json
 
     Parameters
@@ -66,6 +70,10 @@ def silicon(
     build
         Ways to compile them, beside the baseline O2; default: all. Yours are NAME=FLAGS, by clang;
         "NAME=gcc FLAGS" by gcc.
+    order
+        Orders of functions that are made from one run of the program in the tcg machine, as `layout
+        optimize` makes them: search, packed, shared, c3, cdsort, pettis-hansen, hot-first, density,
+        "lld cdsort", "lld hfsort". Each build is linked in them, too.
     layouts
         Random layouts of the baseline.
     others
@@ -73,7 +81,8 @@ def silicon(
     runs
         Runs of each binary, interleaved with all others of its program.
     cpu
-        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. It is held against the
+        times, and orders are made for it.
     depth
         How deep it is simulated: frontend (what code costs), or core (loads and stores, too).
     measured
@@ -87,9 +96,10 @@ def silicon(
         raise UserError(f"silicon needs --runs {_FEWEST_RUNS} or more, and no negative layouts")
     from kernsmith.cli.outcome import result_console
     from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.best_order import check_orders
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
     from kernsmith.machine.tcg import Table, open_machine
-    from kernsmith.report.silicon import print_agreement
+    from kernsmith.report.silicon import print_agreement, print_orders
     from kernsmith.silicon.builds import BASELINE, find_builds
     from kernsmith.silicon.programs import check_programs
     from kernsmith.silicon.timing import check_clock, processor_name
@@ -98,23 +108,25 @@ def silicon(
     check_clock()
     programs = check_programs(program)
     machine = open_machine(cpu, Table.model_validate({"depth": depth}))
-    bench = Bench(programs, find_builds(build), layouts, others, runs)
+    orders = check_orders(order)
+    trainer = open_machine(cpu)
+    bench = Bench(programs, find_builds(build), layouts, others, runs, orders, trainer)
     with ProgressDisplay() as display:
         rows, binaries = measure(bench, measured or table_file(), display)
         if times:
             return tell_times(rows, runs, json)
         made = [binary for one in binaries.values() for binary in one]
         figures = simulated(machine, guest_kernel(display), made, display)
-    agreement = judge(
-        points(rows, lambda row: figures[row.digest].counters["model_cycles"]),
-        BASELINE,
-        factor=1.0,
-    )
+    modelled = {digest: one.counters["model_cycles"] for digest, one in figures.items()}
+    drawn, orders_told = apart(rows, modelled)
+    agreement = judge(points(drawn, lambda row: modelled[row.digest]), BASELINE, factor=1.0)
     if json:
         document = _document(agreement, processor_name(), cpu, depth, bench.runs)
+        document["orders"] = [asdict(one) for one in orders_told]
         sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
     else:
         print_agreement(agreement, processor_name(), cpu, result_console())
+        print_orders(orders_told, processor_name(), result_console())
     return 0
 
 
@@ -122,23 +134,41 @@ def tell_times(rows: Sequence[Row], runs: int, json: bool) -> int:
     """Print builds by what this processor took; the exit code."""
     from kernsmith.cli.outcome import result_console
     from kernsmith.engine.silicon import times
-    from kernsmith.report.silicon import print_times
+    from kernsmith.report.silicon import print_orders, print_times
     from kernsmith.silicon.builds import BASELINE
     from kernsmith.silicon.timing import processor_name
     from kernsmith.stats.builds import build_effects
 
-    effects = build_effects(times(rows), BASELINE)
+    drawn, orders = apart(rows)
+    effects = build_effects(times(drawn), BASELINE)
     if json:
         document = {
             "version": 1,
             "processor": processor_name(),
             "runs": runs,
             "builds": [asdict(effect) for effect in effects],
+            "orders": [asdict(effect) for effect in orders],
         }
         sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
     else:
         print_times(effects, processor_name(), result_console())
+        print_orders(orders, processor_name(), result_console())
     return 0
+
+
+def apart(
+    rows: Sequence[Row], modelled: Mapping[str, float] | None = None
+) -> tuple[list[Row], tuple[OrderEffect, ...]]:
+    """The rows that builds and layouts are compared by, and what orders are worth.
+
+    modelled: a model's cycles by digest of the binary.
+    """
+    from kernsmith.engine.silicon import times
+    from kernsmith.stats.orders import is_made, order_effects
+
+    cycles = [modelled[row.digest] for row in rows] if modelled else None
+    drawn = [row for row in rows if not is_made(row.layout)]
+    return drawn, order_effects(times(rows), cycles)
 
 
 def _document(

@@ -6,13 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Protocol
 
 from kernsmith.document.layouts import CONFIRMED, OrdersDocument, Unseen
 from kernsmith.engine.events import Events
 from kernsmith.engine.lab import LINKERS, Lab
 from kernsmith.engine.sampling import lab_view
-from kernsmith.layout import ALGORITHMS, Costs, random_order
+from kernsmith.errors import UserError
+from kernsmith.layout import ALGORITHMS, Costs, Evaluator, random_order
 from kernsmith.layout.evaluate import mean_ratio, ratios
+
+ORDERS = (*ALGORITHMS, *(f"lld {name}" for name in LINKERS), "shared", "packed", "search")
+"""Of all orders that are made from workloads, beside the default and random ones."""
 
 # What the order is chosen by.
 METRIC = "model_cycles"
@@ -22,6 +27,18 @@ CHOSEN = "best of each part"
 
 # In how many ways the functions are displaced, see `Evaluator.costs`.
 DISPLACEMENTS = 8
+
+
+def check_orders(names: Sequence[str]) -> tuple[str, ...]:
+    """These orders, each once.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    for name in names:
+        if name not in ORDERS:
+            raise UserError(f"there is no order {name!r}: allowed are {', '.join(ORDERS)}")
+    return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -47,6 +64,18 @@ class Chosen:
     document: OrdersDocument
 
 
+class Ground(Protocol):
+    """What orders are made on: a kernel, or a program, with traces of what it does."""
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The text, the traces, and the CPU model."""
+
+    def linkers_order(self, algorithm: str, train: Sequence[str]) -> list[str]:
+        """The order that the linker makes of the calls in these workloads' traces; algorithm: one
+        of `LINKERS`."""
+
+
 @dataclass(frozen=True)
 class _Randoms:
     """Random layouts with what each cost on samples of all traces, and the default layout."""
@@ -57,7 +86,7 @@ class _Randoms:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class Judged:
     """Orders made from some workloads, and what each costs over the whole traces of all."""
 
     orders: Mapping[str, list[str]]
@@ -118,6 +147,11 @@ def best_order(
     return Chosen(judged.orders[judged.best], judged.best, document)
 
 
+def judged_orders(ground: Ground, train: Sequence[str], effort: Effort, events: Events) -> Judged:
+    """Make orders from some workloads, and tell what each costs them."""
+    return _judge(ground, train, _random_layouts(ground, effort, events), effort, events)
+
+
 def _cross_validated(
     lab: Lab,
     workloads: Sequence[str],
@@ -159,8 +193,8 @@ def _mean(costs: Sequence[Costs]) -> Costs:
 
 
 def _judge(
-    lab: Lab, train: Sequence[str], randoms: _Randoms, effort: Effort, events: Events
-) -> _Judged:
+    lab: Ground, train: Sequence[str], randoms: _Randoms, effort: Effort, events: Events
+) -> Judged:
     """Make orders from some workloads.
 
     The search begins with the packed order and moves only the functions that many of them share:
@@ -185,11 +219,11 @@ def _judge(
             movable = shared if start == "packed" else orders[start]
             orders["search"] = _searched(lab, orders[start], movable, start, train, effort, events)
             costs |= _whole(lab, {"search": orders["search"]}, events)
-    return _Judged(orders, costs, best())
+    return Judged(orders, costs, best())
 
 
 def _searched(
-    lab: Lab,
+    lab: Ground,
     order: Sequence[str],
     movable: Sequence[str],
     name: str,
@@ -214,7 +248,7 @@ def _searched(
     )
 
 
-def _known_orders(lab: Lab, train: Sequence[str], events: Events) -> dict[str, list[str]]:
+def _known_orders(lab: Ground, train: Sequence[str], events: Events) -> dict[str, list[str]]:
     events.stage("order by known algorithms")
     orders: dict[str, list[str]] = {"default": []}
     for done, name in enumerate(ALGORITHMS, 1):
@@ -226,7 +260,7 @@ def _known_orders(lab: Lab, train: Sequence[str], events: Events) -> dict[str, l
     return orders
 
 
-def _random_layouts(lab: Lab, effort: Effort, events: Events) -> _Randoms:
+def _random_layouts(lab: Ground, effort: Effort, events: Events) -> _Randoms:
     movable = lab.evaluator.movable
     orders = [random_order(movable, f"{effort.seed}/{n}") for n in range(effort.count)]
     if orders:
@@ -246,7 +280,7 @@ def _best_random(randoms: _Randoms, train: Sequence[str]) -> dict[str, list[str]
     return {f"best of {len(numbers)} random": randoms.orders[best]}
 
 
-def _whole(lab: Lab, orders: Mapping[str, Sequence[str]], events: Events) -> dict[str, Costs]:
+def _whole(lab: Ground, orders: Mapping[str, Sequence[str]], events: Events) -> dict[str, Costs]:
     """What orders cost over the whole traces."""
     events.stage(f"evaluate {len(orders)} orders over the whole traces")
     costs = lab.evaluator.costs(

@@ -19,6 +19,7 @@ from pathlib import Path
 from kernsmith import paths
 from kernsmith._native import trace_part
 from kernsmith.engine.events import Events
+from kernsmith.engine.silicon_orders import Maker, link_orders
 from kernsmith.errors import UserError
 from kernsmith.files import locked, replacing, write_text
 from kernsmith.kernel.artifact import file_digest
@@ -48,6 +49,8 @@ class Bench:
     """What is to be measured.
 
     layouts: random ones of the baseline; others: of every other build. runs: of each binary.
+    orders: of functions, made from the program's own run (`best_order.ORDERS`), in which each build
+        is linked as well that has no order of its own. machine: whose CPU model they are made for.
     """
 
     programs: tuple[str, ...]
@@ -55,6 +58,8 @@ class Bench:
     layouts: int
     others: int
     runs: int
+    orders: tuple[str, ...] = ()
+    machine: Tcg | None = None
 
 
 @dataclass(frozen=True)
@@ -89,12 +94,17 @@ def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
     linker = find_compiler(default_compiler())
     source = find_program(program, events.note)
     made: list[Binary] = []
+    maker = None
+    if bench.orders and bench.machine:
+        maker = Maker(bench.machine, guest_kernel(events), linker)
     events.stage(f"{program}: building")
     builds = [build for build in bench.builds if source.takes(build)]
     for number, build in enumerate(builds):
         objects = compile_build(source, build, compiler_of(build), linker, train)
         count = bench.layouts if build.name == BASELINE else bench.others
         made += link_layouts(objects, layout_names(count), linker)
+        if maker and objects.order is None:
+            made += link_orders(objects, bench.orders, maker, events)
         events.progress(f"builds of {program}", number + 1, len(builds))
     return made
 

@@ -316,8 +316,10 @@ def _text_lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]
 
 
 def _value(expression: str) -> int:
-    """Of a constant expression of the linker script: `16`, `((1) << 12)`."""
+    """Of a constant expression of the linker script: `16`, `((1) << 12)`; 0 aligns nothing."""
     try:
+        if expression == "0":
+            return 1
         value = _computed(ast.parse(expression, mode="eval").body)
     except SyntaxError:
         value = 0

@@ -12,7 +12,8 @@ from kernsmith.errors import UserError
 from kernsmith.layout.linkmap import Arrangement, Text
 
 Figures = Sequence[Mapping[str, float]]
-"""Kernel-mode figures of one layout, by metric: one mapping for each workload."""
+"""Kernel-mode figures of one layout (a program's user-mode ones), by metric: one mapping for each
+workload."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,11 @@ class TracedText:
         text: Text,
         files: Sequence[TraceFile],
         on_read: Callable[[int], None] = lambda done: None,
+        *,
+        program: bool = False,
     ) -> None:
-        """Read the traces. on_read: called with how many were read, after each.
+        """Read the traces. on_read: called with how many were read, after each. program: the text
+        is that of a program, and what counts is its user mode.
 
         Raises:
             UserError: no trace, a truncated one, or one of another kernel.
@@ -54,7 +58,7 @@ class TracedText:
         self.counters: dict[str, Mapping[str, float]] = {}
         for done, file in enumerate(files, 1):
             try:
-                facts = self.lab.add_trace(file.path, file.tag)
+                facts = self.lab.add_trace(file.path, file.tag, program=program)
             except ValueError as error:
                 raise UserError(str(error)) from None
             self.blocks += facts["words"]

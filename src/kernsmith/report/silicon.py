@@ -11,6 +11,7 @@ from rich.table import Table
 
 from kernsmith.stats.agreement import Agreement, Signs
 from kernsmith.stats.builds import BuildEffect
+from kernsmith.stats.orders import OrderEffect
 
 
 def print_agreement(agreement: Agreement, processor: str, cpu: str, console: Console) -> None:
@@ -39,6 +40,27 @@ def print_times(effects: Sequence[BuildEffect], processor: str, console: Console
             "{:.4f} … {:.4f}".format(*effect.ci) if effect and effect.ci else "",
             f"{found.default:.4f}" if found.default else "",
             f"{found.noise:.2f}",
+        )
+    console.print(table)
+
+
+def print_orders(effects: Sequence[OrderEffect], processor: str, console: Console) -> None:
+    """A table of orders against the default one; none where there are none."""
+    if not effects:
+        return
+    title = f"cycles of orders against the default one on {escape(processor)}"
+    table = Table("program", "build", "order", title=title)
+    for heading in ("ratio", "lowest … highest", "noise, points", "model"):
+        table.add_column(heading, justify="right")
+    for found in effects:
+        table.add_row(
+            escape(found.group),
+            escape(found.build),
+            escape(found.order),
+            f"{found.ratio:.4f}",
+            "{:.4f} … {:.4f}".format(*found.bounds) if found.bounds else "",
+            f"{found.noise:.2f}",
+            f"{found.modelled:.4f}" if found.modelled else "",
         )
     console.print(table)
 

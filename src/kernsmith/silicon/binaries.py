@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ from kernsmith.threads import each_of, threads
 
 DEFAULT = "default"
 SHIFTED = "shifted"
+ORDERED = "order"
+"""In front of the name of an order that is not drawn: `order:c3`."""
 
 # Fixed addresses, a section for each function, and nothing that the distribution adds by taste.
 _FLAGS = (
@@ -82,7 +85,7 @@ class Objects:
 
 @dataclass(frozen=True)
 class Binary:
-    """A linked program. layout: `default`, `random:SEED`, or `shifted:SEED`."""
+    """A linked program. layout: `default`, `random:SEED`, `shifted:SEED`, or `order:NAME`."""
 
     program: str
     build: str
@@ -148,6 +151,25 @@ def link_layouts(
     return made
 
 
+def link_order(objects: Objects, name: str, order: Sequence[str], linker: Compiler) -> Binary:
+    """Link a program's objects with these functions first, in this order."""
+    text = "\n".join(order) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    file = objects.folder / f"{ORDERED}-{name.replace(' ', '-')}-{digest}.order"
+    write_text(file, text)
+    return _link(objects, f"{ORDERED}:{name}", linker, (), order=file)
+
+
+def link_map(objects: Objects, linker: Compiler, *flags: str) -> str:
+    """The linker's map of the default layout. flags: what the linker is told besides."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "map"
+        told = (f"-Wl,-Map={file},--no-demangle", *flags)
+        inputs = _inputs(objects, objects.order)
+        _run_linker(objects, linker, (*told, *inputs), Path(folder) / "binary")
+        return file.read_text(errors="replace")
+
+
 @dataclass(frozen=True)
 class Names:
     """Names of functions that an order is drawn of. data: those of them that data have, too; an
@@ -179,23 +201,34 @@ def _link(
     linker: Compiler,
     flags: Sequence[str],
     names: Names = _NO_NAMES,
+    order: Path | None = None,
 ) -> Binary:
+    """order: the file of a layout that is not drawn."""
     program, build = objects.program, objects.build
     linked_by = f"{_ORDER} {linker_content(newest_lld())} {objects.frame}"
     by = hashlib.sha256(linked_by.encode()).hexdigest()[:8]
-    path = objects.folder / f"{program.name}-{layout.replace(':', '-')}-{by}.elf"
+    word = order.stem if order else layout.replace(":", "-")
+    path = objects.folder / f"{program.name}-{word}-{by}.elf"
     if not path.exists():
-        extra: list[str] = [*map(str, objects.files), *objects.inputs]
-        if layout != DEFAULT:
-            extra += _ordered(objects, layout, linker, names)
-        elif objects.order:
-            extra += _by_order(objects.order)
-        libraries = [f"-l{name}" for name in program.libraries]
+        if order or layout == DEFAULT:
+            inputs = _inputs(objects, order or objects.order)
+        else:
+            inputs = [*_inputs(objects, None), *_drawn(objects, layout, linker, names)]
         new = path.with_suffix(".new")
-        frame = [linker.program, *objects.frame, f"--ld-path={newest_lld()}"]
-        run([*frame, *flags, *extra, *libraries, "-o", str(new)], timeout=_SECONDS)
+        _run_linker(objects, linker, (*flags, *inputs), new)
         new.replace(path)
     return Binary(program.name, build.name, layout, path)
+
+
+def _inputs(objects: Objects, order: Path | None) -> list[str]:
+    """What the linker is given. order: the file that says in which order functions lie."""
+    return [*map(str, objects.files), *objects.inputs, *(_by_order(order) if order else ())]
+
+
+def _run_linker(objects: Objects, linker: Compiler, words: Sequence[str], output: Path) -> None:
+    libraries = [f"-l{name}" for name in objects.program.libraries]
+    frame = [linker.program, *objects.frame, f"--ld-path={newest_lld()}"]
+    run([*frame, *words, *libraries, "-o", str(output)], timeout=_SECONDS)
 
 
 def order_path(folder: Path, layout: str) -> Path:
@@ -204,7 +237,7 @@ def order_path(folder: Path, layout: str) -> Path:
     return folder / f"{layout.replace(':', '-')}.order"
 
 
-def _ordered(objects: Objects, layout: str, linker: Compiler, names: Names) -> list[str]:
+def _drawn(objects: Objects, layout: str, linker: Compiler, names: Names) -> list[str]:
     kind, _, seed = layout.partition(":")
     order = names.order(seed)
     order_file = order_path(objects.folder, layout)
