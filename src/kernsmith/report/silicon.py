@@ -26,7 +26,9 @@ def print_agreement(agreement: Agreement, processor: str, cpu: str, console: Con
 
 
 def print_times(effects: Sequence[BuildEffect], processor: str, console: Console) -> None:
-    """A table of builds against the baseline, by this processor alone."""
+    """A table of builds against the baseline, by this processor alone; without builds, nothing."""
+    if not effects:
+        return
     table = Table("program", "build", title=f"cycles of builds against O2 on {escape(processor)}")
     for heading in ("layouts", "ratio", "95 % interval", "one binary of each", "noise, points"):
         table.add_column(heading, justify="right")
