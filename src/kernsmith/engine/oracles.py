@@ -24,7 +24,7 @@ WORDS = ("loglevel=7",)
 
 _MISSING = "tests without a result"
 # With what the kernel's reports begin (lib/ubsan.c, mm/kasan/report.c, kernel/locking/lockdep.c,
-# lib/bug.c, kernel/panic.c, arch/x86/kernel/dumpstack.c).
+# lib/bug.c, kernel/panic.c, and the architectures where they fault).
 _SPLAT = re.compile(
     r"(?:UBSAN: |BUG: |WARNING: |Oops: |INFO: (?:possible|trying|inconsistent|rcu|task) "
     r"|general protection fault|possible circular locking|DEBUG_LOCKS_WARN_ON).*"
