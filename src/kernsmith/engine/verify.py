@@ -141,6 +141,7 @@ def _twin(
     with_oracle = replace(compiled, options=(*compiled.options, *oracle.options))
     source = prepared.source_of(variant)
     recipe = make_recipe(with_oracle, source, forge.profiles(compiled))
+    recipe = replace(recipe, objects=0)  # nobody has counted those of the oracle
 
     def say(value: object) -> None:
         if isinstance(value, Progress):
