@@ -131,6 +131,17 @@ def check_stop() -> None:
     _stop().check()
 
 
+@contextlib.contextmanager
+def putting_in_order() -> Iterator[None]:
+    """What the block starts is not ended by what has ended this thread's programs."""
+    before = _stop()
+    obey(Stop())
+    try:
+        yield
+    finally:
+        obey(before)
+
+
 def _stop() -> Stop:
     """What ends the programs of this thread; of the main thread, nothing but an exception does."""
     return getattr(_OF_THREAD, "stop", None) or Stop()

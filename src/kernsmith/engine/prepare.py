@@ -22,6 +22,7 @@ from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
+from kernsmith.machine.protocol import Choosy
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
 from kernsmith.study.folds import in_folds
 from kernsmith.study.layout import PROFILE
@@ -116,6 +117,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     catalogue = load_catalogue().including(words, root, events.note, look_only=look_only)
     workloads = catalogue.select(study.workloads)
     _check_layouts_by(study, machine)
+    _check_workloads(workloads, machine)
     trainer = machine if machine.profiles else _trainer(study)
 
     def select(words: Sequence[str]) -> list[str]:
@@ -259,6 +261,12 @@ def _check_layouts_by(study: Study, machine: Machine) -> None:
             f"design.layouts_by: the machine {machine.name} writes no traces to replay: allowed "
             "is boot"
         )
+
+
+def _check_workloads(workloads: Sequence[Workload], machine: Machine) -> None:
+    reasons = map(machine.refusal, workloads) if isinstance(machine, Choosy) else ()
+    for reason in filter(None, reasons):
+        raise UserError(reason)
 
 
 def check_metric(name: str, machine: Machine) -> None:

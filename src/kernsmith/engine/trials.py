@@ -157,6 +157,7 @@ class _Work:
             trial.replicate,
             modules=kernel.guest_archive if kernel else None,
             image=self.forge.image(trial.variant, trial.layout) if machine.together else None,
+            name=row.digest,
         )
 
     def _ran(self, visit: Visit[Trial], trial: Trial, ran: Ran) -> None:

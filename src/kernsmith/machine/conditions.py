@@ -8,6 +8,7 @@ Documentation/ABI/testing/sysfs-devices-system-cpu, and proc(5).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,7 +151,7 @@ def _load(root: Path) -> Condition:
         load = float(words[0])
     except (IndexError, ValueError):
         return Condition("load", "")
-    processors = os.cpu_count() or 1
+    processors = len(re.findall(r"^processor\s*:", _text(root / "proc/cpuinfo"), re.MULTILINE)) or 1
     warning = f"other work runs here: load {load:g} on {processors} processors in the last minute"
     return Condition("load", words[0], warning if load > _BUSY * processors else "")
 

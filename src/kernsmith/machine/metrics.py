@@ -82,6 +82,13 @@ OF_COMMANDS: tuple[Metric, ...] = (
 )
 """What the kernel counts of a command and its children, beside their times."""
 
+OF_MACHINES: tuple[Metric, ...] = (
+    Metric("kernel_cycles", "cycles", "of the core, in kernel mode", "real"),
+    Metric("page_faults", "faults", "page faults of the region", "counted"),
+    Metric("context_switches", "switches", "of the region's processes", "counted"),
+)
+"""What a real machine counts of a region, beside its times and what a simulated one counts, too."""
+
 RUSAGE: Mapping[str, str] = {
     "ru_utime": "user_seconds",
     "ru_stime": "sys_seconds",
@@ -110,8 +117,9 @@ OF_KVM = (
 OF_DATA = frozenset({"l1d_misses", "l2_misses", "l3_misses", "dtlb_misses", "l1d_accesses"})
 """Of loads and stores: only the depth `core` follows these."""
 
-_BY_NAME = {metric.name: metric for metric in (*METRICS, *OF_COMMANDS)}
-_PLACE = {metric.name: place for place, metric in enumerate((*METRICS, *OF_COMMANDS))}
+_ALL = (*METRICS, *OF_MACHINES, *OF_COMMANDS)
+_BY_NAME = {metric.name: metric for metric in _ALL}
+_PLACE = {metric.name: place for place, metric in enumerate(_ALL)}
 
 
 def metric(name: str) -> Metric:

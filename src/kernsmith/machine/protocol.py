@@ -56,6 +56,8 @@ class Job:
         they were called with them in the region (only where `Machine.profiles`).
     modules: the archive of the kernel's modules, which are loaded before the workload begins; None:
         there are none (see `kernel.modules`).
+    name: tells this run from all others, in all ledgers and on all machines; empty: nothing of it
+        is looked for again.
     image: what it runs on, where a session has several (`Machine.together`); None: the session's.
     """
 
@@ -70,6 +72,7 @@ class Job:
     called: tuple[int, ...] = ()
     modules: Path | None = None
     image: Path | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,15 @@ class Turns(Protocol):
 
     def run_together(self, jobs: Sequence[Job]) -> Sequence[Outcome]:
         """Run them all, by turns, and return what each has measured, in their order."""
+        ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """What a machine is besides that does not run every workload."""
+
+    def refusal(self, workload: Workload) -> str:
+        """Why it cannot run this workload, in a sentence; empty where it can."""
         ...
 
 

@@ -12,6 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 
 _HEAD = struct.Struct("=III")
+_ELF64 = b"\x7fELF\x02"
+_ELF = struct.Struct("=32sQ14xHH")
+_SEGMENT = struct.Struct("=I4xQ16xQ")
+_PT_NOTE = 4
 _GNU, _BUILD_ID = b"GNU\0", 3
 
 
@@ -75,6 +79,27 @@ def build_id_of(notes: bytes) -> str:
         if kind == _BUILD_ID and notes[name_at : name_at + name_size] == _GNU:
             return notes[at : at + size].hex()
         place = at + _padded(size)
+    return ""
+
+
+def build_id_in(image: Path) -> str:
+    """The build id in a 64-bit ELF file such as `vmlinux`; empty where it has none.
+
+    Notes are in segments of type PT_NOTE (System V ABI, "Program Header").
+    """
+    with image.open("rb") as file:
+        head = file.read(_ELF.size)
+        if len(head) < _ELF.size or head[:5] != _ELF64:
+            return ""
+        _, place, size, count = _ELF.unpack(head)
+        file.seek(place)
+        segments = file.read(size * count)
+        for number in range(len(segments) // size):
+            kind, at, length = _SEGMENT.unpack_from(segments, number * size)
+            if kind == _PT_NOTE:
+                file.seek(at)
+                if found := build_id_of(file.read(length)):
+                    return found
     return ""
 
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A batch: a folder with what a machine is to measure and what it has measured. Both files consist
+ * of lines (line.h) that are only ever added; src/kernsmith/machine/batch.py writes the first one.
+ *
+ *	plan	batch 1
+ *		trial NAME KERNEL PROCESSOR RUNS SECONDS ROUNDS WARMUP WORKLOAD
+ *
+ *	results	boot BOOT KERNEL
+ *		begin NAME RUN BOOT RAW-CLOCK WALL-CLOCK
+ *		metric NAME RUN FIGURE=VALUE
+ *		said NAME RUN TEXT
+ *		end NAME RUN STATUS RAW-CLOCK WALL-CLOCK TEXT
+ *		done NAME STATUS
+ *
+ * KERNEL is the build id of the kernel that a trial is of, or `-` for any; BOOT the boot's random
+ * name; PROCESSOR a number, or -1 for any; SECONDS how long a run may take; clocks are in
+ * nanoseconds; STATUS is 0 or an errno. What has begun and is not done was ended by the machine's
+ * death, and is not tried again in this batch.
+ */
+#ifndef KERNSMITH_BATCH_H
+#define KERNSMITH_BATCH_H
+
+#include <stddef.h>
+
+struct trial {
+	char name[65], kernel[65], workload[65];
+	int processor, runs, seconds;
+	long rounds, warmup;
+};
+
+struct batch {
+	int folder, results;
+};
+
+int batch_open(struct batch *batch, const char *path);	/* 0 or an errno */
+
+/*
+ * The first trial that has not begun, of this kernel, or with NULL of any. Returns 1, 0 when there is
+ * none, or a negative errno.
+ */
+int batch_next(const struct batch *batch, const char *kernel, struct trial *trial);
+
+#endif

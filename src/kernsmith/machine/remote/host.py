@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A machine elsewhere that is given kernels: what it is like, the way into one, and back.
+
+A kernel is loaded and entered by kexec(8), and left by a reboot through the firmware: the machine
+then boots what it boots by default, which is never changed. Whatever was set meanwhile (governors,
+turbo, registers) is as the firmware and its own system set it.
+
+Of the command line of its own kernel, the measured one gets all words, and some more: by the word
+`kernsmith.batch=` one can tell, whoever asks and whenever, which of the two is running.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import PurePosixPath
+
+from kernsmith import process
+from kernsmith.errors import KernsmithError, ProcessFailed, UserError
+from kernsmith.machine.remote.connection import (
+    Connection,
+    RemoteFailed,
+    Unreachable,
+    patiently,
+)
+from kernsmith.machine.remote.look import Look, read_look, runner_program
+
+MARK = "kernsmith.batch="
+# It comes back by itself from whatever it says; addresses are those that the kernel was linked at.
+WORDS = ("panic=10", "oops=panic", "nokaslr")
+ARCHITECTURE = "x86_64"
+# What boot loaders add, and is not of the kernel that is booted now.
+_OF_LOADER = ("BOOT_IMAGE=", "initrd=", "kexec_jump_back_entry=", MARK)
+_SHORTLY = 120.0
+_NEEDED = """\
+uname -m; id -u; command -v kexec || PATH=$PATH:/sbin:/usr/sbin command -v kexec || echo -
+mkdir -p {folder}; df -Pk {folder} | awk 'END {{ print $4 }}'
+test -x {runner} && echo there || echo missing
+"""
+# Clean file systems, and nothing of the distribution's that would load another kernel meanwhile.
+_LEAVE = """\
+PATH=$PATH:/sbin:/usr/sbin; sync
+if [ -d /run/systemd/system ]; then systemctl {verb} --force; else {plain}; fi"""
+_BEHIND = "nohup sh -c {script} >/dev/null 2>&1 </dev/null &"
+_TUNE = """\
+cd /sys/devices/system/cpu
+for f in cpu[0-9]*/cpufreq/scaling_governor; do [ ! -e $f ] || echo performance > $f || true; done
+[ ! -e intel_pstate/no_turbo ] || echo 1 > intel_pstate/no_turbo || true
+[ -e intel_pstate/no_turbo ] || [ ! -e cpufreq/boost ] || echo 0 > cpufreq/boost || true
+"""
+# systemd moves what it finds there.
+_PSTORE = (
+    "for f in /sys/fs/pstore/dmesg-* /var/lib/systemd/pstore/*/dmesg.txt; do "
+    'if [ -f "$f" ]; then tail -c 4000 "$f"; fi; done'
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What is booted. kernel, initramfs, modules: paths there; empty without one.
+
+    batch: the word behind `MARK`. release: of `uname -r`, where it has modules.
+    words: what the command line has besides.
+    """
+
+    batch: str
+    kernel: str
+    initramfs: str = ""
+    modules: str = ""
+    release: str = ""
+    words: tuple[str, ...] = ()
+
+
+@dataclass
+class Host:
+    """folder: there, of all that is kernsmith's. seconds: how long it may take to answer.
+
+    power_cycle: a command here that switches it off and on; empty: there is none.
+    """
+
+    connection: Connection
+    folder: str
+    seconds: float
+    power_cycle: str = ""
+    runner: str = field(init=False, default="")
+
+    @property
+    def name(self) -> str:
+        """What `ssh` calls it."""
+        return self.connection.host
+
+    def arrive(self) -> Look:
+        """Make it ready to be given kernels, and look at it.
+
+        Raises:
+            UserError: it can boot none; the message says why.
+            Unreachable: it does not answer.
+        """
+        program = runner_program().read_bytes()
+        self.runner = f"{self.folder}/runner-{sha256(program).hexdigest()[:16]}"
+        script = _NEEDED.format(folder=shlex.quote(self.folder), runner=shlex.quote(self.runner))
+        told = self._asked(script).split()
+        if len(told) != 5:
+            raise KernsmithError(f"{self.name}: a shell there says {' '.join(told)[:200]!r}")
+        architecture, _, kexec, free, runner = told
+        if architecture != ARCHITECTURE:
+            raise UserError(
+                f"{self.name} is of the architecture {architecture}; kernels here are for "
+                f"{ARCHITECTURE}"
+            )
+        if kexec == "-":
+            raise UserError(
+                f"{self.name} has no kexec program: install kexec-tools there (sudo apt-get "
+                "install kexec-tools)"
+            )
+        self.check_space(int(free) << 10, len(program))
+        if runner == "missing":
+            self.connection.send(program, self.runner, "copying the runner")
+            self.connection.run(f"chmod 755 {shlex.quote(self.runner)}", "copying the runner")
+        look = self.look()
+        if look.forbidden:
+            raise UserError(f"{self.name} boots no kernels by kexec: {look.forbidden}")
+        return look
+
+    def _asked(self, script: str) -> str:
+        """The first answer; tries to be root by sudo where the user is not."""
+        connection = self.connection
+        who = connection.run("id -u", "a first look").strip()
+        if who != "0":
+            self.connection = replace(connection, become=("sudo", "-n"))
+            try:
+                self.connection.run("true", "sudo")
+            except RemoteFailed as error:
+                raise UserError(
+                    f"{self.name}: kernels are booted by root: name a host where ssh gets you "
+                    f"there (root@HOST), or let sudo ask for no password ({error.said.strip()})"
+                ) from None
+        return self.connection.run(script, "a first look")
+
+    def check_space(self, free: int, needed: int) -> None:
+        """Raises UserError: so many bytes do not fit where so many are free."""
+        if free < needed + (8 << 20):
+            raise UserError(
+                f"the disk of {self.name} is full: {self.folder} needs {(needed >> 20) + 8} MiB, "
+                f"and {free >> 20} MiB are free"
+            )
+
+    def look(self) -> Look:
+        """What it is like now; a machine that does not answer now is not asked again."""
+        script = f"{shlex.quote(self.runner)} look"
+        told = self.connection.run(script, "a look", seconds=_SHORTLY, once=True)
+        return read_look(told.encode("utf-8", "replace"))
+
+    def answer(self) -> Look:
+        """What it is like as soon as it answers, if need be by switching it off and on.
+
+        Raises:
+            Unreachable: it does not answer any more.
+        """
+        try:
+            return patiently(self.look, self.seconds)
+        except Unreachable:
+            if not self.power_cycle:
+                raise
+            self.switch_off_and_on()
+            return patiently(self.look, self.seconds)
+
+    def switch_off_and_on(self) -> None:
+        """The user's own last resort.
+
+        Raises:
+            KernsmithError: his command fails.
+        """
+        try:
+            process.run(["sh", "-c", self.power_cycle], timeout=_SHORTLY)
+        except ProcessFailed as error:
+            raise KernsmithError(
+                f"machine.settings.power_cycle: {error.tail or error}: {self.name} stays away"
+            ) from None
+
+    def load(self, asked: Loaded, own: Look) -> None:
+        """Load a kernel, to be entered by `enter`. own: the machine in its own kernel.
+
+        Raises:
+            RemoteFailed: it is not taken; the message has what kexec(8) says.
+        """
+        words = [word for word in own.command if not word.startswith(_OF_LOADER)]
+        line = " ".join([*words, *WORDS, *asked.words, f"{MARK}{asked.batch}"])
+        script = ["set -e; PATH=$PATH:/sbin:/usr/sbin"]
+        initramfs = asked.initramfs
+        if asked.modules:
+            script.append(self._with_modules(asked, own))
+            if not initramfs:
+                initramfs = str(PurePosixPath(asked.kernel).with_name("initramfs"))
+                script.append(_make_initramfs(asked.release, initramfs))
+        given = f"--initrd={shlex.quote(initramfs)}" if initramfs else ""
+        script.append(
+            f"kexec --load {shlex.quote(asked.kernel)} --args-linux {given} "
+            f"--command-line={shlex.quote(line)}"
+        )
+        self.connection.run("\n".join(script), "loading the kernel", seconds=self.seconds)
+
+    @staticmethod
+    def _with_modules(asked: Loaded, own: Look) -> str:
+        """The folder of modules that a kernel looks for, as a link."""
+        if asked.release == own.release:
+            raise UserError(
+                f"the kernel calls itself {asked.release}, as the machine's own one does: its "
+                "modules would take the other's place; give it another CONFIG_LOCALVERSION"
+            )
+        place = shlex.quote(f"/lib/modules/{asked.release}")
+        return (
+            f"if [ -e {place} ] && [ ! -L {place} ]; then echo {place} is of another kernel >&2; "
+            f"exit 1; fi; ln -sfn {shlex.quote(asked.modules)} {place}; "
+            f"depmod {shlex.quote(asked.release)}"
+        )
+
+    def enter(self) -> None:
+        """Leave the running system for the loaded kernel, in a moment."""
+        self._leave(_LEAVE.format(verb="kexec", plain="kexec --exec"))
+
+    def reboot(self) -> None:
+        """Go back to the machine's own kernel, through the firmware, in a moment."""
+        self._leave(_LEAVE.format(verb="reboot", plain="reboot -f"))
+
+    def _leave(self, script: str) -> None:
+        behind = _BEHIND.format(script=shlex.quote(f"sleep 1; {script}"))
+        with contextlib.suppress(Unreachable):  # whether it has left, the next boot tells
+            self.connection.run(behind, "leaving the kernel", once=True)
+
+    def come_up(self, before: Look) -> Look:
+        """What the machine is like in its next boot.
+
+        Raises:
+            Unreachable: it does not come up.
+        """
+        return patiently(self.look, self.seconds, lambda look: look.boot != before.boot)
+
+    def tune(self) -> None:
+        """A steady clock, as far as the machine has knobs for it. The reboot puts them back."""
+        self.connection.run(_TUNE, "setting the clock")
+
+    def last_words(self) -> str:
+        """What the firmware kept of a kernel's log when it died; empty where it keeps nothing."""
+        try:
+            return self.connection.run(_PSTORE, "reading pstore", once=True)
+        except KernsmithError:
+            return ""
+
+
+def measured_batch(look: Look) -> str:
+    """Which batch the running kernel is of; empty in the machine's own one."""
+    marks = [word.removeprefix(MARK) for word in look.command if word.startswith(MARK)]
+    return marks[-1] if marks else ""
+
+
+def _make_initramfs(release: str, target: str) -> str:
+    """By the tool that the distribution has."""
+    kernel, file = shlex.quote(release), shlex.quote(target)
+    return (
+        f"if command -v mkinitramfs >/dev/null; then mkinitramfs -o {file} {kernel}\n"
+        f"elif command -v dracut >/dev/null; then dracut --quiet --force --kver {kernel} {file}\n"
+        f"elif command -v mkinitcpio >/dev/null; then mkinitcpio -k {kernel} -g {file}\n"
+        "else echo the kernel has modules, and nothing here makes an initramfs >&2; exit 1; fi"
+    )

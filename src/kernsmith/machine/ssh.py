@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The machine `ssh:HOST`: a real machine that boots each kernel and measures in seconds.
+
+Kernels are entered by kexec with the machine's own root, where its own sshd comes up again: what is
+measured is the kernel with all that it drives there. docs/machine-ssh.md tells what is done to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kernsmith import paths, process
+from kernsmith.errors import UserError
+from kernsmith.files import locked
+from kernsmith.guest.workloads import Workload
+from kernsmith.machine.conditions import Condition
+from kernsmith.machine.metrics import CORE_CYCLES, SECONDS, VERSION, metric
+from kernsmith.machine.protocol import Images, Kind, Metric
+from kernsmith.machine.remote.connection import Connection, read_options
+from kernsmith.machine.remote.host import WORDS, Host
+from kernsmith.machine.remote.look import Look, runner_program
+from kernsmith.machine.remote.session import SshSession
+
+NAME = "ssh"
+# Of how kernels are entered and what is made of their times: a change that moves figures.
+_MANNER = 1
+
+COUNTERS = (
+    CORE_CYCLES, "kernel_cycles", "kernel_instructions", "user_instructions",
+)  # fmt: skip
+TIMES = (SECONDS, "sys_seconds", "user_seconds", "page_faults", "context_switches")
+
+ASSUMPTIONS = (
+    "seconds are real: of CLOCK_MONOTONIC_RAW, which nobody sets, around the region. Of a trial's "
+    "runs in one boot the median counts.",
+    "Each boot comes from the machine's own kernel by kexec, and is left through the firmware.",
+    "Addresses are those that the kernel was linked at (nokaslr). A workload's processes share one "
+    "processor.",
+)
+
+
+class Table(BaseModel):
+    """[machine.settings] of the machine ssh.
+
+    runs: of each trial in its boot. processor: the number of the one to run on; by default the last
+    that is online, -1 is any. time_limit: of a run. boot_seconds: how long the machine may take to
+    answer after a boot. folder: of all that is kernsmith's there. initramfs: a file there that
+    every kernel is given. words: put behind the kernel's command line. power_cycle: a command here
+    that switches the machine off and on. ssh_options: words for ssh. tune: the governor
+    `performance`, and no turbo, where there are knobs.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    runs: int = Field(5, ge=1, le=10_000)
+    processor: int | None = Field(None, ge=-1)
+    time_limit: float = Field(600.0, ge=1)
+    boot_seconds: float = Field(600.0, gt=0)
+    folder: str = Field("/var/lib/kernsmith", pattern=r"^/[\w./-]+$")
+    initramfs: str = ""
+    words: str = ""
+    power_cycle: str = ""
+    ssh_options: str = ""
+    tune: bool = True
+
+
+@dataclass(frozen=True)
+class Ssh:
+    """A machine elsewhere, and what it was like when it was opened.
+
+    runner: the digest of what measures there.
+    """
+
+    host: str
+    settings: Table
+    seen: Look
+    runner: str
+    exact: bool = False
+    apart: bool = False
+    together: bool = False
+    images: Images = "kernel"
+    workloads: tuple[Workload, ...] = ()
+    profiles: bool = False
+    cpu: Path | None = None
+    slots: int = 1
+
+    @property
+    def name(self) -> str:
+        """See `Machine`."""
+        return f"{NAME}:{self.host}"
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """See `Machine`; what the processor counts, where it has counters."""
+        return tuple(map(metric, (*TIMES, *(COUNTERS if self.seen.counts else ()))))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """See `Machine`; with what the machine does to times."""
+        warnings = (each.warning for each in self.lasting if each.warning)
+        return (*ASSUMPTIONS, *(f"{text[0].upper()}{text[1:]}." for text in warnings))
+
+    @property
+    def lasting(self) -> tuple[Condition, ...]:
+        """What is the same in all of its kernels; the others are told of each run."""
+        names = ("processor", "virtual", "smt")
+        return tuple(each for each in self.seen.conditions if each.name in names)
+
+    @property
+    def processor(self) -> int:
+        """Where workloads run; -1: anywhere."""
+        asked = self.settings.processor
+        return self.seen.processors[-1] if asked is None else asked
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The machine, how its kernels are booted, and how times are taken."""
+        asked = self.settings
+        return {
+            "metrics": VERSION,
+            "manner": _MANNER,
+            "host": self.seen.host,
+            "conditions": {each.name: each.value for each in self.lasting},
+            "runner": self.runner,
+            "runs": asked.runs,
+            "processor": self.processor,
+            "words": [*WORDS, *asked.words.split()],
+            "tune": asked.tune,
+        }
+
+    def refusal(self, workload: Workload) -> str:
+        """See `Choosy`."""
+        if workload.root or workload.initramfs:
+            return (
+                f"the machine {self.name} runs the workloads of kernsmith-guest alone, and "
+                f"{workload.name!r} is a program of its own"
+            )
+        return ""
+
+    def reach(self) -> Host:
+        """The machine, to be given kernels; nothing is asked of it yet."""
+        return reach(self.host, self.settings)
+
+    @contextmanager
+    def open(self, image: Path, folder: Path) -> Iterator[SshSession]:
+        """A session of one boot; behind it the machine is in its own kernel again.
+
+        Others here that want the machine wait.
+        """
+        with locked(paths.cache_root() / "machines" / f"{lock_name(self.host)}.lock"):
+            session = SshSession(self, image, folder)
+            try:
+                yield session
+            finally:
+                with process.putting_in_order():
+                    session.close()
+
+
+def lock_name(host: str) -> str:
+    """What a lock on a host is called: whatever it is named, a file's name."""
+    return sha256(host.encode()).hexdigest()[:16]
+
+
+def reach(host: str, settings: Table) -> Host:
+    """The machine of this name."""
+    options = read_options(settings.ssh_options)
+    connection = Connection(host, options, patience=settings.boot_seconds)
+    return Host(connection, settings.folder, settings.boot_seconds, settings.power_cycle)
+
+
+def open_machine(host: str, settings: Table | None = None) -> Ssh:
+    """The machine, looked at.
+
+    Raises:
+        UserError: it cannot boot kernels, or it has no such processor; ssh does not get there.
+        Unreachable: it does not answer.
+    """
+    settings = settings or Table.model_validate({})
+    program = runner_program()
+    if not program.is_file():
+        raise UserError(f"{program.name} is not built yet: run make setup")
+    process.find("ssh")
+    if host.startswith("-"):
+        raise UserError(f"machine.use: {host!r} is not the name of a host")
+    seen = reach(host, settings).arrive()
+    machine = Ssh(host, settings, seen, sha256(program.read_bytes()).hexdigest())
+    if machine.processor not in (-1, *seen.processors):
+        raise UserError(
+            f"machine.settings.processor: {host} has no processor {machine.processor}: allowed are "
+            f"{', '.join(map(str, seen.processors))}, or -1"
+        )
+    return machine
+
+
+# The CPU model is of the machine that trains: this one simulates none.
+KIND = Kind(NAME, f"{NAME}:HOST", Table, lambda host, cpu, settings: open_machine(host, settings))
