@@ -49,6 +49,7 @@ _PACKAGES = {
     "rsync": "rsync",
     "sqfstar": "squashfs-tools",
     "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
     "tar": "tar",
     "xz": "xz-utils",
     "zstd": "zstd",

@@ -117,8 +117,8 @@ def optimize(
         The kernel will do nothing but what it was trained on: what no training workload has run is
         compiled for size and put far away. By default it is compiled as without a profile.
     machine
-        Where kernels boot: tcg; kvm, on this processor, in time; or uml, where kernel code runs as
-        a program, likewise.
+        Where kernels boot: tcg; kvm, on this processor, in time; ssh:HOST, a real machine that ssh
+        leads to, likewise; or uml, where kernel code runs as a program on this processor.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.

@@ -93,8 +93,8 @@ def watch(
         Workloads or sets of them to measure; may be given several times. Default: lab; on the
         machine uml its own load.
     machine
-        Where kernels boot: tcg; kvm, on this processor, in time; or uml, where kernel code runs as
-        a program, likewise.
+        Where kernels boot: tcg; kvm, on this processor, in time; ssh:HOST, a real machine that ssh
+        leads to, likewise; or uml, where kernel code runs as a program on this processor.
     cpu
         CPU model of the tcg machine: a shipped one (`kernsmith cpu models`) or a TOML file. By
         default emeraldrapids, the one that was held against a processor.

@@ -23,10 +23,11 @@ class MachineTable(BaseModel):
     use: str = "tcg"
     """The machine."""
     cpu: str = DEFAULT_CPU
-    """A shipped CPU model, or the path of one (TOML); of the machines kvm and uml: none."""
+    """A shipped CPU model, or the path of one (TOML); of machines that measure time: none."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """What this kind of machine takes besides: of tcg, depth, time_limit and slots; of kvm,
-    processor, time_limit and accel; of uml, runs, processor and time_limit."""
+    processor, time_limit and accel; of uml, runs, processor and time_limit; of ssh, these,
+    boot_seconds, power_cycle, ssh_options and others."""
 
     metric: str = ""
     """What the study is about on this machine; default: that of [design]."""

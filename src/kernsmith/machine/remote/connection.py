@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kernsmith import process
-from kernsmith.errors import KernsmithError, ProcessFailed, ProcessTimedOut, UserError
+from kernsmith.errors import DiskFull, KernsmithError, ProcessFailed, ProcessTimedOut, UserError
 
 Result = TypeVar("Result")
 
@@ -113,6 +113,10 @@ class Connection:
                 return process.run(command, timeout=seconds, input=given, merge=False).output
             except ProcessTimedOut:
                 raise Unreachable(f"{self.host}: {what} did not end in {seconds:g} s") from None
+            except DiskFull as full:
+                if full.path != Path.cwd():  # of a program without a log: what it said of its own
+                    raise
+                raise self.full(what) from None
             except ProcessFailed as error:
                 raise self.told(error.returncode, error.tail, what) from None
 
@@ -127,12 +131,14 @@ class Connection:
                     return UserError(sentence.format(host=self.host, said=found[0].strip()))
             last = said.splitlines()[-1].strip() if said.strip() else "the connection was lost"
             return Unreachable(f"{self.host} does not answer: {last}")
-        if "No space left on device" in said or "Disk quota exceeded" in said:
-            return UserError(
-                f"the disk of {self.host} is full ({what}): free some space there and run the same "
-                "again"
-            )
         return RemoteFailed(self.host, what, returncode, said)
+
+    def full(self, what: str) -> UserError:
+        """The disk there is."""
+        return UserError(
+            f"the disk of {self.host} is full ({what}): free some space there and run the same "
+            "again"
+        )
 
     def send(self, content: bytes, target: str, what: str, *, seconds: float = 600.0) -> None:
         """Write a file there, all of it or nothing, and bring it to the disk; packed on its way.

@@ -150,7 +150,10 @@ class Host:
     def look(self) -> Look:
         """What it is like now; a machine that does not answer now is not asked again."""
         script = f"{shlex.quote(self.runner)} look"
-        told = self.connection.run(script, "a look", seconds=_SHORTLY, once=True)
+        try:
+            told = self.connection.run(script, "a look", seconds=_SHORTLY, once=True)
+        except RemoteFailed as error:  # its sshd is up, and what the runner lies on is not yet
+            raise Unreachable(str(error)) from None
         return read_look(told.encode("utf-8", "replace"))
 
     def answer(self) -> Look:
@@ -186,8 +189,7 @@ class Host:
         Raises:
             RemoteFailed: it is not taken; the message has what kexec(8) says.
         """
-        words = [word for word in own.command if not word.startswith(_OF_LOADER)]
-        line = " ".join([*words, *WORDS, *asked.words, f"{MARK}{asked.batch}"])
+        line = command_line(asked, own)
         script = ["set -e; PATH=$PATH:/sbin:/usr/sbin"]
         initramfs = asked.initramfs
         if asked.modules:
@@ -248,6 +250,12 @@ class Host:
             return self.connection.run(_PSTORE, "reading pstore", once=True)
         except KernsmithError:
             return ""
+
+
+def command_line(asked: Loaded, own: Look) -> str:
+    """What a kernel is told: what the machine's own one is, and what is special to it."""
+    words = [word for word in own.command if not word.startswith(_OF_LOADER)]
+    return " ".join([*words, *WORDS, *asked.words, f"{MARK}{asked.batch}"])
 
 
 def measured_batch(look: Look) -> str:

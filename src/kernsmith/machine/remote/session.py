@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 BATCHES = "batches"
 BUSY = 3
 """What the runner ends with where the batch is being run already: the connection was lost."""
-_CLOSING_SECONDS = 60.0
 _SLACK_SECONDS = 60.0
 
 
@@ -225,7 +224,6 @@ class SshSession:
     def _results(self) -> dict[str, Recorded]:
         file = shlex.quote(f"{self.place}/{RESULTS}")
         text = self.host.connection.run(f"[ ! -e {file} ] || cat {file}", "reading the results")
-        self._text = text
         return read_results(text)
 
     def _answers(self) -> bool:
@@ -376,8 +374,3 @@ def named(figures: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     if "raw_seconds" in figures:
         known[SECONDS] = figures["raw_seconds"]
     return {name: (value, metric(name).unit) for name, value in known.items()}
-
-
-def steps_of(session: SshSession) -> Sequence[str]:
-    """What was done to the machine."""
-    return session._steps
