@@ -26,7 +26,7 @@ from kernsmith.machine import Job, find_machine
 from ssh_server import free_port, make_key
 
 INITRAMFS = "/boot/small.initrd"
-SECONDS = 900.0
+SECONDS = 3600.0
 _PACKAGES = "openssh-server,kexec-tools,kmod,iproute2,linux-image-cloud-amd64"
 _MODULES = (
     "virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci",

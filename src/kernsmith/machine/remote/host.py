@@ -45,6 +45,7 @@ PATH=$PATH:/sbin:/usr/sbin; sync
 if [ -d /run/systemd/system ]; then systemctl {verb} --force; else {plain}; fi"""
 _BEHIND = "nohup sh -c {script} >/dev/null 2>&1 </dev/null &"
 _TUNE = """\
+grep -q {mark} /proc/cmdline || exit 0
 cd /sys/devices/system/cpu
 for f in cpu[0-9]*/cpufreq/scaling_governor; do [ ! -e $f ] || echo performance > $f || true; done
 [ ! -e intel_pstate/no_turbo ] || echo 1 > intel_pstate/no_turbo || true
@@ -240,9 +241,10 @@ class Host:
         """
         return patiently(self.look, self.seconds, lambda look: look.boot != before.boot)
 
-    def tune(self) -> None:
-        """A steady clock, as far as the machine has knobs for it. The reboot puts them back."""
-        self.connection.run(_TUNE, "setting the clock")
+    def tune(self, batch: str) -> None:
+        """A steady clock, as far as the machine has knobs for it, in a measured kernel alone: the
+        reboot puts them back."""
+        self.connection.run(_TUNE.format(mark=f"{MARK}{batch}"), "setting the clock")
 
     def last_words(self) -> str:
         """What the firmware kept of a kernel's log when it died; empty where it keeps nothing."""

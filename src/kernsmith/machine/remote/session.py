@@ -129,8 +129,12 @@ class SshSession:
             return
         self._step(f"up: {look.release}, boot {look.boot}")
         if machine.settings.tune:
-            host.tune()
-        self.up = host.look()
+            host.tune(self.batch)
+        look, before = patiently(host.look, host.seconds), look
+        if look.boot != before.boot:
+            self.ended = self._died(look, "the machine restarted as soon as it was up")
+            return
+        self.up = look
 
     def _copy(self, modules: Modules | None) -> Loaded:
         """Bring the kernel and what belongs to it to the machine, in place of all earlier ones."""
@@ -176,6 +180,7 @@ class SshSession:
             )
         )  # fmt: skip
         assert self.up is not None
+        before = self.up
         try:
             connection.send(
                 plan_text(self._planned).encode(), f"{self.place}/{PLAN}", "copying the plan"
@@ -187,12 +192,15 @@ class SshSession:
             self.ended = self._after_loss()
             if self.ended:
                 self.up = None
-        # What was brought to the disk before it died is there.
-        found = self._results().get(name) if self.up or self._answers() else None
-        if found and found.done:
+        found = self._results().get(name)  # what was brought to the disk before it died is there
+        if found and found.done and all(run.boot == before.boot for run in found.runs):
             return found
         if self.up is not None:
-            self.ended, self.up = _End(FAILED, "the runner ended before the trial did"), None
+            look, self.up = patiently(self.host.look, self.host.seconds), None
+            if look.boot == before.boot:
+                self.ended = _End(FAILED, "the runner ended before the trial did")
+            else:
+                self.ended = self._died(look, "the machine restarted before the workload ran")
         return None
 
     def _wait(self) -> None:
@@ -225,14 +233,6 @@ class SshSession:
         file = shlex.quote(f"{self.place}/{RESULTS}")
         text = self.host.connection.run(f"[ ! -e {file} ] || cat {file}", "reading the results")
         return read_results(text)
-
-    def _answers(self) -> bool:
-        """Whether the machine can be asked for results, which its own kernel sees as well."""
-        try:
-            self.host.look()
-        except KernsmithError:
-            return False
-        return True
 
     # ---- bad ends
 
