@@ -128,7 +128,7 @@ class Host:
     def _asked(self, script: str) -> str:
         """The first answer; tries to be root by sudo where the user is not."""
         connection = self.connection
-        who = connection.run("id -u", "a first look").strip()
+        who = self._first(connection).strip()
         if who != "0":
             self.connection = replace(connection, become=("sudo", "-n"))
             try:
@@ -139,6 +139,16 @@ class Host:
                     f"there (root@HOST), or let sudo ask for no password ({error.said.strip()})"
                 ) from None
         return self.connection.run(script, "a first look")
+
+    def _first(self, connection: Connection) -> str:
+        """Who one is there; a machine that an earlier command left hanging is brought back."""
+        try:
+            return connection.run("id -u", "a first look")
+        except Unreachable:
+            if not self.power_cycle:
+                raise
+            self.switch_off_and_on()
+            return connection.run("id -u", "a first look")
 
     def check_space(self, free: int, needed: int) -> None:
         """Raises UserError: so many bytes do not fit where so many are free."""
