@@ -155,11 +155,13 @@ class Ssh:
         """
         with locked(paths.cache_root() / "machines" / f"{lock_name(self.host)}.lock"):
             session = SshSession(self, image, folder)
+            whole = False
             try:
                 yield session
+                whole = True
             finally:
                 with process.putting_in_order():
-                    session.close()
+                    session.close(whole=whole)
 
 
 def lock_name(host: str) -> str:

@@ -275,8 +275,11 @@ class SshSession:
             )
         return found
 
-    def close(self) -> None:
-        """Leave the machine as it was found: in its own kernel, without what was brought."""
+    def close(self, *, whole: bool) -> None:
+        """Leave the machine as it was found: in its own kernel, without what was brought.
+
+        whole: whether all that was measured has been told; else it stays there, to be taken up.
+        """
         if not self._arrived and not self._began:
             return
         status, reason = (OK, "") if self.ended is None else (self.ended.status, self.ended.reason)
@@ -286,7 +289,8 @@ class SshSession:
             if measured_batch(look):
                 self._step("rebooting it into its own kernel")
                 self._rebooted(look)
-            self._clean()
+            if whole and self._arrived:
+                self._clean()
         except KernsmithError as error:
             self._step(f"it could not be put in order: {error}")
         finally:
