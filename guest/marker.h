@@ -13,13 +13,8 @@ enum marker {
 	MARKER_END = 3,		/* the region ends: counters are final */
 };
 
-#ifdef KERNSMITH_REAL	/* on a real machine (machine/region.h) nobody sees instructions go by */
-void region_mark(int operation);
-#define MARK(operation) region_mark(operation)
-#else
 #define MARK(operation)									\
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00\n\t.long 0x4b534d00 | %c0"	\
 			 : : "i"(operation) : "memory")
-#endif
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,9 @@
 	 PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
 
 /*
- * Events of all that the one processor executes, interrupts and other threads too. A PMU has few
- * counters: whoever comes first in this list gets one for the whole region, or nobody does.
+ * Events of all that the one processor executes, interrupts and other threads too: that to which
+ * the program is bound, or which is the only one. A PMU has few counters: whoever comes first in
+ * this list gets one for the whole region, or nobody does.
  */
 static struct event {
 	const char *name;
@@ -49,7 +51,21 @@ struct counted {
 static struct timespec began, ended;
 static uint64_t first_tick, last_tick;
 
-static void open_event(struct event *event)
+/* The only processor that the program may run on; -1 where there are several. */
+static int own_processor(void)
+{
+	cpu_set_t processors;
+
+	CPU_ZERO(&processors);
+	if (sched_getaffinity(0, sizeof(processors), &processors) || CPU_COUNT(&processors) != 1)
+		return -1;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET((size_t)i, &processors))
+			return i;
+	return -1;
+}
+
+static void open_event(struct event *event, int processor)
 {
 	struct perf_event_attr attributes = {
 		.type = event->type,
@@ -63,15 +79,21 @@ static void open_event(struct event *event)
 		.exclude_hv = 1,
 	};
 
-	event->fd = (int)syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (event->fd < 0)
-		event->error = errno;
+	event->fd = (int)syscall(SYS_perf_event_open, &attributes, -1, processor, -1,
+				 PERF_FLAG_FD_CLOEXEC);
+	event->error = event->fd < 0 ? errno : 0;
 }
 
 void region_prepare(void)
 {
-	for (int i = 0; i < EVENTS; i++)
-		open_event(&events[i]);
+	int processor = own_processor();
+
+	for (int i = 0; i < EVENTS; i++) {
+		events[i].fd = -1;
+		events[i].error = EXDEV;
+		if (processor >= 0)
+			open_event(&events[i], processor);
+	}
 }
 
 /* Nothing before it is still on its way, and nothing behind it has begun. */
@@ -105,6 +127,8 @@ void region_end(void)
 static const char *why(int error)
 {
 	switch (error) {
+	case EXDEV:
+		return "the program is bound to no processor";
 	case ENOSYS:
 		return "the kernel has no CONFIG_PERF_EVENTS";
 	case ENOENT:

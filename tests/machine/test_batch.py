@@ -53,19 +53,17 @@ def test_what_is_planned_is_run_once_and_told(tmp_path: Path) -> None:
     assert all(each.ok for each in found.values())
     boot = running_kernel().boot
     assert {run.boot for each in found.values() for run in each.runs} == {boot}
-    assert all({"raw_seconds", "seconds"} <= set(each.metrics) for each in found.values())
-    assert all(each.metrics["raw_seconds"] > 0 for each in found.values())
+    assert all({"reference_cycles", "seconds"} <= set(each.metrics) for each in found.values())
+    assert all(each.metrics["seconds"] > 0 for each in found.values())
     before = (folder / RESULTS).read_text()
     assert runner("run", folder).returncode == 0
     again = (folder / RESULTS).read_text().removeprefix(before)
     assert [line.split()[0] for line in whole_lines(again)] == ["boot"]
 
 
-def test_the_clock_that_nobody_sets_and_the_other_one_agree_of_one_region(tmp_path: Path) -> None:
+def test_a_clock_that_nobody_has_set_did_not_jump(tmp_path: Path) -> None:
     folder = batch(tmp_path / "b", Planned("aa", "-", "pipe", 200, 1, 1, 60))
     runner("run", folder)
-    (run,) = results(folder)["aa"].runs
-    assert run.metrics["raw_seconds"] == pytest.approx(run.metrics["seconds"], rel=0.2)
     assert not results(folder)["aa"].jumps
 
 

@@ -29,7 +29,7 @@ from kernsmith.guest.workloads import Workload, timed_program
 from kernsmith.machine.conditions import Condition, conditions, throttled, throttling
 from kernsmith.machine.kvm_guest import Guest, GuestDied
 from kernsmith.machine.kvm_host import Memory, find_memory, kvm_processor
-from kernsmith.machine.metrics import OF_KVM, OF_REAL_CLOCK, REFERENCE_CYCLES, VERSION, metric
+from kernsmith.machine.metrics import OF_REAL_CLOCK, OF_TIMED, REFERENCE_CYCLES, VERSION, metric
 from kernsmith.machine.pinned import PinnedProgram, pin, pin_program
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
 from kernsmith.machine.session_lines import Answer
@@ -117,7 +117,7 @@ class Kvm:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """See `Machine`."""
-        return tuple(map(metric, OF_KVM))
+        return tuple(map(metric, OF_TIMED))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

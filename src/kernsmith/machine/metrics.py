@@ -82,13 +82,6 @@ OF_COMMANDS: tuple[Metric, ...] = (
 )
 """What the kernel counts of a command and its children, beside their times."""
 
-OF_MACHINES: tuple[Metric, ...] = (
-    Metric("kernel_cycles", "cycles", "of the core, in kernel mode", "real"),
-    Metric("page_faults", "faults", "page faults of the region", "counted"),
-    Metric("context_switches", "switches", "of the region's processes", "counted"),
-)
-"""What a real machine counts of a region, beside its times and what a simulated one counts, too."""
-
 RUSAGE: Mapping[str, str] = {
     "ru_utime": "user_seconds",
     "ru_stime": "sys_seconds",
@@ -108,16 +101,16 @@ OF_REAL_CLOCK = (SECONDS, "sys_seconds", "user_seconds")
 OF_PMU = ("pmu_l1i_misses", "pmu_itlb_misses", "pmu_branch_misses")
 """Events of a real processor. Those that a CPU model has under these names are modelled."""
 
-OF_KVM = (
+OF_TIMED = (
     REFERENCE_CYCLES, "kernel_cycles", "user_cycles", KERNEL_INSTRUCTIONS, USER_INSTRUCTIONS,
     *OF_PMU, *OF_REAL_CLOCK,
 )  # fmt: skip
-"""What a guest with a real clock measures (guest/timed), as far as its processor has a PMU."""
+"""What a program with a real clock measures (guest/timed), as far as its processor has a PMU."""
 
 OF_DATA = frozenset({"l1d_misses", "l2_misses", "l3_misses", "dtlb_misses", "l1d_accesses"})
 """Of loads and stores: only the depth `core` follows these."""
 
-_ALL = (*METRICS, *OF_MACHINES, *OF_COMMANDS)
+_ALL = (*METRICS, *OF_COMMANDS)
 _BY_NAME = {metric.name: metric for metric in _ALL}
 _PLACE = {metric.name: place for place, metric in enumerate(_ALL)}
 

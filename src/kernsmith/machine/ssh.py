@@ -21,7 +21,13 @@ from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.machine.conditions import Condition
-from kernsmith.machine.metrics import CORE_CYCLES, SECONDS, VERSION, metric
+from kernsmith.machine.metrics import (
+    OF_REAL_CLOCK,
+    OF_TIMED,
+    REFERENCE_CYCLES,
+    VERSION,
+    metric,
+)
 from kernsmith.machine.protocol import Images, Kind, Metric
 from kernsmith.machine.remote.connection import Connection, read_options
 from kernsmith.machine.remote.host import WORDS, Host
@@ -32,14 +38,11 @@ NAME = "ssh"
 # Of how kernels are entered and what is made of their times: a change that moves figures.
 _MANNER = 1
 
-COUNTERS = (
-    CORE_CYCLES, "kernel_cycles", "kernel_instructions", "user_instructions",
-)  # fmt: skip
-TIMES = (SECONDS, "sys_seconds", "user_seconds", "page_faults", "context_switches")
+WITHOUT_PMU = (REFERENCE_CYCLES, *OF_REAL_CLOCK)
 
 ASSUMPTIONS = (
-    "seconds are real: of CLOCK_MONOTONIC_RAW, which nobody sets, around the region. Of a trial's "
-    "runs in one boot the median counts.",
+    "Times are real: reference_cycles are of the time stamp counter, seconds of "
+    "CLOCK_MONOTONIC_RAW, which nobody sets. Of a trial's runs in one boot the median counts.",
     "Each boot comes from the machine's own kernel by kexec, and is left through the firmware.",
     "Addresses are those that the kernel was linked at (nokaslr). A workload's processes share one "
     "processor.",
@@ -99,7 +102,7 @@ class Ssh:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """See `Machine`; what the processor counts, where it has counters."""
-        return tuple(map(metric, (*TIMES, *(COUNTERS if self.seen.counts else ()))))
+        return tuple(map(metric, OF_TIMED if self.seen.counts else WITHOUT_PMU))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import write_text
 from kernsmith.machine.batch import PLAN, RESULTS, Planned, Recorded, plan_text, read_results
 from kernsmith.machine.conditions import throttling
-from kernsmith.machine.metrics import SECONDS, metric
+from kernsmith.machine.metrics import REFERENCE_CYCLES, metric
 from kernsmith.machine.protocol import FAILED, HANG, OK, PANIC, Boot, Job, Outcome
 from kernsmith.machine.remote.connection import RemoteFailed, Unreachable, patiently
 from kernsmith.machine.remote.host import Host, Loaded, measured_batch
@@ -360,8 +360,8 @@ class SshSession:
     ) -> Outcome:
         console = job.folder / "console.log"
         write_text(console, "".join(f"{line}\n" for run in recorded.runs for line in run.said))
-        raw = [run.metrics.get("raw_seconds") for run in recorded.runs]
-        provenance |= {"runs": raw, "release": getattr(self.up, "release", "")}
+        ticks = [run.metrics.get(REFERENCE_CYCLES) for run in recorded.runs]
+        provenance |= {"runs": ticks, "release": getattr(self.up, "release", "")}
         if recorded.jumps:
             provenance["clock_jumps"] = list(recorded.jumps)
         status = OK if recorded.ok else FAILED
@@ -373,8 +373,5 @@ class SshSession:
 
 
 def named(figures: Mapping[str, float]) -> dict[str, tuple[float, str]]:
-    """Figures of the runner by the catalogue's names, with units: seconds are of the raw clock."""
-    known = {name: value for name, value in figures.items() if name != "raw_seconds"}
-    if "raw_seconds" in figures:
-        known[SECONDS] = figures["raw_seconds"]
-    return {name: (value, metric(name).unit) for name, value in known.items()}
+    """Figures of the runner with their units."""
+    return {name: (value, metric(name).unit) for name, value in figures.items()}
