@@ -82,6 +82,7 @@ def test_a_wheel_holds_the_programs_and_the_data(wheel: Path) -> None:
         "build/guest/timed/kernsmith-own",
         "build/guest/kernsmith-modules",
         "build/guest/kernsmith-root",
+        "build/guest/kernsmith-runner",
         "configs/micro.config",
         "cpus/skylake.toml",
         "studies/optimize.toml",
