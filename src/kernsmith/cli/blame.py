@@ -219,6 +219,7 @@ def _mix_test(
 ) -> MixTest:
     from kernsmith.engine.metric_test import ChangesMetric
     from kernsmith.engine.mix_tests import RunsCommand, RunsWorkloads
+    from kernsmith.engine.oracles import BOOT_SECONDS
     from kernsmith.engine.unit_tests import PassesUnitTests
     from kernsmith.machine import find_machine
 
@@ -231,6 +232,7 @@ def _mix_test(
             "programs: take another machine"
         )
     if name == KUNIT:
+        machine = find_machine(study.machine, study.cpu, {"time_limit": BOOT_SECONDS})
         return PassesUnitTests(machine, workloads[0], repeat)
     if not design.metric:
         return RunsWorkloads(machine, workloads, name, repeat)

@@ -22,6 +22,9 @@ from kernsmith.paths import shipped
 WORDS = ("loglevel=7",)
 """On the kernel's command line: what it says goes to the console."""
 
+BOOT_SECONDS = 1200.0
+"""The time limit of a boot: tests take minutes, and with watchdogs everything takes longer."""
+
 _MISSING = "tests without a result"
 # With what the kernel's reports begin (lib/ubsan.c, mm/kasan/report.c, kernel/locking/lockdep.c,
 # lib/bug.c, kernel/panic.c, and the architectures where they fault).

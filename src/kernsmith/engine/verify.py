@@ -17,7 +17,7 @@ from kernsmith.document import FaultView, VerifiedView
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.making import Build, Reorder, build, reorder
-from kernsmith.engine.oracles import WORDS, Findings, Oracle, count
+from kernsmith.engine.oracles import BOOT_SECONDS, WORDS, Findings, Oracle, count
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
 from kernsmith.errors import KernsmithError, UserError
@@ -27,8 +27,6 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.machine import Job, Machine, find_machine, run_once
 from kernsmith.study import Variant
 
-# A kernel with watchdogs takes many times as long.
-_BOOT_SECONDS = 1200.0
 # Its unit tests run while it boots: then the least that a guest can do.
 _LEAST = "null-syscall"
 
@@ -59,7 +57,7 @@ def verify(
     folder: for the consoles, in a folder for each oracle and twin.
     """
     workers = workers or LocalWorkers()
-    settings = {"time_limit": _BOOT_SECONDS}
+    settings = {"time_limit": BOOT_SECONDS}
     machine = find_machine("tcg", prepared.study.cpu, settings)
     answers = []
     for oracle in oracles:
