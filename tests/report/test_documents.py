@@ -15,10 +15,14 @@ from kernsmith.document import (
     BlameDocument,
     BlamedView,
     CommitView,
+    FunctionShareView,
     LabView,
+    MixChangeView,
     MixedSideView,
     MixTestView,
     OrdersDocument,
+    SharesDocument,
+    ShareView,
     StepView,
 )
 from kernsmith.document.text import as_json, as_plain, read_document, schema
@@ -40,6 +44,18 @@ BLAME = BlameDocument(
     ),
     (BlamedView("fs/pipe.o", ("anon_pipe_read",)),), limit=2.0, vmlinux="/k/mixed/vmlinux",
 )  # fmt: skip
+SHARES = SharesDocument(
+    BLAME.good, BLAME.bad, "good", ("pipe",), "model_cycles", "skylake", 32, 0.05, 900, 300, 120,
+    MixChangeView(300, -4.0, -4.5, -3.5),
+    (
+        ShareView(
+            "fs/pipe.o", -1.4, (FunctionShareView("anon_pipe_read", -0.9),),
+            -1.2, -1.3, -1.1, 0.0001, True,
+        ),
+    ),
+    (ShareView("mm/slub.o", 0.2, (), failure="pipe: panic: it died"),),
+    MixChangeView(1, -1.2, -1.25, -1.15), -0.4, 0.1,
+)  # fmt: skip
 ORDERS = OrdersDocument(
     LabView("k" * 20, "/k/vmlinux", "skylake", ("pipe",), 100, 1),
     {"all workloads": {"default": {"model_cycles": 1.0}, "c3": {"model_cycles": 0.97}}},
@@ -47,7 +63,7 @@ ORDERS = OrdersDocument(
 )
 
 
-@pytest.mark.parametrize("document", [STUDY, BISECT, BLAME, ORDERS], ids=lambda d: d.FORMAT)
+@pytest.mark.parametrize("document", [STUDY, BISECT, BLAME, SHARES, ORDERS], ids=lambda d: d.FORMAT)
 def test_what_is_written_is_read_again(
     document: BisectDocument, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

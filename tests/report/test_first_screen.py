@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chromium import Chromium
-from test_documents import BISECT, BLAME, ORDERS
+from test_documents import BISECT, BLAME, ORDERS, SHARES
 
 from documents import study_document, verdict
 from kernsmith.cli.report import result_page
@@ -40,12 +40,13 @@ def study() -> Document:
     return replace(study_document(verdicts, "profile=autofdo"), metrics=tuple(METRICS))
 
 
-@pytest.fixture(params=["study", "bisect", "blame", "layouts"])
+@pytest.fixture(params=["study", "bisect", "blame", "shares", "layouts"])
 def page(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     made: dict[str, Callable[[], Document]] = {
         "study": study,
         "bisect": lambda: BISECT,
         "blame": lambda: BLAME,
+        "shares": lambda: SHARES,
         "layouts": lambda: ORDERS,
     }
     path = tmp_path / f"{request.param}.html"

@@ -19,10 +19,14 @@ from kernsmith.study.study import DEFAULT_CPU
 from kernsmith.study.words import Levels, read_variant
 
 if TYPE_CHECKING:
-    from kernsmith.document import BlameDocument
+    from kernsmith.document import BlameDocument, SharesDocument
+    from kernsmith.engine.events import Events
+    from kernsmith.engine.mix_replay import ReplaysMixes
     from kernsmith.engine.mix_tests import MixTest
     from kernsmith.guest.workloads import Workload
     from kernsmith.kernel.artifact import Kernel
+    from kernsmith.kernel.mixed import Pair
+    from kernsmith.machine import Machine
 
 BOOT, KUNIT = "boot", "kunit"
 # What these run, once: the least that a guest can do.
@@ -38,7 +42,8 @@ def blame(
     compiler: str = "",
     test: Annotated[tuple[str, ...], Parameter(negative=())] = (BOOT,),
     metric: str = "",
-    layouts: str = "4..16",
+    top: int = 0,
+    layouts: str = "",
     seed: int = 1,
     repeat: int = 1,
     train: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
@@ -55,6 +60,9 @@ def blame(
     For objects that are to blame, the functions are named whose code differs. Killed at any moment,
     the same command goes on where it stopped.
 
+    With --top N the question is another one: which N objects bring most of what the kernels differ
+    by in a metric, each by how much, and all of them together.
+
     The exit code is 0 when objects were found, 1 when the bad kernel is good, or bad by its link
     alone, or the test is flaky, 2 for bad input.
 
@@ -68,6 +76,9 @@ def blame(
 
         kernsmith blame --source debian:7.3 --config micro --good default --bad profile=autofdo
         --test pipe --metric kernel_instructions
+
+        kernsmith blame --source debian:7.3 --config micro --good default --bad profile=autofdo
+        --test lab --metric model_cycles --top 10
 
     Parameters
     ----------
@@ -91,9 +102,12 @@ def blame(
     metric
         Bad is a kernel whose metric changes over layouts, by half of what it does in the bad kernel
         or more, in the workloads that --test names.
+    top
+        So many objects that bring most of the difference in --metric, each measured alone in the
+        good kernel; 0: the smallest set that is bad.
     layouts
         Random layouts in which a mixed kernel is measured: a number, or a range that is gone
-        through while it is not clear. Only with --metric.
+        through while it is not clear. Only with --metric. Default: 4..16; with --top a number, 32.
     seed
         Seed of the layouts.
     repeat
@@ -113,11 +127,14 @@ def blame(
         raise UserError(f"--repeat takes a number from 1 on, not {repeat}")
     if good == bad:
         raise UserError(f"--good and --bad are both {good!r}")
+    _check_top(top, metric, layouts)
+    layouts = layouts or ("32" if top else "4..16")
     design = Design(seed=seed, metric=metric)
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from kernsmith.cli.outcome import result_console
     from kernsmith.document.text import as_json
     from kernsmith.report.blame.terminal import print_blame
+    from kernsmith.report.shares.terminal import print_shares
 
     kernels = {word: _built(word) for word in (good, bad)}
     named = tuple((word, read_variant(word, source)) for word in kernels if kernels[word] is None)
@@ -139,6 +156,14 @@ def blame(
         compiler=compiler,
         design=design if metric else replace(design, layouts=0),
     )
+    if top:
+        measures = _measures(study, workloads)
+        shares = _share_out(study, kernels, measures, top, output)
+        if json:
+            sys.stdout.write(as_json(shares))
+        else:
+            print_shares(shares, result_console())
+        return 0 if shares.top else 1
     asked = _mix_test(study, workloads, command, " ".join(test), repeat)
     document = _run(study, kernels, asked, output)
     if json:
@@ -148,6 +173,17 @@ def blame(
     return 0 if document.blamed else 1
 
 
+def _check_top(top: int, metric: str, layouts: str) -> None:
+    if top < 0:
+        raise UserError(f"--top takes a number of objects, not {top}")
+    if top and not metric:
+        raise UserError("--top asks for the objects that bring most of a metric: give --metric")
+    if top and ".." in layouts:
+        raise UserError(f"--layouts takes one number with --top, not {layouts!r}")
+    if top and layouts in ("0", "1"):
+        raise UserError("--top needs two layouts or more: one has no spread")
+
+
 def _run(
     study: Study, kernels: dict[str, Kernel | None], test: MixTest, output: Path | None
 ) -> BlameDocument:
@@ -155,18 +191,45 @@ def _run(
     from kernsmith.cli.outcome import write_blame
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.blame import Blame, blame_key
-    from kernsmith.engine.sides import built_variants
-    from kernsmith.kernel.mixed import Pair
-    from kernsmith.study.file import located
 
     with ProgressDisplay() as display:
-        missing = built_variants(located(study, Path.cwd()), display) if study.variants else {}
-        good, bad = (kernel or missing[word] for word, kernel in kernels.items())
-        pair = Pair(good, bad)
+        pair = _pair(study, kernels, display)
         key = blame_key(pair, test)
         folder = (output or Path("kernsmith-results") / f"blame-{key}").absolute()
         document = Blame(pair, test, folder / f"state-{key}", display).run()
     return write_blame(document, folder)
+
+
+def _share_out(
+    study: Study,
+    kernels: dict[str, Kernel | None],
+    measures: ReplaysMixes,
+    top: int,
+    output: Path | None,
+) -> SharesDocument:
+    """Build what is not built, measure, and write the result's files."""
+    from kernsmith.cli.outcome import write_shares
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.shares import Shares, shares_key
+
+    with ProgressDisplay() as display:
+        pair = _pair(study, kernels, display)
+        key = shares_key(pair, measures)
+        folder = (output or Path("kernsmith-results") / f"shares-{key}").absolute()
+        asked = Shares(pair, measures, top, folder / f"state-{key}", display, study.cpu)
+        document = asked.run()
+    return write_shares(document, folder)
+
+
+def _pair(study: Study, kernels: dict[str, Kernel | None], events: Events) -> Pair:
+    """The two kernels; those that are not built are."""
+    from kernsmith.engine.sides import built_variants
+    from kernsmith.kernel.mixed import Pair
+    from kernsmith.study.file import located
+
+    missing = built_variants(located(study, Path.cwd()), events) if study.variants else {}
+    good, bad = (kernel or missing[word] for word, kernel in kernels.items())
+    return Pair(good, bad)
 
 
 def _built(word: str) -> Kernel | None:
@@ -210,6 +273,40 @@ def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str,
         ) from None
 
 
+def _machine(study: Study) -> Machine:
+    """Where mixed kernels boot.
+
+    Raises:
+        UserError: it boots none, or has no such metric.
+    """
+    from kernsmith.machine import find_machine
+
+    machine, metric = (
+        find_machine(study.machine, study.cpu, dict(study.settings)),
+        study.design.metric,
+    )
+    if machine.images != "kernel":
+        raise UserError(
+            f"blame mixes the objects of kernels that boot, and the machine {machine.name} runs "
+            "programs: take another machine"
+        )
+    known = [each.name for each in machine.metrics]
+    if metric and metric not in known:
+        raise UserError(
+            f"the machine {machine.name} has no metric {metric!r}: allowed are {', '.join(known)}"
+        )
+    return machine
+
+
+def _measures(study: Study, workloads: tuple[Workload, ...]) -> ReplaysMixes:
+    from kernsmith.engine.mix_replay import ReplaysMixes
+
+    machine, design = _machine(study), study.design
+    if not machine.profiles:
+        raise UserError(f"--top replays traces, and the machine {machine.name} writes none")
+    return ReplaysMixes(machine, workloads, design.metric, design.layouts, design.seed)
+
+
 def _mix_test(
     study: Study,
     workloads: tuple[Workload, ...],
@@ -225,23 +322,12 @@ def _mix_test(
 
     if command:
         return RunsCommand(command, repeat)
-    machine, design = find_machine(study.machine, study.cpu, dict(study.settings)), study.design
-    if machine.images != "kernel":
-        raise UserError(
-            f"blame mixes the objects of kernels that boot, and the machine {machine.name} runs "
-            "programs: take another machine"
-        )
+    machine, design = _machine(study), study.design
     if name == KUNIT:
         machine = find_machine(study.machine, study.cpu, {"time_limit": BOOT_SECONDS})
         return PassesUnitTests(machine, workloads[0], repeat)
     if not design.metric:
         return RunsWorkloads(machine, workloads, name, repeat)
-    known = [metric.name for metric in machine.metrics]
-    if design.metric not in known:
-        raise UserError(
-            f"the machine {machine.name} has no metric {design.metric!r}: allowed are "
-            f"{', '.join(known)}"
-        )
     return ChangesMetric(
         machine, workloads, design.metric, name, design.layouts, design.most_layouts, design.seed
     )

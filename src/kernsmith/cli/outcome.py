@@ -14,6 +14,7 @@ from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.document import (
     BisectDocument,
     BlameDocument,
+    SharesDocument,
     StudyDocument,
     VerifiedView,
     WatchDocument,
@@ -30,6 +31,7 @@ from kernsmith.kernel.package_kind import PackageKind
 from kernsmith.ledger import Ledger
 from kernsmith.report.bisect.page import bisect_page
 from kernsmith.report.blame.page import blame_markdown, blame_page
+from kernsmith.report.shares.page import shares_markdown, shares_page
 from kernsmith.report.study.attribution import stacks_file
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.hottest import coverage_beside
@@ -201,6 +203,16 @@ def write_blame(document: BlameDocument, folder: Path) -> BlameDocument:
     write_text(page, blame_page(document))
     write_text(folder / "blame.md", blame_markdown(document))
     write_text(folder / "blame.json", document_text.as_json(document))
+    return document
+
+
+def write_shares(document: SharesDocument, folder: Path) -> SharesDocument:
+    """Write shares.json, shares.md and shares.html; returns the document."""
+    page = folder / "shares.html"
+    document = replace(document, report=str(page.absolute()))
+    write_text(page, shares_page(document))
+    write_text(folder / "shares.md", shares_markdown(document))
+    write_text(folder / "shares.json", document_text.as_json(document))
     return document
 
 

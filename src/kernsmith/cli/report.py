@@ -9,7 +9,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.document import BisectDocument, BlameDocument, StudyDocument, WatchDocument
+from kernsmith.document import (
+    BisectDocument,
+    BlameDocument,
+    SharesDocument,
+    StudyDocument,
+    WatchDocument,
+)
 from kernsmith.document.text import Document, read_document
 from kernsmith.errors import UserError
 
@@ -29,7 +35,8 @@ def report(
 
     From the ledger: the page that the study's own run gave, with components of variance (layout,
     boot, run), and how many more layouts or runs a difference needs. From study.json, bisect.json,
-    blame.json, or what `kernsmith layout … -o` wrote: the page of that result, made again.
+    blame.json, shares.json, or what `kernsmith layout … -o` wrote: the page of that result, made
+    again.
 
     Examples:
 
@@ -91,6 +98,7 @@ def result_page(document: Document, coverage: str = "") -> str:
     from kernsmith.report.bisect.page import bisect_page
     from kernsmith.report.blame.page import blame_page
     from kernsmith.report.layout.page import layout_page
+    from kernsmith.report.shares.page import shares_page
     from kernsmith.report.study.page import study_page
     from kernsmith.report.watch.site import INDEX, site_pages
 
@@ -101,6 +109,8 @@ def result_page(document: Document, coverage: str = "") -> str:
             return bisect_page(document)
         case BlameDocument():
             return blame_page(document)
+        case SharesDocument():
+            return shares_page(document)
         case WatchDocument():
             return site_pages(document)[INDEX]
         case _:

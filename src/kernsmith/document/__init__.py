@@ -31,6 +31,12 @@ from kernsmith.document.layouts import (
 )
 from kernsmith.document.noise import NoiseView
 from kernsmith.document.pair import ComparedView, RanksView
+from kernsmith.document.shares import (
+    FunctionShareView,
+    MixChangeView,
+    SharesDocument,
+    ShareView,
+)
 from kernsmith.document.stress import StressView
 from kernsmith.document.study import (
     HeldView,
@@ -75,6 +81,7 @@ __all__ = [
     "FlameNodeView",
     "FlameView",
     "FunctionCostView",
+    "FunctionShareView",
     "HeldView",
     "HistoryView",
     "HotFunctionView",
@@ -86,6 +93,7 @@ __all__ = [
     "LuckView",
     "MachineView",
     "MetricView",
+    "MixChangeView",
     "MixTestView",
     "MixView",
     "MixedSideView",
@@ -97,6 +105,8 @@ __all__ = [
     "RevisionView",
     "RunView",
     "SampleDocument",
+    "ShareView",
+    "SharesDocument",
     "SourceView",
     "StepView",
     "StressView",

@@ -15,18 +15,26 @@ from pydantic import TypeAdapter, ValidationError
 from kernsmith.document.bisect import BisectDocument
 from kernsmith.document.blame import BlameDocument
 from kernsmith.document.layouts import OrdersDocument, SampleDocument
+from kernsmith.document.shares import SharesDocument
 from kernsmith.document.study import StudyDocument
 from kernsmith.document.watch import WatchDocument
 from kernsmith.errors import UserError
 
 Document = (
-    StudyDocument | BisectDocument | BlameDocument | WatchDocument | SampleDocument | OrdersDocument
+    StudyDocument
+    | BisectDocument
+    | BlameDocument
+    | SharesDocument
+    | WatchDocument
+    | SampleDocument
+    | OrdersDocument
 )
 
 _KINDS: tuple[type[Document], ...] = (
     StudyDocument,
     BisectDocument,
     BlameDocument,
+    SharesDocument,
     WatchDocument,
     SampleDocument,
     OrdersDocument,

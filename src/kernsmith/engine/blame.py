@@ -8,7 +8,6 @@ line a mixed kernel: after a kill the same call goes on from there.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections import Counter
@@ -16,15 +15,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from kernsmith.document import BlameDocument, BlamedView, MixedSideView, MixTestView
 from kernsmith.engine.ddmin import ddmin
 from kernsmith.engine.events import Events
+from kernsmith.engine.journal import Journal, mix_name
 from kernsmith.engine.metric_test import ChangesMetric
 from kernsmith.engine.mix_tests import BAD, GOOD, UNRESOLVED, Judged, MixTest
 from kernsmith.errors import KernsmithError, UserError
-from kernsmith.files import locked, write_text
+from kernsmith.files import locked
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.mixed import Pair
@@ -34,8 +33,6 @@ from kernsmith.threads import each_of, threads
 
 _STEADY = 3
 """How often a test that may be flaky is asked about the good and about the bad kernel."""
-
-_DIGEST_SHOWN = 12
 
 _PARTS = 3
 """Into so many parts suspects are split where several are judged at once: two tell which of
@@ -68,9 +65,9 @@ class Blame:
         """
         self.pair.check()
         with locked(self.folder / "lock"):
-            return self._run(_Journal(self.folder / "tests.jsonl"))
+            return self._run(Journal(self.folder / "tests.jsonl"))
 
-    def _run(self, journal: _Journal) -> BlameDocument:
+    def _run(self, journal: Journal) -> BlameDocument:
         suspects = self.pair.suspects
         self.events.stage(f"{len(suspects)} of {len(self.pair.objects)} objects are suspects")
         good, bad = self._ends(journal, suspects)
@@ -90,7 +87,7 @@ class Blame:
         limit = test.limit if isinstance(test, ChangesMetric) else None
         return self._document(journal, blamed, limit=limit, image=self._image(blamed))
 
-    def _ends(self, journal: _Journal, suspects: tuple[str, ...]) -> tuple[Judged, Judged]:
+    def _ends(self, journal: Journal, suspects: tuple[str, ...]) -> tuple[Judged, Judged]:
         """The good kernel, and the one with all objects of the bad one."""
         self.events.note("is the good kernel good, and the bad one bad?")
         with threads(self.slots) as pool:
@@ -122,17 +119,17 @@ class Blame:
         what = "is bad, too" if good.verdict == BAD else "cannot be judged"
         raise UserError(f"the good kernel {what}: {good.reason}")
 
-    def _link_is_bad(self, journal: _Journal) -> bool:
+    def _link_is_bad(self, journal: Journal) -> bool:
         """Whether the bad kernel is bad as it was built, though its objects are not."""
-        found = journal.of("itself")
-        if found is None:
-            folder = self.folder / "itself"
-            found = self.test.judge_itself(self.pair.bad, folder)
-            journal.add("itself", len(self.pair.suspects), found)
+        known = journal.of("itself")
+        if known is not None:
+            return Judged(**known).verdict == BAD
+        found = self.test.judge_itself(self.pair.bad, self.folder / "itself")
+        journal.add("itself", len(self.pair.suspects), asdict(found))
         return found.verdict == BAD
 
     def _first_bad(
-        self, journal: _Journal, test: MixTest, parts: Sequence[tuple[str, ...]]
+        self, journal: Journal, test: MixTest, parts: Sequence[tuple[str, ...]]
     ) -> int | None:
         """The first of some sets of objects that makes the good kernel bad."""
         with threads(self.slots) as pool:
@@ -144,16 +141,17 @@ class Blame:
                         return at + place
         return None
 
-    def _judge(self, journal: _Journal, test: MixTest, taken: tuple[str, ...]) -> Judged:
+    def _judge(self, journal: Journal, test: MixTest, taken: tuple[str, ...]) -> Judged:
         """What is said of a mixed kernel; asked once."""
-        name = _mix_name(taken)
+        name = mix_name(taken)
         known = journal.of(name)
-        if known is None:
-            known = self._fresh(test, taken, name)
-            journal.add(name, len(taken), known)
-            words = f"{len(taken)} objects of the bad kernel: {known.verdict}"
-            self.events.note(f"{words}{f': {known.reason}' if known.reason else ''}")
-        return known
+        if known is not None:
+            return Judged(**known)
+        found = self._fresh(test, taken, name)
+        journal.add(name, len(taken), asdict(found))
+        words = f"{len(taken)} objects of the bad kernel: {found.verdict}"
+        self.events.note(f"{words}{f': {found.reason}' if found.reason else ''}")
+        return found
 
     def _fresh(self, test: MixTest, taken: Collection[str], name: str) -> Judged:
         judged = Judged(UNRESOLVED)
@@ -191,7 +189,7 @@ class Blame:
     def _image(self, blamed: tuple[str, ...]) -> Path:
         """The kernel with the objects that are to blame, and no other mixed image any more."""
         place = self.folder / "blamed"
-        judged = self.folder / _mix_name(blamed)
+        judged = self.folder / mix_name(blamed)
         if not (place / "vmlinux").exists():
             if (judged / "vmlinux").exists():
                 shutil.rmtree(place, ignore_errors=True)
@@ -205,7 +203,7 @@ class Blame:
 
     def _document(
         self,
-        journal: _Journal,
+        journal: Journal,
         blamed: Sequence[str],
         *,
         link_is_bad: bool = False,
@@ -213,14 +211,14 @@ class Blame:
         image: Path | None = None,
     ) -> BlameDocument:
         return BlameDocument(
-            good=_side(self.pair.good),
-            bad=_side(self.pair.bad),
+            good=side_view(self.pair.good),
+            bad=side_view(self.pair.bad),
             base="good" if self.pair.base is self.pair.good else "bad",
             test=self.test.name,
             metric=self.test.metric if isinstance(self.test, ChangesMetric) else "",
             objects=len(self.pair.objects),
             suspects=len(self.pair.suspects),
-            tests=journal.views,
+            tests=_views(journal),
             blamed=tuple(BlamedView(name, self._functions(name)) for name in blamed),
             link_is_bad=link_is_bad,
             limit=limit,
@@ -240,49 +238,15 @@ def blame_key(pair: Pair, test: MixTest) -> str:
     return digest_of([pair.good.key, pair.bad.key, test.identity()])[:8]
 
 
-class _Journal:
-    """What was judged, one JSON object a line; a line that a kill cut off does not count."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = Lock()
-        self._judged: dict[str, tuple[int, Judged]] = {}
-        whole = ""
-        if path.exists():
-            text = path.read_text(encoding="utf-8")
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:
-                write_text(path, whole)
-        for line in whole.splitlines():
-            kept = json.loads(line)
-            self._judged[kept["mix"]] = (kept["taken"], Judged(**kept["judged"]))
-
-    def of(self, mix: str) -> Judged | None:
-        with self._lock:
-            found = self._judged.get(mix)
-        return found[1] if found else None
-
-    def add(self, mix: str, taken: int, judged: Judged) -> None:
-        line = json.dumps({"mix": mix, "taken": taken, "judged": asdict(judged)})
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
-            file.flush()
-            os.fsync(file.fileno())
-            self._judged[mix] = (taken, judged)
-
-    @property
-    def views(self) -> tuple[MixTestView, ...]:
-        return tuple(
-            MixTestView(number=number, taken=taken, **asdict(judged))
-            for number, (taken, judged) in enumerate(self._judged.values(), 1)
-        )
+def _views(journal: Journal) -> tuple[MixTestView, ...]:
+    return tuple(
+        MixTestView(number=number, taken=taken, **judged)
+        for number, (taken, judged) in enumerate(journal, 1)
+    )
 
 
-def _mix_name(taken: Sequence[str]) -> str:
-    return f"mix-{digest_of(sorted(taken))[:_DIGEST_SHOWN]}"
-
-
-def _side(kernel: Kernel) -> MixedSideView:
+def side_view(kernel: Kernel) -> MixedSideView:
+    """One of two kernels, in a result."""
     return MixedSideView(
         kernel.provenance["variant"]["name"], kernel.key, str(kernel.vmlinux.absolute())
     )

@@ -269,7 +269,7 @@ class _Work:
                 started_at=replayed.started_at,
                 wall_seconds=replayed.seconds / len(replayed.figures),
                 metrics={
-                    name: (_estimated(name, value, counted, default), unit)
+                    name: (estimated(name, value, counted, default), unit)
                     for name, (value, unit) in metrics.items()
                 },
                 provenance={REPLAYED_FROM: {**group.trace, "every": self.every}},
@@ -288,7 +288,7 @@ class _Work:
             self.events.progress("trials", self.done, self.total)
 
 
-def _estimated(
+def estimated(
     name: str, booted: float, counted: Mapping[str, float], default: Mapping[str, float] | None
 ) -> float:
     """A figure of a layout.

@@ -192,10 +192,15 @@ def input_map(kernel: Kernel) -> Path | None:
     """
     if not kernel.order and not kernel.provenance.get("profiles"):
         return None
+    return _map(kernel, kernel.folder / "input.map", *as_given(kernel), same=False)
+
+
+def as_given(kernel: Kernel) -> list[str]:
+    """Flags by which the linker leaves sections as they are given to it."""
     flags = ["--call-graph-profile-sort=none"]
     if kernel.order:
         flags.append("--symbol-ordering-file=/dev/null")
-    return _map(kernel, kernel.folder / "input.map", *flags, same=False)
+    return flags
 
 
 def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
@@ -208,7 +213,7 @@ def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
         work.mkdir()
         try:
             mirror_output(kernel.output, work)
-            run_link(kernel, work, *ordered_flags(kernel, work, []), *flags, *_mapped(work))
+            run_link(kernel, work, *ordered_flags(kernel, work, []), *flags, *mapped(work))
             if same and (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
                 raise UserError(f"linking {kernel.folder} again gives another kernel")
             (work / "map").rename(path)
@@ -241,15 +246,15 @@ def linkers_own_order(kernel: Kernel, calls: str, algorithm: str) -> Path:
                 f"--call-graph-ordering-file={work / 'calls'}",
                 f"--call-graph-profile-sort={algorithm}",
             ]
-            run_link(kernel, work, *flags, *_mapped(work))
+            run_link(kernel, work, *flags, *mapped(work))
             (work / "map").rename(path)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return path
 
 
-def _mapped(work: Path) -> tuple[str, ...]:
-    """Flags for a map with the names that symbols have: lld would write Rust's as people do."""
+def mapped(work: Path) -> tuple[str, ...]:
+    """Flags for a map, `map`, with names as symbols have them: lld would write Rust's otherwise."""
     return f"-Map={work / 'map'}", "--no-demangle"
 
 
@@ -378,11 +383,11 @@ def _noted_environment(path: Path) -> dict[str, str]:
     return {name: noted[name] for name in _KEPT if name in noted}
 
 
-def keep_link(work: Path, folder: Path) -> None:
-    """Move what is wanted of a finished link to its place, all at once."""
+def keep_link(work: Path, folder: Path, *more: str) -> None:
+    """Move what is wanted of a finished link to its place, all at once. more: further files."""
     ready = work.with_name(f"{work.name}.ready")
     shutil.rmtree(ready, ignore_errors=True)
     ready.mkdir()
-    for name in ("vmlinux", "System.map", "order"):
+    for name in ("vmlinux", "System.map", "order", *more):
         (work / name).rename(ready / name)
     ready.rename(folder)

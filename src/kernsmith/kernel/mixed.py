@@ -21,7 +21,14 @@ from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest
 from kernsmith.kernel.config import parse_config
-from kernsmith.kernel.link import keep_link, mirror_output, ordered_flags, run_link
+from kernsmith.kernel.link import (
+    as_given,
+    keep_link,
+    mapped,
+    mirror_output,
+    ordered_flags,
+    run_link,
+)
 from kernsmith.kernel.mixable import refuse_mix
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.steps import step_symbols
@@ -71,12 +78,21 @@ class Pair:
         good, bad = self.good.output, self.bad.output
         return tuple(name for name in self.objects if _differ(good / name, bad / name))
 
-    def link(self, taken: Collection[str], target: Path, order: Sequence[str] = ()) -> Path:
+    def link(
+        self,
+        taken: Collection[str],
+        target: Path,
+        order: Sequence[str] = (),
+        *,
+        with_map: bool = False,
+    ) -> Path:
         """Link the good kernel with some objects of the bad one; returns the `vmlinux`.
 
         taken: names of the objects that are the bad kernel's. target: a folder for `vmlinux` and
             `System.map`; what was there is replaced.
         order: functions, first to last; those that it does not name follow.
+        with_map: sections stay as they are given to the linker, and its map, `map`, is in the
+            folder: what replays in other orders begin with.
 
         Raises:
             LinkFailed: the linker or a table tool ended with an error.
@@ -95,8 +111,11 @@ class Pair:
                     (self.bad if name in bad else self.good).output / name for name in self.objects
                 )
                 (work / _ARCHIVE).write_text(_input_list(paths), encoding="utf-8")
-                run_link(self.base, work, *ordered_flags(self.base, work, list(order)))
-                keep_link(work, target)
+                flags = ordered_flags(self.base, work, list(order))
+                if with_map:
+                    flags += [*as_given(self.base), *mapped(work)]
+                run_link(self.base, work, *flags)
+                keep_link(work, target, *(["map"] if with_map else []))
             finally:
                 shutil.rmtree(work, ignore_errors=True)
         return target / "vmlinux"

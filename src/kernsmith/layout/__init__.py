@@ -3,7 +3,7 @@
 
 from kernsmith.layout.drawn import Functions, drawn_order, functions_of, margins_together
 from kernsmith.layout.evaluate import ALGORITHMS, Costs, Evaluator
-from kernsmith.layout.linkmap import Arrangement, Text, movable_data, read_link_map
+from kernsmith.layout.linkmap import Arrangement, Text, movable_data, read_link_map, text_files
 from kernsmith.layout.order import (
     OrderFile,
     layout_name,
@@ -39,4 +39,5 @@ __all__ = [
     "read_link_map",
     "read_order",
     "rooms_of",
+    "text_files",
 ]

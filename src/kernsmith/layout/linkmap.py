@@ -169,6 +169,19 @@ def read_link_map(path: Path, given: Path | None = None) -> Text:
     return _as_given(reader, _read(given), given)
 
 
+def text_files(path: Path) -> list[tuple[int, int, str]]:
+    """From a linker's map: first address, end and file of each input section of `.text`, sorted.
+
+    Raises:
+        UserError: a map that cannot be read.
+    """
+    found = []
+    for address, size, _, indent, what in _text_lines(_opened(path)):
+        if indent == 8 and size and _INPUT.match(what):
+            found.append((address, address + size, what.rpartition(":(")[0]))
+    return sorted(found)
+
+
 def movable_data(path: Path) -> list[str]:
     """From a linker's map: of each input section of data that may change places with others of its
     kind, a symbol that no other section has.
