@@ -56,6 +56,16 @@ def test_levels_choose_rules_by_their_names(tmp_path: Path) -> None:
     assert read_study(study_of(tmp_path, write_study(study))).objects == study.objects
 
 
+def test_fallbacks_are_of_rules_with_a_compiler(tmp_path: Path) -> None:
+    text = TEXT.replace("[delegate]", '[delegate]\nfallback = "gcc-12"')
+    study = read_study(study_of(tmp_path, text))
+    assert [rule.fallback for rule in study.objects] == ["", "", "gcc-12"]
+    assert read_study(study_of(tmp_path, write_study(study))).objects == study.objects
+    plain = read_study(study_of(tmp_path, TEXT))
+    assert plain.digest != study.digest
+    assert plain.objects[2].identity() == OTHER.identity()
+
+
 def test_studies_and_variants_without_rules_are_called_what_they_were(tmp_path: Path) -> None:
     plain = read_study(study_of(tmp_path, '[source]\nuse = "debian:7.3"\n'))
     (variant,) = plan_variants(plain, ["pipe"])
@@ -74,6 +84,10 @@ def test_studies_and_variants_without_rules_are_called_what_they_were(tmp_path: 
         ("flags = ['-fplugin=x.so']", "objects.0.flags: the flag '-fplugin=x.so' is not allowed"),
         ("compiler = '/tmp/cc'", "objects.0.compiler: '/tmp/cc' is no compiler's name"),
         ("compiler = 'clang-19 -x'", "no compiler's name"),
+        ("fallback = 'gcc-12'", "objects.0.fallback: 'gcc-12' has no compiler that it stands in"),
+        ("compiler = 'tcc'\nfallback = 'tcc'", "'tcc' is the compiler itself"),
+        ("compiler = 'tcc'\nflags = ['-O3']", "tcc takes no flags"),
+        ("compiler = 'tcc'\nfallback = '/bin/cc'", "objects.0.fallback: '/bin/cc' is no compiler"),
         ("assembler = 'nasm'", "objects.0.assembler"),
         ("nonsense = 1", "unknown key objects.0.nonsense: allowed are match, name, compiler"),
         ("", "a rule needs a compiler, flags, steps or an assembler"),

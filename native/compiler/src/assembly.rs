@@ -8,11 +8,12 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use crate::NOT_STARTED;
 use crate::objects::{Way, object_of};
 use crate::steps::{apply, last_lines};
+use crate::translate::{CLANG as FOR_CLANG, family_of};
 
 const GNU: &str = "gnu";
 const CLANG: &str = "clang";
@@ -20,36 +21,36 @@ const CLANG: &str = "clang";
 /// What an assembler must be told of a compilation, too: the target.
 const TARGET: [&[u8]; 4] = [b"--target=", b"-m64", b"-m32", b"-m16"];
 
-/// Makes the object; `command` gives the compiler's command line for words.
+/// Makes the object; returns the exit code. `command` gives the compiler's command line for words.
 pub fn compile(
     compiler: &OsStr,
     words: &[OsString],
     way: &Way,
     command: impl Fn(Vec<OsString>) -> Command,
-) -> ExitCode {
+) -> u8 {
     let Some(object) = object_of(words).map(PathBuf::from) else {
-        return ExitCode::from(NOT_STARTED);
+        return NOT_STARTED;
     };
     let assembly = beside(&object, "step.s");
     let mut compiled = command(compiling(words, &object, &assembly, way));
     match compiled.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => return ExitCode::from(status.code().map_or(1, |code| code as u8)),
+        Ok(status) => return status.code().map_or(1, |code| code as u8),
         Err(error) => return failed(&object, &format!("the compiler cannot be started: {error}")),
     }
     match stepped(&assembly, way).and_then(|()| assembled(compiler, words, way, &object, &assembly))
     {
         Ok(()) => {
             let _ = std::fs::remove_file(&assembly);
-            ExitCode::SUCCESS
+            0
         }
         Err(reason) => failed(&object, &reason),
     }
 }
 
-fn failed(object: &Path, reason: &str) -> ExitCode {
+fn failed(object: &Path, reason: &str) -> u8 {
     eprintln!("error: {}: {reason}", object.display());
-    ExitCode::FAILURE
+    1
 }
 
 /// The words that make assembly.
@@ -62,17 +63,10 @@ fn compiling(words: &[OsString], object: &Path, assembly: &Path, way: &Way) -> V
             _ => word.clone(),
         })
         .collect();
-    if is_clang(words) && way.assembler.first().is_some_and(|kind| kind == GNU) {
+    if family_of(words) == FOR_CLANG && way.assembler.first().is_some_and(|kind| kind == GNU) {
         changed.push("-fno-integrated-as".into());
     }
     changed
-}
-
-/// clang's command lines have its target in a word.
-fn is_clang(words: &[OsString]) -> bool {
-    words
-        .iter()
-        .any(|word| word.as_bytes().starts_with(b"--target="))
 }
 
 /// Hands the assembly through all steps, in place.
@@ -123,7 +117,7 @@ fn assembler(compiler: &OsStr, words: &[OsString], way: &Way) -> Command {
     let kind = way.assembler.first().map(String::as_str);
     let own = way.assembler.get(1).map(OsString::from);
     let is_own = own.is_none();
-    let clang = is_clang(words);
+    let clang = family_of(words) == FOR_CLANG;
     let mut command = Command::new(own.unwrap_or_else(|| compiler.into()));
     let target = |word: &&OsString| {
         TARGET
@@ -148,7 +142,7 @@ fn assembler(compiler: &OsStr, words: &[OsString], way: &Way) -> Command {
 }
 
 /// `fs/.pipe.o.step.s` beside `fs/pipe.o`.
-fn beside(object: &Path, suffix: &str) -> PathBuf {
+pub fn beside(object: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(object.file_name().unwrap_or_default());
     name.push(".");

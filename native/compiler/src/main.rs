@@ -7,15 +7,23 @@
 //! option, of which version it is — is asked once ([`probe`]). Objects of which nothing ran in training
 //! take no profile ([`idle`], [`counted`]), and those that a Propeller profile says nothing of are those of
 //! the kernel that it was trained on ([`clusters`]). Objects that a study has other ways for are
-//! compiled in these ([`objects`]), by way of their assembly where it has steps ([`assembly`]).
+//! compiled in these ([`objects`], [`ways`]): by another compiler, which is told what it knows
+//! ([`translate`]), or by way of their assembly ([`assembly`]).
+//!
+//! With `--ld` in the place of a compiler it is the linker ([`links`]).
 
 mod assembly;
 mod clusters;
 mod counted;
+mod got;
 mod idle;
+mod link_steps;
+mod links;
 mod objects;
 mod probe;
 mod steps;
+mod translate;
+mod ways;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -23,7 +31,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use objects::Named;
 use probe::Probe;
+
+/// The families of compilers that ccache knows.
+const CACHED: [&str; 2] = [translate::CLANG, translate::GCC];
 
 /// As a shell does when a program cannot be started.
 const NOT_STARTED: u8 = 127;
@@ -37,8 +49,6 @@ struct Kernel {
     rules: PathBuf,
     /// Whether what is compiled goes through ccache.
     cached: bool,
-    /// What ccache is to know of the compiler, where that is another one than the kernel's.
-    content: Option<String>,
 }
 
 impl Kernel {
@@ -49,7 +59,6 @@ impl Kernel {
             tree: folder.join(words::LINK).read_link().ok()?,
             rules: folder.join(objects::FILE),
             cached: true,
-            content: None,
         })
     }
 
@@ -62,16 +71,22 @@ impl Kernel {
             tree: here,
             rules: std::env::var_os(objects::VARIABLE)?.into(),
             cached: false,
-            content: None,
         })
     }
 }
 
 fn main() -> ExitCode {
     let mut command = std::env::args_os();
-    let kernel = command.next().and_then(|own| Kernel::of(Path::new(&own)));
+    let own = command.next().map(PathBuf::from);
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == links::WORD)
+    {
+        return link(own.as_deref(), command.skip(1));
+    }
+    let kernel = own.and_then(|own| Kernel::of(&own));
     let kernel = kernel.or_else(Kernel::anywhere);
-    let (Some(mut kernel), Some(mut compiler)) = (kernel, command.next()) else {
+    let (Some(kernel), Some(compiler)) = (kernel, command.next()) else {
         eprintln!("usage: KERNEL/compiler COMPILER WORD…  (KERNEL/source: a link to the source)");
         return ExitCode::from(2);
     };
@@ -92,26 +107,42 @@ fn main() -> ExitCode {
         );
     }
     if let Some(way) = objects::way_of(&words, &kernel.rules) {
-        if let [other, content, ..] = way.compiler.as_slice() {
-            compiler = other.into();
-            kernel.content = Some(format!("string:{content}"));
-        }
-        words.extend(way.flags.iter().map(OsString::from));
-        if !way.steps.is_empty() || !way.assembler.is_empty() {
-            let command = |words| compilation(&compiler, words, &kernel);
-            return assembly::compile(&compiler, &words, &way, command);
-        }
+        return ways::compile(&compiler, words, &way, &kernel);
     }
-    let mut command = compilation(&compiler, words, &kernel);
-    // Becomes the compiler; returns only when that fails.
+    become_it(compilation(&compiler, words, &kernel, None))
+}
+
+/// Is the linker: of a kernel, or of somebody else's make. words: the linker's program, and its own.
+fn link(own: Option<&Path>, mut words: impl Iterator<Item = OsString>) -> ExitCode {
+    let given = std::env::var_os(links::VARIABLE).map(PathBuf::from);
+    let beside = own
+        .and_then(Path::parent)
+        .map(|folder| folder.join(links::FILE));
+    let (Some(rules), Some(linker)) = (given.or(beside), words.next()) else {
+        eprintln!("usage: KERNEL/compiler {} LINKER WORD…", links::WORD);
+        return ExitCode::from(2);
+    };
+    links::link(&linker, words.collect(), &rules)
+}
+
+/// Becomes the program; returns only when that fails.
+fn become_it(mut command: Command) -> ExitCode {
     let error = command.exec();
     eprintln!("{}: {error}", command.get_program().display());
     ExitCode::from(NOT_STARTED)
 }
 
-/// The compiler's command line, through ccache when there is one.
-fn compilation(compiler: &OsStr, mut words: Vec<OsString>, kernel: &Kernel) -> Command {
-    let cached = kernel.cached && in_path("ccache").is_some();
+/// The compiler's command line, through ccache when there is one that knows it.
+///
+/// other: the compiler is not the kernel's own, but this one.
+fn compilation(
+    compiler: &OsStr,
+    mut words: Vec<OsString>,
+    kernel: &Kernel,
+    other: Option<&Named>,
+) -> Command {
+    let known = other.is_none_or(|other| CACHED.contains(&other.family.as_str()));
+    let cached = kernel.cached && known && in_path("ccache").is_some();
     let mut command = Command::new(if cached {
         OsStr::new("ccache")
     } else {
@@ -119,8 +150,8 @@ fn compilation(compiler: &OsStr, mut words: Vec<OsString>, kernel: &Kernel) -> C
     });
     if cached {
         command.arg(compiler);
-        if let Some(content) = &kernel.content {
-            command.env("CCACHE_COMPILERCHECK", content);
+        if let Some(other) = other {
+            command.env("CCACHE_COMPILERCHECK", format!("string:{}", other.content));
         }
         let here = std::env::current_dir().ok();
         if here.is_some() && here == kernel.output.canonicalize().ok() {

@@ -4,11 +4,12 @@
 //!
 //! # The file
 //!
-//! A rule a line, five fields with tabs between them, each a list of words with blanks between
-//! them: patterns of objects as kbuild names them; the compiler with the digest of its content, or
-//! nothing; flags; the assembler's kind (`gnu`, `clang`, or nothing: the compiler's own), with a program behind it where the
-//! compiler itself cannot be told to use it; steps ([`crate::steps`]). Of several rules that match
-//! an object all hold: the last compiler and assembler, the flags and steps of all.
+//! A rule a line, six fields with tabs between them, each a list of words with blanks between
+//! them: patterns of objects as kbuild names them; the compiler with the digest of its content and its family
+//! ([`crate::translate`]), or nothing; flags; the assembler's kind (`gnu`, `clang`, or nothing: the compiler's own), with a program behind it where the
+//! compiler itself cannot be told to use it; steps ([`crate::steps`]); the compiler that takes what the first one
+//! cannot, or nothing. Of several rules that match
+//! an object all hold: the last compiler, assembler and fallback, the flags and steps of all.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -32,11 +33,32 @@ const APART: [&str; 7] = [
     "usr/",
 ];
 
+/// A compiler that a rule names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub program: String,
+    /// The digest of what it is.
+    pub content: String,
+    pub family: String,
+}
+
+impl Named {
+    fn read(mut words: impl Iterator<Item = String>) -> Option<Self> {
+        Some(Self {
+            program: words.next()?,
+            content: words.next()?,
+            family: words.next()?,
+        })
+    }
+}
+
 /// How one object is compiled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Way {
-    /// The program, and the digest of what it is; empty for the one that kbuild calls.
-    pub compiler: Vec<String>,
+    /// None for the one that kbuild calls.
+    pub compiler: Option<Named>,
+    /// The one that takes what that one cannot.
+    pub fallback: Option<Named>,
     pub flags: Vec<String>,
     /// The kind, and a program behind it.
     pub assembler: Vec<String>,
@@ -61,18 +83,14 @@ pub fn way_of(words: &[OsString], file: &Path) -> Option<Way> {
             continue;
         }
         found = true;
-        let compiler: Vec<String> = next().collect();
+        way.compiler = Named::read(next()).or(way.compiler);
         way.flags.extend(next());
         let assembler: Vec<String> = next().collect();
-        for (old, new) in [
-            (&mut way.compiler, compiler),
-            (&mut way.assembler, assembler),
-        ] {
-            if !new.is_empty() {
-                *old = new;
-            }
+        if !assembler.is_empty() {
+            way.assembler = assembler;
         }
         way.steps.extend(next());
+        way.fallback = Named::read(next()).or(way.fallback);
     }
     found.then_some(way)
 }
@@ -89,7 +107,7 @@ fn fits(pattern: &str, object: &str) -> bool {
 }
 
 /// `*` is anything within a folder, `**` anything, `?` one character.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match pattern {
         [] => name.is_empty(),
         [b'*', b'*', rest @ ..] => (0..=name.len()).any(|at| matches(rest, &name[at..])),
@@ -131,16 +149,24 @@ mod tests {
     fn rules_that_match_add_up() {
         let name = format!("kernsmith-objects-{}", std::process::id());
         let file = std::env::temp_dir().join(name);
-        let rules =
-            "fs/*.o net/*.o\t\t-O3 -fx\tgnu\tpad=7\nfs/pipe.o\tclang-19 d1\t-O1\t\tno-prefetch\n";
+        let rules = "fs/*.o net/*.o\t\t-O3 -fx\tgnu\tpad=7\nfs/pipe.o\tclang-19 d1 clang\t-O1\t\tno-prefetch\tgcc-12 d2 gcc\n";
         std::fs::write(&file, rules).unwrap();
         let way = |text: &str| way_of(&words(text), &file);
         let pipe = way("-O2 -c -o fs/pipe.o ../source/fs/pipe.c").unwrap();
-        assert_eq!(pipe.compiler, ["clang-19", "d1"]);
+        let [compiler, fallback] = [pipe.compiler, pipe.fallback].map(Option::unwrap);
+        assert_eq!(
+            [compiler.program, compiler.content, compiler.family],
+            ["clang-19", "d1", "clang"]
+        );
+        assert_eq!(fallback.program, "gcc-12");
         assert_eq!(pipe.flags, ["-O3", "-fx", "-O1"]);
         assert_eq!(pipe.assembler, ["gnu"]);
         assert_eq!(pipe.steps, ["pad=7", "no-prefetch"]);
-        assert_eq!(way("-c -o net/socket.o x.c").unwrap().steps, ["pad=7"]);
+        let socket = way("-c -o net/socket.o x.c").unwrap();
+        assert_eq!(
+            (socket.steps, socket.compiler),
+            (vec!["pad=7".into()], None)
+        );
         for other in [
             "-c -o kernel/fork.o kernel/fork.c",
             "-c -o fs/pipe.o fs/pipe.S",

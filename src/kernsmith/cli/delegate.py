@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`kernsmith delegate`: other ways of compiling some objects, for any make."""
+"""`kernsmith delegate`: other ways of compiling objects and of linking, for any make."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from kernsmith.errors import UserError
 from kernsmith.study.objects import Assembler, ObjectRule, check_rules, rules_of
 
-delegate = App(name="delegate", help="Compile some objects in another way than the others.")
+if TYPE_CHECKING:
+    from kernsmith.study.links import LinkRule
+
+delegate = App(
+    name="delegate", help="Compile some objects, or link, in another way than the others."
+)
 
 
 @delegate.command
@@ -24,12 +29,14 @@ def cc(
     study: Path | None = None,
     objects: str = "",
     step: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    by: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    fallback: str = "",
     assembler: Annotated[Assembler, Parameter(name=["--assembler", "--assem"])] = "",
     show: Annotated[bool, Parameter(name="--print", negative=())] = False,
 ) -> int:
     """Be the compiler of a make: as COMPILER, but for objects that rules name.
 
-    Rules are the [[objects]] of a study, or --step. An object with steps on its assembly is
+    Rules are the [[objects]] of a study, --step, or --by. An object with steps on its assembly is
     compiled to assembly, handed through them, and assembled; it appears whole or not at all.
     Give make what --print says, which starts no Python for each object.
 
@@ -44,7 +51,9 @@ def cc(
         make CC="$(kernsmith delegate cc gcc --print --step 'fs/*.o:./filter.py' --assembler gnu)"
 
         make LLVM=-22 CC="$(kernsmith delegate cc clang-22 --print --study studies/delegate.toml
-        --objects padded)"
+        --objects pad-1)"
+
+        make CC="$(kernsmith delegate cc gcc-12 --print --by 'lib/**:tcc' --fallback gcc-12)"
 
     Parameters
     ----------
@@ -59,6 +68,11 @@ def cc(
     step
         PATTERN:STEP, for objects whose names fit (fs/pipe.o, fs/*.o, ** for all); may be given
         several times.
+    by
+        PATTERN:COMPILER, another compiler for objects whose names fit, which is told what it knows
+        of the make's options; may be given several times.
+    fallback
+        The compiler of what those of --by cannot compile; default: such an object is an error.
     assembler
         What assembles the objects of --step: gnu or clang; default: the compiler's own.
     show
@@ -70,14 +84,136 @@ def cc(
     program = paths.shipped("target/release/kernsmith-compiler")
     if not program.exists():
         raise UserError(f"{program.name} is not built yet: run make setup")
-    rules = (*_of_study(study, objects), *(_rule(each, assembler) for each in step))
+    rules = (
+        *_of_study(study, objects),
+        *(_rule(each, assembler) for each in step),
+        *(_rule_by(each, fallback) for each in by),
+    )
     if not rules:
-        raise UserError("no objects are to be compiled in another way: give --study or --step")
+        raise UserError("no objects are compiled in another way: give --study, --step or --by")
+    if fallback and not by:
+        raise UserError(f"--fallback {fallback} stands in for the compilers of --by, and has none")
     variable, file = place_rules(rules, compiler)
+    return _become([str(program), compiler], words, {variable: file}, show=show)
+
+
+@delegate.command
+def ld(
+    linker: str,
+    *words: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    study: Path | None = None,
+    links: str = "",
+    others: str = "",
+    step: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    order: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
+    script: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
+    show: Annotated[bool, Parameter(name="--print", negative=())] = False,
+) -> int:
+    """Be the linker of a make: as LINKER, but for links that rules name.
+
+    Rules are the [[links]] of a study, or the other options. What a link with a rule writes appears
+    whole or not at all, and kbuild checks it as ever. Give make what --print says.
+
+    Shipped steps: first=PATTERN (objects that are linked before all others), align=SECTION:BYTES
+    (where the linker script gathers a section).
+
+    Examples:
+
+        make LLVM=-22 LD="$(kernsmith delegate ld ld.lld-22 --print --others bfd)"
+
+        make LD="$(kernsmith delegate ld ld.bfd --print --step 'first=fs/*.o' --script ./filter.py)"
+
+    Parameters
+    ----------
+    linker
+        The linker's program, which links vmlinux.
+    words
+        Those of one link; behind `--`.
+    study
+        A study file; its [[links]] are the rules.
+    links
+        Which of these hold beside those without a name, as the factor `links` has it.
+    others
+        Another linker (lld, lld-22, bfd) for modules, and where several objects become one (-r).
+    step
+        A shipped step on the link of vmlinux; may be given several times.
+    order
+        A program of yours that reads the objects of vmlinux, one a line, and writes them in another
+        order.
+    script
+        A program of yours that reads the linker script of vmlinux and writes another one.
+    show
+        Print the words that make is to take for its linker, and link nothing.
+    """
+    from kernsmith import paths
+    from kernsmith.kernel.link_rules import WORD, place_link_rules
+    from kernsmith.kernel.toolchain import find_compiler
+    from kernsmith.kernel.toolchain.compiler import default_compiler
+    from kernsmith.study.links import MODULES, RELOCATABLE, VMLINUX, LinkRule, check_links
+
+    program = paths.shipped("target/release/kernsmith-compiler")
+    if not program.exists():
+        raise UserError(f"{program.name} is not built yet: run make setup")
+    own = [LinkRule((MODULES, RELOCATABLE), others)] if others else []
+    own += [LinkRule((VMLINUX,), steps=step)] if step else []
+    check_links(own)
+    programs = [f"order:{_program(each, '--order')}" for each in order]
+    programs += [f"script:{_program(each, '--script')}" for each in script]
+    own += [LinkRule((VMLINUX,), steps=tuple(programs))] if programs else []
+    rules = (*_links_of_study(study, links), *own)
+    if not rules:
+        raise UserError(
+            "nothing is linked in another way: give --study, --others, --step, --order or --script"
+        )
+    variable, file = place_link_rules(rules, find_compiler(default_compiler()))
+    return _become([str(program), WORD, linker], words, {variable: file}, show=show)
+
+
+@delegate.command
+def report(kernel: str, /, *, json: bool = False) -> int:
+    """Tell which objects each compiler took, and why others went to the fallback.
+
+    Examples:
+
+        kernsmith delegate report 8cbd96d6c2a2
+
+        kernsmith delegate report ~/.cache/kernsmith/rules/0f1e2d3c4b5a69788796.rules
+
+    Parameters
+    ----------
+    kernel
+        A kernel, by its folder, its vmlinux or its key; or the file of rules that --print names in
+        the words for make.
+    json
+        Print all objects as JSON instead of tables.
+    """
+    from kernsmith.cli.outcome import result_console
+    from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.object_rules import FILE
+    from kernsmith.kernel.taken_objects import read_taken
+    from kernsmith.report.taken_objects import print_taken, taken_json
+
+    path = Path(kernel).expanduser()
+    rules = path if path.suffix == ".rules" else named_kernel(kernel).folder / FILE
+    taken = read_taken(rules)
+    if not taken:
+        raise UserError(f"{kernel}: no object of it went to another compiler")
+    if json:
+        sys.stdout.write(taken_json(taken))
+    else:
+        print_taken(taken, result_console())
+    return 0
+
+
+def _become(
+    command: list[str], words: tuple[str, ...], variables: dict[str, Path], *, show: bool
+) -> int:
+    """Start the program in the place of this one, or show how a make does it."""
     if not show:
-        os.execve(program, [str(program), compiler, *words], {**os.environ, variable: str(file)})
-    command = ["env", f"{variable}={file}", str(program), compiler]
-    sys.stdout.write(shlex.join(command) + "\n")
+        named = {name: str(value) for name, value in variables.items()}
+        os.execve(command[0], [*command, *words], {**os.environ, **named})
+    pairs = [f"{name}={value}" for name, value in variables.items()]
+    sys.stdout.write(shlex.join(["env", *pairs, *command]) + "\n")
     return 0
 
 
@@ -92,6 +228,28 @@ def _of_study(study: Path | None, level: str) -> tuple[ObjectRule, ...]:
     return rules_of(rules, level)
 
 
+def _links_of_study(study: Path | None, level: str) -> tuple[LinkRule, ...]:
+    from kernsmith.study.file import read_study
+    from kernsmith.study.links import links_of
+
+    if study is None:
+        return ()
+    rules = read_study(study).links
+    if not rules:
+        raise UserError(f"{study} has no [[links]]")
+    return links_of(rules, level)
+
+
+def _rule_by(text: str, fallback: str) -> ObjectRule:
+    """`PATTERN:COMPILER` of the command line."""
+    pattern, colon, compiler = text.partition(":")
+    if not colon or not compiler:
+        raise UserError(f"--by takes PATTERN:COMPILER, such as 'lib/**:tcc', not {text!r}")
+    rule = ObjectRule((pattern,), compiler=compiler, fallback=fallback)
+    check_rules([rule])
+    return rule
+
+
 def _rule(text: str, assembler: Assembler) -> ObjectRule:
     """`PATTERN:STEP` of the command line, where a step may be a program of the user's."""
     pattern, colon, step = text.partition(":")
@@ -101,8 +259,14 @@ def _rule(text: str, assembler: Assembler) -> ObjectRule:
         rule = ObjectRule((pattern,), steps=(step,), assembler=assembler)
         check_rules([rule])
         return rule
-    program = Path(step).expanduser().absolute()
-    if not os.access(program, os.X_OK) or " " in str(program):
-        raise UserError(f"--step: {program} is no program that can be started, without blanks")
+    program = _program(Path(step), "--step")
     check_rules([ObjectRule((pattern,), steps=("no-prefetch",))])
     return ObjectRule((pattern,), steps=(str(program),), assembler=assembler)
+
+
+def _program(path: Path, option: str) -> Path:
+    """A program of the user's, as rules name it."""
+    program = path.expanduser().absolute()
+    if not os.access(program, os.X_OK) or " " in str(program):
+        raise UserError(f"{option}: {program} is no program that can be started, without blanks")
+    return program

@@ -31,19 +31,21 @@ from kernsmith.kernel.compile_cache import (
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINKED, NOTING_SCRIPT, place_script, record_link
+from kernsmith.kernel.link_rules import WORD, write_link_rules
 from kernsmith.kernel.modules import (
     LINK_SCRIPT_OF_MODULES,
     TEXT_IN_GROUPS,
     check_modules,
     place_modules,
 )
-from kernsmith.kernel.object_rules import without_object, write_rules
+from kernsmith.kernel.object_rules import FILE, without_object, write_rules
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.standing import clear_for, standing_kernel
+from kernsmith.kernel.taken_objects import read_taken
 
 BUILD_SECONDS = 4 * 3600.0
 _COMPILED = re.compile(r"^  (CC|AS)\s")
@@ -138,8 +140,11 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
     variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
     variables["KAFLAGS"] = " ".join(here)
-    if recipe.link_flags:
-        variables["LD"] = " ".join([recipe.toolchain.linker.program, *recipe.link_flags])
+    linker = [recipe.toolchain.linker.program]
+    if recipe.variant.links:
+        linker = [through_cache(output.parent, WORD), *linker]
+    if recipe.link_flags or recipe.variant.links:
+        variables["LD"] = " ".join([*linker, *recipe.link_flags])
     variables |= recipe.variables
     if rust := recipe.rust:
         # rustc starts the host's compiler to link, and takes one word only.
@@ -175,6 +180,7 @@ def _configure(recipe: Recipe, folder: Path) -> None:
     output.mkdir(exist_ok=True)
     write_compiler(folder, recipe.source.path)
     write_rules(folder, recipe.variant.objects, recipe.toolchain.compiler, recipe.variant.arch)
+    write_link_rules(folder, recipe.variant.links, recipe.toolchain.compiler)
     if recipe.patch:
         place_patched(recipe.patch, output, recipe.arch)
     config = output / ".config"
@@ -375,6 +381,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
             {"step": profile.kind.name, "sha256": [file_digest(file) for file in profile.read]}
             for profile in recipe.profiles
         ],
+        "taken": {each.object: [each.program, each.reason] for each in read_taken(folder / FILE)},
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),
         "objects": sum(map(_compiled_in, folder.glob("build*.log"))),

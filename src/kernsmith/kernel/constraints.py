@@ -20,14 +20,16 @@ from kernsmith.kernel import bolt
 from kernsmith.kernel.backports import backported_symbols, backports, not_carried
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols
 from kernsmith.kernel.config_source import read_config
+from kernsmith.kernel.link_rules import other_linker
 from kernsmith.kernel.mixable import disagreement
-from kernsmith.kernel.object_rules import other_compiler
+from kernsmith.kernel.object_rules import other_compilers
 from kernsmith.kernel.script_patch import script_patch
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import (
     BFD,
     CLANG,
+    GCC,
     LLD,
     RUST_REMEDY,
     Toolchain,
@@ -263,19 +265,34 @@ def _objects(candidate: _Candidate) -> str | None:
             return f"{of_these}: with CONFIG_{lto} they are bitcode, and have no assembly for steps"
         if rule.steps and arch != DEFAULT:
             return f"{of_these}: the shipped steps know the assembly of {DEFAULT} only"
-        other = other_compiler(rule, arch)
-        if other and other.family != compiler.family:
-            return (
-                f"{of_these}: kbuild's words for {compiler.name} are none for {other.name}: take "
-                f"another {compiler.family}"
-            )
-        if other and lto:
+        others = other_compilers(rule, arch)
+        if others and lto:
             return f"{of_these}: with CONFIG_{lto} one compiler must write all bitcode"
+        strange = [other.name for other in others if other.family != compiler.family]
+        if strange and arch != DEFAULT:
+            return (
+                f"{of_these}: kbuild's words for {compiler.name} are said to {strange[0]} for "
+                f"{DEFAULT} only: take another {compiler.family}"
+            )
         for flag in rule.flags:
             if reason := disagreement(flag):
                 return f"{of_these}: not all objects would be compiled with {flag}: {reason}"
-        if said := (other or compiler).refuses(rule.flags) if rule.flags else "":
-            return f"{of_these}: {(other or compiler).name} does not take {rule.flags}: {said}"
+        if others and others[0].family not in (CLANG, GCC):
+            continue
+        taking = find_toolchain(others[0].name, "", arch).compiler if others else compiler
+        if said := taking.refuses(rule.flags) if rule.flags else "":
+            return f"{of_these}: {taking.name} does not take {rule.flags}: {said}"
+    return None
+
+
+def _links(candidate: _Candidate) -> str | None:
+    """With link-time optimisation the linker makes the code, and one linker all of it."""
+    lto = next((s for s in LTO_SYMBOLS if candidate.options.get(s) == "y"), None)
+    for rule in candidate.variant.links:
+        other_linker(rule, candidate.toolchain.compiler)
+        if lto:
+            of_these = f"links {', '.join(rule.match)}"
+            return f"{of_these}: with CONFIG_{lto} vmlinux is linked from one object of all"
     return None
 
 
@@ -313,5 +330,6 @@ _CONSTRAINTS: tuple[Callable[[_Candidate], str | None], ...] = (
     _modules,
     _flags,
     _objects,
+    _links,
     _layouts,
 )

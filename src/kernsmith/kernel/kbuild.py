@@ -19,11 +19,11 @@ from types import MappingProxyType
 
 from kernsmith import process
 from kernsmith.files import copy_file
+from kernsmith.kernel import link_rules, object_rules
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import BUILD_SECONDS, build_environment
 from kernsmith.kernel.compile_cache import write_compiler
 from kernsmith.kernel.link import place_script
-from kernsmith.kernel.object_rules import FILE
 from kernsmith.kernel.toolchain import find_toolchain
 
 
@@ -42,8 +42,9 @@ def copy_output(kernel: Kernel, folder: Path) -> Path:
     output = folder / "out"
     shutil.copytree(kernel.output, output, symlinks=True, copy_function=copied)
     write_compiler(folder, (kernel.output / "source").resolve())
-    if (kernel.folder / FILE).exists():
-        copy_file(kernel.folder / FILE, folder / FILE)
+    for rules in (object_rules.FILE, link_rules.FILE):
+        if (kernel.folder / rules).exists():
+            copy_file(kernel.folder / rules, folder / rules)
     return output
 
 

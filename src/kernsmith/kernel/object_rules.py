@@ -16,6 +16,7 @@ from kernsmith.arch import DEFAULT
 from kernsmith.files import write_text
 from kernsmith.kernel.toolchain import CLANG, find_toolchain
 from kernsmith.kernel.toolchain.compiler import Compiler, default_compiler
+from kernsmith.kernel.toolchain.other import OtherCompiler, find_other
 from kernsmith.study.objects import ObjectRule, regex_of
 
 FILE = "objects.rules"
@@ -54,13 +55,13 @@ def rules_text(rules: Sequence[ObjectRule], compiler: Compiler, arch: str) -> st
     return "".join(f"{_line(rule, compiler, arch)}\n" for rule in rules)
 
 
-def other_compiler(rule: ObjectRule, arch: str) -> Compiler | None:
-    """The compiler that a rule names, if it names one.
+def other_compilers(rule: ObjectRule, arch: str) -> tuple[OtherCompiler, ...]:
+    """The compiler that a rule names, if it names one, and its fallback, if it has one.
 
     Raises:
-        UserError: it is not installed.
+        UserError: one is not installed.
     """
-    return find_toolchain(rule.compiler, "", arch).compiler if rule.compiler else None
+    return tuple(find_other(name, arch) for name in (rule.compiler, rule.fallback) if name)
 
 
 def without_object(rules: Iterable[ObjectRule], logs: Iterable[Path]) -> list[str]:
@@ -77,10 +78,12 @@ def without_object(rules: Iterable[ObjectRule], logs: Iterable[Path]) -> list[st
 
 
 def _line(rule: ObjectRule, compiler: Compiler, arch: str) -> str:
-    other = other_compiler(rule, arch)
+    others = other_compilers(rule, arch)
     assembler: list[str] = [rule.assembler] if rule.assembler else []
-    if rule.assembler == CLANG and (other or compiler).family != CLANG:
+    family = others[0].family if others else compiler.family
+    if rule.assembler == CLANG and family != CLANG:
         assembler.append(find_toolchain(default_compiler()).compiler.program)
-    named = [other.program, other.content] if other else []
-    fields = (rule.match, named, rule.flags, assembler, rule.steps)
+    named = [(each.program, each.content, each.family) for each in others]
+    first, fallback = (*named, (), ())[:2]
+    fields = (rule.match, first, rule.flags, assembler, rule.steps, fallback)
     return "\t".join(" ".join(words) for words in fields)

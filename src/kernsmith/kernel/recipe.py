@@ -17,9 +17,10 @@ from kernsmith.kernel.backports import (
     object_flags,
 )
 from kernsmith.kernel.config_source import read_config
+from kernsmith.kernel.link_rules import other_linker
 from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.modules import FORMAT, TARGET, module_name
-from kernsmith.kernel.object_rules import other_compiler
+from kernsmith.kernel.object_rules import other_compilers
 from kernsmith.kernel.rust_code import flags_behind
 from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
@@ -224,6 +225,8 @@ class Recipe:
             variant["backported"] = self._object_flags(lambda path: "")
         if self.variant.objects:
             variant["objects"] = self._object_ways
+        if self.variant.links:
+            variant["links"] = self._link_ways
         if self.modules:
             variant["modules"] = [FORMAT, *self.modules]
         if self.only_modules is not None:
@@ -243,7 +246,17 @@ class Recipe:
     def _object_ways(self) -> list[object]:
         """Rules for objects, with the content of the compilers that they name."""
         arch = self.variant.arch
-        named = ((rule, other_compiler(rule, arch)) for rule in self.variant.objects)
+        ways: list[object] = []
+        for rule in self.variant.objects:
+            contents = [each.content for each in other_compilers(rule, arch)]
+            ways.append([rule.identity(), *(contents or [""])])
+        return ways
+
+    @property
+    def _link_ways(self) -> list[object]:
+        """Rules for links, with the content of the linkers that they name."""
+        compiler = self.toolchain.compiler
+        named = ((rule, other_linker(rule, compiler)) for rule in self.variant.links)
         return [[rule.identity(), other.content if other else ""] for rule, other in named]
 
     @property

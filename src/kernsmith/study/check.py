@@ -12,6 +12,7 @@ from kernsmith.errors import UserError
 from kernsmith.study.factors import LevelError, find_factor
 from kernsmith.study.factors.profile import BEHIND, BEST, NONE
 from kernsmith.study.flags import check_flags
+from kernsmith.study.links import check_links, links_of
 from kernsmith.study.machines import check_pair
 from kernsmith.study.objects import check_rules, rules_of
 from kernsmith.study.steps import find_step_kind
@@ -52,12 +53,15 @@ def check_study(study: Study) -> None:
         except UserError as error:
             raise LevelError(f"{where}: {error}") from None
     check_rules(study.objects)
+    check_links(study.links)
     for where, factor, level in checks:
-        if factor == "objects":
-            try:
+        try:
+            if factor == "objects":
                 rules_of(study.objects, level)
-            except UserError as error:
-                raise LevelError(f"{where}: {error}") from None
+            elif factor == "links":
+                links_of(study.links, level)
+        except UserError as error:
+            raise LevelError(f"{where}: {error}") from None
     levels = [level for _, factor, level in checks if factor == "profile"]
     steps = [step for level in levels if level not in (NONE, BEST) for step in level.split(BEHIND)]
     trained = BEST in levels or any(find_step_kind(step).trained for step in steps)

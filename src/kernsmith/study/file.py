@@ -27,7 +27,15 @@ from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.machine_table import Machines, MachineTable, machine_lines, place_of
-from kernsmith.study.objects_table import DelegateTable, ObjectsTable, rule_lines, rule_of
+from kernsmith.study.objects_table import (
+    DelegateTable,
+    LinksTable,
+    ObjectsTable,
+    link_lines,
+    links_in,
+    rule_lines,
+    rule_of,
+)
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
@@ -143,6 +151,7 @@ class StudyFile(_Table):
     variants: dict[str, dict[str, Level]] = Field(default_factory=dict)
     delegate: DelegateTable = Field(default_factory=lambda: DelegateTable.model_validate({}))
     objects: list[ObjectsTable] = Field(default_factory=list)
+    links: list[LinksTable] = Field(default_factory=list)
     design: DesignTable = Field(default_factory=lambda: DesignTable.model_validate({}))
 
 
@@ -201,6 +210,7 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
         objects=tuple(rule_of(table, file.delegate) for table in file.objects),
+        links=links_in(file.links, file.delegate),
         design=_design(file),
     )
     try:
@@ -388,6 +398,7 @@ def write_study(study: Study) -> str:
             pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in levels)
             lines.append(f"{quote(name)} = {{ {pairs} }}" if pairs else f"{quote(name)} = {{}}")
     lines += rule_lines(study.objects)
+    lines += link_lines(study.links)
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
     machines = [study.machine, *(place.machine for place in study.beside)]

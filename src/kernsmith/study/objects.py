@@ -34,8 +34,11 @@ STEPS: dict[str, tuple[str, str]] = {
 }
 
 _PATTERN = re.compile(r"[\w.+,*?-]+(/[\w.+,*?-]+)*")
-_NAME = re.compile(r"[\w.-]+")
-_COMPILER = re.compile(r"([\w.]+-)*(clang|gcc)(-\d+)?", re.ASCII)
+NAME = re.compile(r"[\w.-]+")
+"""Of rules."""
+_COMPILER = re.compile(r"([\w.]+-)*(clang|gcc|tcc|icx)(-\d+)?", re.ASCII)
+# What takes no flags of gcc's and clang's, and writes no assembly that steps know.
+_BARE = "tcc"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class ObjectRule:
     match: patterns of objects as kbuild names them (`fs/pipe.o`): `*` is anything within a folder,
         `**` anything. What runs before the kernel or in user space (boot code, vDSO) is matched by
         whole names only.
-    compiler: the name of its program; empty for the variant's. flags: stand behind all others.
+    compiler: the name of its program; empty for the variant's. fallback: the name of the one that
+        compiles what that one cannot; empty for none. flags: stand behind all others.
     steps: on the assembly, in their order. assembler: see `Assembler`.
     name: by which levels of the factor `objects` choose it; rules without one hold in all variants.
     """
@@ -56,10 +60,12 @@ class ObjectRule:
     steps: tuple[str, ...] = ()
     assembler: Assembler = ""
     name: str = ""
+    fallback: str = ""
 
     def identity(self) -> list[object]:
         """What it says, without its name."""
-        return [self.match, self.compiler, self.flags, self.steps, self.assembler]
+        said: list[object] = [self.match, self.compiler, self.flags, self.steps, self.assembler]
+        return [*said, self.fallback] if self.fallback else said
 
 
 def check_rules(rules: Sequence[ObjectRule]) -> None:
@@ -73,12 +79,9 @@ def check_rules(rules: Sequence[ObjectRule]) -> None:
         for pattern in rule.match:
             if not _PATTERN.fullmatch(pattern) or ".." in pattern.split("/"):
                 raise UserError(f"{where}.match: {pattern!r} is no pattern of objects: fs/*.o is")
-        if rule.name and (not _NAME.fullmatch(rule.name) or rule.name == NONE):
+        if rule.name and (not NAME.fullmatch(rule.name) or rule.name == NONE):
             raise UserError(f"{where}.name: {rule.name!r} is no name: letters, digits, '.', '-'")
-        if rule.compiler and not _COMPILER.fullmatch(rule.compiler):
-            raise UserError(
-                f"{where}.compiler: {rule.compiler!r} is no compiler's name, as clang-19 is"
-            )
+        _check_compilers(rule, where)
         try:
             check_flags(rule.flags)
         except UserError as error:
@@ -87,6 +90,20 @@ def check_rules(rules: Sequence[ObjectRule]) -> None:
             check_step(step, f"{where}.steps")
         if not (rule.compiler or rule.flags or rule.steps or rule.assembler):
             raise UserError(f"{where}: a rule needs a compiler, flags, steps or an assembler")
+
+
+def _check_compilers(rule: ObjectRule, where: str) -> None:
+    for key, name in (("compiler", rule.compiler), ("fallback", rule.fallback)):
+        if name and not _COMPILER.fullmatch(name):
+            raise UserError(f"{where}.{key}: {name!r} is no compiler's name, as clang-19 is")
+    if rule.fallback and not rule.compiler:
+        raise UserError(
+            f"{where}.fallback: {rule.fallback!r} has no compiler that it stands in for"
+        )
+    if rule.fallback and rule.fallback == rule.compiler:
+        raise UserError(f"{where}.fallback: {rule.fallback!r} is the compiler itself")
+    if rule.compiler == _BARE and (rule.flags or rule.steps or rule.assembler):
+        raise UserError(f"{where}.compiler: {_BARE} takes no flags, and has no assembly for steps")
 
 
 def check_step(step: str, where: str) -> None:
@@ -112,16 +129,27 @@ def rules_of(rules: Sequence[ObjectRule], level: str) -> tuple[ObjectRule, ...]:
     Raises:
         UserError: the level names a rule that is not there.
     """
+    names = chosen("objects", [rule.name for rule in rules], level)
+    return tuple(rule for rule in rules if not rule.name or rule.name in names)
+
+
+def chosen(table: str, names: Sequence[str], level: str) -> list[str]:
+    """The names of rules that a level of the factor with their table's name asks for.
+
+    names: of all rules of the table.
+
+    Raises:
+        UserError: the level names a rule that is not there.
+    """
     wanted = [] if level in ("", NONE) else level.split(WITH)
-    names = {rule.name for rule in rules if rule.name}
     for name in wanted:
-        if name not in names:
-            allowed = ", ".join([NONE, *sorted(names)])
+        if not name or name not in names:
+            allowed = ", ".join([NONE, *sorted(set(filter(None, names)))])
             raise UserError(
-                f"factor 'objects' has no level {name!r}: allowed are {allowed}, the names of "
-                f"[[objects]] in the study, with {WITH} between several"
+                f"factor {table!r} has no level {name!r}: allowed are {allowed}, the names of "
+                f"[[{table}]] in the study, with {WITH} between several"
             )
-    return tuple(rule for rule in rules if not rule.name or rule.name in wanted)
+    return wanted
 
 
 def regex_of(pattern: str) -> re.Pattern[str]:

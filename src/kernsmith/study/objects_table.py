@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`[[objects]]` and `[delegate]` of a study file: TOML in, rules out; and the way back."""
+"""`[[objects]]`, `[[links]]` and `[delegate]` of a study file: TOML in, rules out; and back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kernsmith.study.links import MODULES, RELOCATABLE, LinkRule
 from kernsmith.study.objects import Assembler, ObjectRule
 
 
@@ -17,10 +18,15 @@ class _Table(BaseModel):
 
 
 class DelegateTable(_Table):
-    """[delegate]: what holds for all of [[objects]]."""
+    """[delegate]: what holds for all of [[objects]], and of all links."""
 
     assembler: Assembler = ""
     """gnu or clang: what assembles those that have steps; default: the compiler's own."""
+    fallback: str = ""
+    """The compiler of what the compilers of [[objects]] cannot compile."""
+    linker: str = ""
+    """What links modules, and several objects as one, in place of what links vmlinux: lld, lld-22
+    and the like, or bfd."""
 
 
 class ObjectsTable(_Table):
@@ -32,12 +38,27 @@ class ObjectsTable(_Table):
     """By which levels of the factor `objects` choose it; without one it holds in all variants."""
     compiler: str = ""
     """The name of another compiler's program."""
+    fallback: str = ""
+    """The compiler of what that one cannot compile; default: what [delegate] says."""
     flags: list[str] = Field(default_factory=list)
     """Stand behind all others."""
     steps: list[str] = Field(default_factory=list)
     """Shipped steps on the assembly."""
     assembler: Assembler = ""
     """gnu or clang; default: what [delegate] says."""
+
+
+class LinksTable(_Table):
+    """[[links]]: links that are done in another way than the others."""
+
+    match: list[str] = Field(min_length=1)
+    """Which: vmlinux, modules, relocatable (-r), others."""
+    name: str = ""
+    """By which levels of the factor `links` choose it; without one it holds in all variants."""
+    linker: str = ""
+    """Another linker: lld, lld-22 and the like, or bfd. Not for vmlinux."""
+    steps: list[str] = Field(default_factory=list)
+    """Shipped steps on the order of objects and the linker script of vmlinux."""
 
 
 def rule_of(table: ObjectsTable, every: DelegateTable) -> ObjectRule:
@@ -49,16 +70,40 @@ def rule_of(table: ObjectsTable, every: DelegateTable) -> ObjectRule:
         steps=tuple(table.steps),
         assembler=table.assembler or (every.assembler if table.steps else ""),
         name=table.name,
+        fallback=table.fallback or (every.fallback if table.compiler else ""),
     )
 
 
+def links_in(tables: Iterable[LinksTable], every: DelegateTable) -> tuple[LinkRule, ...]:
+    """The rules for links of a file."""
+    rules = [LinkRule((MODULES, RELOCATABLE), every.linker)] if every.linker else []
+    rules += [
+        LinkRule(tuple(table.match), table.linker, tuple(table.steps), table.name)
+        for table in tables
+    ]
+    return tuple(rules)
+
+
+def link_lines(rules: Iterable[LinkRule]) -> list[str]:
+    """Rules for links as lines of a study file."""
+    quote = partial(json.dumps, ensure_ascii=False)
+    lines: list[str] = []
+    for rule in rules:
+        lines += ["", "[[links]]", f"match = {quote(list(rule.match))}"]
+        for key, word in (("name", rule.name), ("linker", rule.linker)):
+            lines += [f"{key} = {quote(word)}"] if word else []
+        lines += [f"steps = {quote(list(rule.steps))}"] if rule.steps else []
+    return lines
+
+
 def rule_lines(rules: Iterable[ObjectRule]) -> list[str]:
-    """Rules as lines of a study file."""
+    """Rules for objects as lines of a study file."""
     quote = partial(json.dumps, ensure_ascii=False)
     lines: list[str] = []
     for rule in rules:
         lines += ["", "[[objects]]", f"match = {quote(list(rule.match))}"]
-        for key, word in (("name", rule.name), ("compiler", rule.compiler)):
+        named = (("name", rule.name), ("compiler", rule.compiler), ("fallback", rule.fallback))
+        for key, word in named:
             lines += [f"{key} = {quote(word)}"] if word else []
         for key, words in (("flags", rule.flags), ("steps", rule.steps)):
             lines += [f"{key} = {quote(list(words))}"] if words else []

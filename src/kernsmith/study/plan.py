@@ -12,6 +12,7 @@ from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
 from kernsmith.study.layout import Layout
+from kernsmith.study.links import links_of
 from kernsmith.study.objects import rules_of
 from kernsmith.study.places import short_level, short_names, short_text
 from kernsmith.study.steps import find_step_kind, step_symbols
@@ -106,7 +107,8 @@ def _all_variants(study: Study, train: Sequence[str], select: Select) -> list[Va
         for factor, level in _in_order_of_effect(levels):
             variant = factor.apply(variant, level)
         rules = rules_of(study.objects, dict(levels).get("objects", ""))
-        variant = replace(variant, objects=rules)
+        links = links_of(study.links, dict(levels).get("links", ""))
+        variant = replace(variant, objects=rules, links=links)
         variants.append(_with_profile(variant, study.profile, train, select))
     return _as_trained_on(variants)
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from kernsmith.study.layout import Layout
+from kernsmith.study.links import LinkRule
 from kernsmith.study.objects import ObjectRule
 from kernsmith.study.variant import digest_of
 
@@ -154,6 +155,7 @@ class Study:
     options, flags: config symbols and compiler flags of every variant.
     objects: rules for objects that are compiled in another way; those with a name in variants whose
         factor `objects` names them.
+    links: rules for links that are done in another way; likewise with the factor `links`.
     """
 
     source: str
@@ -173,6 +175,7 @@ class Study:
     options: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     objects: tuple[ObjectRule, ...] = ()
+    links: tuple[LinkRule, ...] = ()
     variants: Named = ()
     design: Design = field(default_factory=Design)
     name: str = "study"
@@ -202,6 +205,11 @@ class Study:
             del fields["folds"]
         if not self.objects:  # likewise
             del fields["objects"]
+        if not self.links:  # likewise
+            del fields["links"]
+        for rule in fields.get("objects", ()):
+            if not rule["fallback"]:  # likewise
+                del rule["fallback"]
         if not self.root:  # likewise
             del fields["root"]
         if self.design.layouts_by == "boot":  # likewise

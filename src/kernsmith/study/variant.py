@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kernsmith.study.layout import RANDOM, LayoutLevel
+from kernsmith.study.links import LinkRule
 from kernsmith.study.objects import ObjectRule
 from kernsmith.study.steps import HOT, Told, find_step_kind, line_table_symbols, step_symbols
 
@@ -45,7 +46,7 @@ HELD_OUT = ", held out"
 # The architecture of variants that name none.
 ARCH = "x86_64"
 # What identities leave out where it is so: variants were there before these fields.
-_ADDED_LATER = (("arch", ARCH), ("trains", ""), ("modules", None), ("objects", ()))
+_ADDED_LATER = (("arch", ARCH), ("trains", ""), ("modules", None), ("objects", ()), ("links", ()))
 # Config symbols that change the flags of every file.
 _TOLD_TO_ALL = (
     "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
@@ -71,6 +72,7 @@ class Variant:
         else; empty for kernels as they are used.
     modules: names of the modules that its guest loads; None: those that its config names.
     objects: rules for those that are compiled in another way, in order.
+    links: rules for links that are done in another way, in order.
     label: a name that changes nothing in the kernel; two labels draw different layouts.
     without: workloads that others of its kind are trained on and this one is not: those that it is
         judged by (see `study.folds`); empty: all of the study's.
@@ -91,6 +93,7 @@ class Variant:
     layout: LayoutLevel = RANDOM
     modules: tuple[str, ...] | None = None
     objects: tuple[ObjectRule, ...] = ()
+    links: tuple[LinkRule, ...] = ()
     label: str = ""
     without: tuple[str, ...] = field(default=(), compare=False)
     levels: tuple[tuple[str, str], ...] = field(default=(), compare=False)
@@ -174,6 +177,7 @@ class Variant:
         for name in ("layout", "label", "without", "levels", "given_name"):
             del fields[name]
         fields["objects"] = tuple(rule.identity() for rule in self.objects)
+        fields["links"] = tuple(rule.identity() for rule in self.links)
         for name, usual in _ADDED_LATER:
             if fields[name] == usual:
                 del fields[name]

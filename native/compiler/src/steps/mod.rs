@@ -33,7 +33,7 @@ pub fn apply(step: &str, text: String) -> Result<String, String> {
 }
 
 /// What a program makes of a text.
-fn filtered(program: &str, text: String) -> Result<String, String> {
+pub fn filtered(program: &str, text: String) -> Result<String, String> {
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
