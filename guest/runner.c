@@ -9,6 +9,9 @@
 #ifdef KERNSMITH_TIMED
 #include "timed/region.h"
 #endif
+#ifdef KERNSMITH_OWN
+#include "own/usage.h"
+#endif
 
 #include <errno.h>
 #include <sched.h>
@@ -76,6 +79,13 @@ enum { TENTH = 100000000, SECOND = 1000000000 };
 #define AROUND(what)
 #endif
 
+/* Users' own workloads are processes, of which the kernel counts more than their times. */
+#ifdef KERNSMITH_OWN
+#define OF_PROCESSES(what) what
+#else
+#define OF_PROCESSES(what)
+#endif
+
 /*
  * Sleeps until a second of the clock is full. Timer ticks then come at the same places of the
  * workload, however long the kernel took to boot: which process has used up its slice at a tick
@@ -122,6 +132,7 @@ static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
 		return error;
 	struct times begin = now();
 
+	OF_PROCESSES(usage_begin());
 	AROUND(region_begin());
 	MARK(MARKER_BEGIN);
 	error = play(w, warmup, rounds);
@@ -138,6 +149,7 @@ static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
 #endif
 	printf("kernsmith: metric user_seconds=%.9f\n", end.user - begin.user);
 	printf("kernsmith: metric sys_seconds=%.9f\n", end.sys - begin.sys);
+	OF_PROCESSES(usage_tell());
 	return 0;
 }
 

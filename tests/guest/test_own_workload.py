@@ -168,6 +168,10 @@ def test_it_runs_in_the_guest_and_counts_the_same_twice(
     outcome = run_once(machine, micro_kernel.vmlinux, Job(once, tmp_path / "once"))
     ratio = first.metrics["user_instructions"][0] / outcome.metrics["user_instructions"][0]
     assert 3.5 < ratio < 4.5
+    faults, of_one = (each.metrics["minor_faults"] for each in (first, outcome))
+    assert faults[0] == 4 * of_one[0] > 0 and faults[1] == "faults"
+    assert first.metrics["max_rss"] == outcome.metrics["max_rss"]
+    assert first.metrics["voluntary_switches"][0] == first.metrics["blocks_read"][0] == 0
 
 
 @pytest.mark.kernel
