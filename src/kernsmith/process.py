@@ -44,6 +44,7 @@ _PACKAGES = {
     "makepkg": "makepkg",
     "mke2fs": "e2fsprogs",
     "mmdebstrap": "mmdebstrap",
+    "qemu-img": "qemu-utils",
     "rpm2cpio": "rpm2cpio",
     "rpmbuild": "rpm",
     "rsync": "rsync",

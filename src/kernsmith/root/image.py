@@ -21,6 +21,7 @@ from pathlib import Path
 from kernsmith import paths, process
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
 from kernsmith.files import locked
+from kernsmith.root.disk import QCOW2, Partition, is_disk, partitions, take_out, to_raw
 
 Progress = Callable[[str, float | None], None]
 
@@ -32,11 +33,6 @@ WRITTEN = 1_767_225_600
 _PACK_SECONDS = 1800.0
 _NEEDS = {"squashfs": "CONFIG_SQUASHFS", "erofs": "CONFIG_EROFS_FS", "ext4": "CONFIG_EXT4_FS"}
 _UNCOMPRESSED = ("-comp", "gzip", "-noI", "-noD", "-noF", "-noX")
-# What an image begins with that is no file system: what it is, and what to do.
-_FOREIGN = (
-    (0, b"QFI\xfb", "a qcow2 image: take the file system out of it (qemu-img convert -O raw)"),
-    (512, b"EFI PART", "a whole disk: take the partition with the file system out of it"),
-)
 
 
 @dataclass(frozen=True)
@@ -86,48 +82,79 @@ def roots() -> Path:
 
 
 def root_of(path: Path) -> RootImage:
-    """The root file system that a user has: a folder, or an image of squashfs, erofs or ext4.
+    """The root file system that a user has: a folder, an image of squashfs, erofs or ext4, or a
+    disk with such a partition, raw or qcow2.
 
     A copy of it is kept by its content: who changes it later changes no run.
 
     Raises:
-        UserError: it cannot be read, is neither, or no program here makes images.
+        UserError: it cannot be read, is none of these, or no program here makes images.
     """
     if path.is_dir():
         return _of_folder(path)
-    kind = filesystem_of(path)
+    start = _start(path)
+    kind = filesystem_of(start)
     with unfinished("image") as part:
         try:
-            shutil.copyfile(path, part)
+            if kind:
+                shutil.copyfile(path, part)
+            elif is_disk(start):
+                kind = _of_disk(path, start, part)
         except OSError as error:
             raise UserError(f"cannot read the root {path}: {error.strerror}") from None
+        if not kind:
+            raise UserError(
+                f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4, nor "
+                "a disk with one"
+            )
         return keep(part, kind)
 
 
-def filesystem_of(path: Path) -> str:
-    """Which file system an image has, by its magic number.
+def _of_disk(path: Path, start: bytes, part: Path) -> str:
+    """Copy the root of a disk. Which one: what its type calls so, else the largest."""
+    with unfinished("disk") as raw:
+        if start[:4] == QCOW2:
+            to_raw(path, raw)
+        disk = raw if start[:4] == QCOW2 else path
+        found = partitions(disk)
+        if start[:4] == QCOW2 and not found:
+            found = [Partition(0, 0, disk.stat().st_size)]
+        known = [
+            (each, kind) for each in found if (kind := filesystem_of(_start(disk, each.offset)))
+        ]
+        if not known:
+            raise UserError(
+                f"the root {path} is a disk without a partition of squashfs, erofs or ext4 "
+                f"(it has {len(found)})"
+            )
+        chosen, kind = max(known, key=lambda each: (each[0].root, each[0].size))
+        take_out(disk, chosen, part)
+    return kind
+
+
+def _start(path: Path, offset: int = 0) -> bytes:
+    """What tells a file system. Raises UserError: the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(2048).ljust(2048, b"\0")
+    except OSError as error:
+        raise UserError(f"cannot read the root {path}: {error.strerror}") from None
+
+
+def filesystem_of(start: bytes) -> str:
+    """Which file system begins so, by its magic number; empty: none that a guest mounts.
 
     Of squashfs: Documentation/filesystems/squashfs.rst. Of erofs: fs/erofs/erofs_fs.h. Of ext4:
     Documentation/filesystems/ext4/super.rst.
-
-    Raises:
-        UserError: none that a guest mounts, or the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            start = file.read(2048).ljust(2048, b"\0")
-    except OSError as error:
-        raise UserError(f"cannot read the root {path}: {error.strerror}") from None
     if start[:4] == b"hsqs":
         return "squashfs"
     if struct.unpack_from("<I", start, 1024)[0] == 0xE0F5E1E2:
         return "erofs"
     if struct.unpack_from("<H", start, 1024 + 0x38)[0] == 0xEF53:
         return "ext4"
-    for at, magic, what in _FOREIGN:
-        if start[at : at + len(magic)] == magic:
-            raise UserError(f"the root {path} is {what}")
-    raise UserError(f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4")
+    return ""
 
 
 def pack(archive: Path, image: Path, log: Path) -> None:
