@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from kernels import ALL, kept_kernel
 from kernsmith import process
 from kernsmith.engine.replay import text_of
+from kernsmith.guest.own import read_own_workload
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.link import relink
@@ -117,19 +120,28 @@ def test_functions_of_a_kernel_in_an_order_are_predicted_in_others(micro_kernel:
     assert seen > 100
 
 
-def test_what_is_packaged_is_what_was_measured(micro_kernel: Kernel, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def packaged(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> tuple[Kernel, Path]:
+    """A layout of the micro kernel, and its Debian package."""
     shipped = reordered(micro_kernel, an_order(micro_kernel))
     before, built = stamps(shipped.output), stamps(micro_kernel.output)
-    packages = make_packages(shipped, tmp_path / "packages")
+    packages = make_packages(shipped, tmp_path_factory.mktemp("packages"))
+    assert (stamps(shipped.output), stamps(micro_kernel.output)) == (before, built)
+    assert not list(shipped.folder.glob(".package-*"))
     (image,) = (path for path in packages if path.name.startswith("linux-image-"))
+    return shipped, image
+
+
+def test_what_is_packaged_is_what_was_measured(
+    micro_kernel: Kernel, packaged: tuple[Kernel, Path], tmp_path: Path
+) -> None:
+    shipped, image = packaged
     process.run(["dpkg-deb", "--extract", image, tmp_path / "root"], timeout=300)
     (vmlinuz,) = (tmp_path / "root/boot").glob("vmlinuz-*")
     assert file_digest(vmlinuz) == file_digest(shipped.bzimage)
     inside = unpacked(vmlinuz, micro_kernel.output / "source", tmp_path)
     assert memory(inside, tmp_path) == memory(shipped.vmlinux, tmp_path)
-    assert (stamps(shipped.output), stamps(micro_kernel.output)) == (before, built)
     assert package_command(shipped) == f"kernsmith package {shipped.folder}"
-    assert not list(shipped.folder.glob(".package-*"))
     assert f"+kernsmith.{shipped.key[:8]}-1_" in image.name
     told = tmp_path / "root/lib/modules" / kernel_release(shipped) / "kernsmith"
     note = read_note(told / "note.json")
@@ -137,6 +149,47 @@ def test_what_is_packaged_is_what_was_measured(micro_kernel: Kernel, tmp_path: P
     assert uts_version(shipped) == note.uname_v
     assert (told / "order").read_text().split() == shipped.order
     assert str(shipped.folder.parent) not in (told / "note.json").read_text()
+
+
+def installed(package: Path, root: Path) -> Path:
+    """A small root in which dpkg has installed a package, by its own scripts."""
+    for folder in ("bin", "var/lib/dpkg/info", "var/lib/dpkg/updates", "tmp"):
+        (root / folder).mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    for name in ("sh", "busybox", "test", "run-parts"):
+        shutil.copy("/bin/busybox", root / "bin" / name)
+    helper = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
+    command = [*helper, "dpkg", f"--root={root}", "--force-depends", "--install", package]
+    process.run(command, timeout=300)
+    return root
+
+
+def test_what_is_installed_boots_and_is_what_was_measured(
+    packaged: tuple[Kernel, Path], tmp_path: Path
+) -> None:
+    """The fast half of a proof; the whole one is in tests/proof."""
+    shipped, package = packaged
+    root = installed(package, tmp_path / "root")
+    release = kernel_release(shipped)
+    assert "install ok installed" in (root / "var/lib/dpkg/status").read_text()
+    note = read_note(root / "lib/modules" / release / "kernsmith/note.json")
+    shutil.copy("/bin/busybox", tmp_path / "busybox")
+    words = "uname -r; uname -v; busybox sha256sum < /sys/kernel/notes"
+    (tmp_path / "asks.toml").write_text(
+        'name = "asks"\nprogram = "busybox"\n'
+        f'arguments = ["sh", "-c", "{words.replace("uname", "busybox uname")}"]\n'
+        'rounds = 1\nfiles = ["busybox"]\n[check]\noutput = "expected"\n'
+    )
+    notes = hashlib.sha256(section(shipped.vmlinux, ".notes", tmp_path)).hexdigest()
+    (tmp_path / "expected").write_text(f"{note.release}\n{note.uname_v}\n{notes}  -\n")
+    asked = Job(read_own_workload(tmp_path / "asks.toml"), tmp_path / "asks")
+    vmlinuz = root / "boot" / f"vmlinuz-{release}"
+    outcome = run_once(open_machine("skylake"), vmlinuz, asked)
+    assert outcome.ok, outcome.reason
+    other = "0" if notes[0] != "0" else "1"
+    (tmp_path / "expected").write_text(f"{note.release}\n{note.uname_v}\n{other}{notes[1:]}  -\n")
+    asked = Job(read_own_workload(tmp_path / "asks.toml"), tmp_path / "other")
+    assert not run_once(open_machine("skylake"), vmlinuz, asked).ok
 
 
 @pytest.mark.skipif(ALL not in os.environ, reason="each takes a minute: make test-all makes them")
