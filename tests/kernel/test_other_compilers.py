@@ -30,7 +30,7 @@ OF_GCC = "int twice(int x) { int f(int y) { return x + y; } return f(x); }\n"
 """A function in a function."""
 WORDS = {
     "gcc": [
-        "-Wall", "-mpreferred-stack-boundary=3", "-fconserve-stack", "--param=max-inline-insns-auto=9",
+        "-Wall", "-mpreferred-stack-boundary=3", "-fconserve-stack", "--param=max-gcse-memory=9",
     ],
     "clang-22": [
         "--target=x86_64-linux-gnu", "-fintegrated-as", "-Werror=unknown-warning-option",
