@@ -4,7 +4,7 @@
     bench/layouts.py [KERNEL [LAYOUTS [CPU]]] [--plot FILE.png]
 
 KERNEL is a kernel that kernsmith built (default: the micro kernel, which is built if need be).
-Targets, in CPU (default skylake) and in each of `SPED`: 60 layouts a minute and core over the whole
+Targets, in CPU (default emeraldrapids) and in each of `SPED`: 60 layouts a minute and core over the whole
 traces, 500 over a sample whose error is under 1 %. In CPU alone: L1i misses within 0.5 %, iTLB
 misses within 2 %, and a rank correlation of the model cycles of at least 0.95 over LAYOUTS (default
 12) random layouts.
@@ -35,7 +35,8 @@ from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Study, plan_variants
 
 # A sum of penalties, and a model that is simulated in time.
-SPED = ("skylake", "emeraldrapids")
+PENALTIES = str(Path(__file__).parents[1] / "tests/data/penalties.toml")
+SPED = (PENALTIES, "emeraldrapids")
 SPEEDS = (1, 8, 16, 32)
 # In how many displaced layouts packing is judged.
 WAYS = 4
@@ -110,7 +111,7 @@ def main() -> None:
     kernel = named_kernel(words[0]) if words else micro()
     count = int(words[1]) if len(words) > 1 else 12
     workloads = load_catalogue().select(["lab"])
-    cpu = words[2] if len(words) > 2 else "skylake"
+    cpu = words[2] if len(words) > 2 else "emeraldrapids"
     labs = {
         name: open_lab(kernel, workloads, open_machine(name), Silent())
         for name in dict.fromkeys((cpu, *SPED))

@@ -46,13 +46,16 @@ class Mode(NamedTuple):
 Machines = Mapping[tuple[str, Depth], Tcg]
 """By the CPU models and depths of modes."""
 
+PENALTIES = str(Path(__file__).parents[1] / "tests/data/penalties.toml")
+"""A sum of penalties; all shipped models are in time."""
+
 PLAIN = Mode("plain", "")
 MODES = (
-    Mode("model", "skylake", target=1.5),
+    Mode("model", PENALTIES, target=1.5),
     Mode("in time", "emeraldrapids", target=1.6),
     Mode("core", "emeraldrapids", target=8.0, depth="core"),
-    Mode("profile", "skylake", "profile", target=2.0),
-    Mode("trace", "skylake", "trace"),
+    Mode("profile", PENALTIES, "profile", target=2.0),
+    Mode("trace", PENALTIES, "trace"),
 )
 
 

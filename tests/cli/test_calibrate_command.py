@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cpu_models import PENALTIES
 from kernsmith import paths
 from kernsmith.cli import main
 
@@ -16,7 +17,7 @@ MODEL = str(paths.shipped("cpus/emeraldrapids.toml"))
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([str(paths.shipped("cpus/skylake.toml"))], "it cannot be calibrated"),
+        ([str(PENALTIES)], "it cannot be calibrated"),
         ([MODEL, "--program", "lua"], "those that judge do not calibrate"),
         ([MODEL, "--build", "O2"], "calibrate needs a --build beside the baseline"),
         ([MODEL, "--rounds", "0"], "calibrate needs --rounds 1 or more"),

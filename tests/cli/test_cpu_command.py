@@ -126,7 +126,7 @@ def test_models_say_which_were_held_against_a_processor() -> None:
     told = _cpu("models").stdout.splitlines()
     line = {text.split()[0]: text for text in told if text.strip()}
     assert "in time" in line["zen5"] and "never held against one" in line["zen5"]
-    assert "a sum of penalties" in line["cortex-a9"] and "never held" in line["cortex-a9"]
+    assert not any("a sum of penalties" in text for text in told)
     assert "ratios off by 1.8 points, 4.8 at worst" in line["emeraldrapids"]
     assert "in time, core" in line["emeraldrapids"] and "core" not in line["zen5"]
     document = json.loads(_cpu("models", "--json").stdout)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cpu_models import PENALTIES
 from kernsmith import paths
 from kernsmith._native import trace_costs, trace_functions
 from kernsmith.engine.attribution import SHOWN, attribution
@@ -120,7 +121,7 @@ def test_who_executes_more_is_shown_though_others_have_changed_more() -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("cpu", ["skylake", "emeraldrapids"])
+@pytest.mark.parametrize("cpu", [str(PENALTIES), "emeraldrapids"])
 def test_functions_cost_together_what_the_boot_has_counted(
     micro_kernel: Kernel, tmp_path: Path, cpu: str
 ) -> None:

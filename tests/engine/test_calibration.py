@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cpu_models import PENALTIES
 from kernsmith import paths
 from kernsmith._native import trace_costs, trace_part
 from kernsmith.engine.calibration import (
@@ -77,7 +78,7 @@ def test_a_core_without_a_buffer_has_no_knob_for_it() -> None:
 
 def test_a_sum_of_penalties_cannot_be_calibrated() -> None:
     with pytest.raises(UserError, match=r"no decoupled\.core\.resolve_cycles: it cannot"):
-        read_values(paths.shipped("cpus/skylake.toml").read_text())
+        read_values(PENALTIES.read_text())
 
 
 def test_a_core_without_a_micro_op_cache_has_no_switch_to_calibrate() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cpu_models import PENALTIES
 from kernsmith._native import seen_values, trace_costs
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
@@ -105,7 +106,7 @@ def test_another_cpu_model_executes_the_same_instructions(
     assert other.metrics["l1i_misses"] != first.metrics["l1i_misses"]
 
 
-@pytest.mark.parametrize("cpu", ["skylake", "emeraldrapids"])
+@pytest.mark.parametrize("cpu", [str(PENALTIES), "emeraldrapids"])
 def test_a_trace_costs_what_its_boot_has_counted(
     micro_kernel: Kernel, tmp_path: Path, cpu: str
 ) -> None:

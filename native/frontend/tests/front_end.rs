@@ -7,11 +7,11 @@ use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::{Counters, CpuModel, FrontEnd};
 use random::Random;
 
-const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");
+const PENALTIES: &str = include_str!("../../../tests/data/penalties.toml");
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
 fn model() -> CpuModel {
-    CpuModel::parse(SKYLAKE).expect("the shipped model is valid")
+    CpuModel::parse(PENALTIES).expect("the shipped model is valid")
 }
 
 fn fetch(stretches: &[(u64, u64)]) -> Counters {
@@ -98,7 +98,7 @@ fn large_pages_have_eight_entries_of_their_own() {
 #[test]
 fn pages_of_two_sizes_are_never_one_entry() {
     // A shared store of two pages of the same number: one of 4 KiB, one of 2 MiB.
-    let shared = SKYLAKE
+    let shared = PENALTIES
         .replace(
             "small = { entries = 128, ways = 8 }",
             "shared = { entries = 8, ways = 8 }",

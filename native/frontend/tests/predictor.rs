@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use kernsmith_frontend::{Branch, Counters, CpuModel, Predictor};
 use random::Random;
 
-const SKYLAKE: &str = include_str!("../../../cpus/skylake.toml");
-const CORTEX_A9: &str = include_str!("../../../cpus/cortex-a9.toml");
+const PENALTIES: &str = include_str!("../../../tests/data/penalties.toml");
+const SMALL_PENALTIES: &str = include_str!("../../../tests/data/penalties-small.toml");
 
 fn resolve(model: &str, branches: &[Branch]) -> Counters {
     let model = CpuModel::parse(model).expect("the shipped model is valid");
@@ -32,7 +32,7 @@ fn conditional(pc: u64, taken: bool) -> Branch {
 #[test]
 fn a_steady_branch_is_mispredicted_only_at_first() {
     let branches: Vec<_> = (0..1000).map(|_| conditional(0x1000, true)).collect();
-    let counters = resolve(SKYLAKE, &branches);
+    let counters = resolve(PENALTIES, &branches);
     assert_eq!(
         (counters.conditional_branches, counters.taken_branches),
         (1000, 1000)
@@ -43,7 +43,7 @@ fn a_steady_branch_is_mispredicted_only_at_first() {
 #[test]
 fn a_short_pattern_is_learnt_from_history() {
     let branches: Vec<_> = (0..4000).map(|n| conditional(0x1000, n % 5 == 0)).collect();
-    for model in [SKYLAKE, CORTEX_A9] {
+    for model in [PENALTIES, SMALL_PENALTIES] {
         let counters = resolve(model, &branches);
         assert!(counters.branch_mispredictions < 100, "{counters:?}");
     }
@@ -70,7 +70,10 @@ fn gshare_is_mcfarlings() {
         .iter()
         .map(|(pc, taken)| conditional(*pc, *taken))
         .collect();
-    assert_eq!(resolve(CORTEX_A9, &branches).branch_mispredictions, wrong);
+    assert_eq!(
+        resolve(SMALL_PENALTIES, &branches).branch_mispredictions,
+        wrong
+    );
 }
 
 #[test]
@@ -87,9 +90,12 @@ fn the_return_stack_is_as_deep_as_the_model_says() {
         });
         calls.chain(returns).collect()
     };
-    assert_eq!(resolve(SKYLAKE, &nested(16)).indirect_mispredictions, 0);
-    assert_eq!(resolve(SKYLAKE, &nested(20)).indirect_mispredictions, 4);
-    assert_eq!(resolve(CORTEX_A9, &nested(9)).indirect_mispredictions, 1);
+    assert_eq!(resolve(PENALTIES, &nested(16)).indirect_mispredictions, 0);
+    assert_eq!(resolve(PENALTIES, &nested(20)).indirect_mispredictions, 4);
+    assert_eq!(
+        resolve(SMALL_PENALTIES, &nested(9)).indirect_mispredictions,
+        1
+    );
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn a_return_elsewhere_is_mispredicted() {
         },
         Branch::Return { pc: 9, target: 6 },
     ];
-    assert_eq!(resolve(SKYLAKE, &branches).indirect_mispredictions, 1);
+    assert_eq!(resolve(PENALTIES, &branches).indirect_mispredictions, 1);
 }
 
 #[test]
@@ -114,8 +120,11 @@ fn alternating_indirect_targets_need_a_table_by_path() {
             next: 66,
         })
         .collect();
-    assert!(resolve(SKYLAKE, &branches).indirect_mispredictions < 20);
-    assert_eq!(resolve(CORTEX_A9, &branches).indirect_mispredictions, 1000);
+    assert!(resolve(PENALTIES, &branches).indirect_mispredictions < 20);
+    assert_eq!(
+        resolve(SMALL_PENALTIES, &branches).indirect_mispredictions,
+        1000
+    );
 }
 
 #[test]
@@ -124,6 +133,6 @@ fn a_direct_branch_is_unknown_once() {
         pc: 64,
         target: 4096,
     };
-    let counters = resolve(SKYLAKE, &[jump, jump, jump]);
+    let counters = resolve(PENALTIES, &[jump, jump, jump]);
     assert_eq!((counters.btb_misses, counters.taken_branches), (1, 3));
 }

@@ -27,7 +27,8 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let model = CpuModel::parse(include_str!("../../../cpus/skylake.toml")).expect("valid");
+        let model =
+            CpuModel::parse(include_str!("../../../tests/data/penalties.toml")).expect("valid");
         let blocks = Arc::<Mutex<Blocks>>::default();
         Self {
             engine: Engine::new(&model, X86_64.address_space(), Arc::clone(&blocks), None),

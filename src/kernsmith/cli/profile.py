@@ -192,7 +192,7 @@ def _record(
 
     chosen = named_kernel(kernel)
     workloads = load_catalogue().including(names).select(names)
-    machine = open_machine("skylake")
+    machine = open_machine("emeraldrapids")
     document: dict[str, Any] = {"kernel": chosen.key}
     if counts is not None:
         write_counts(record_counts(chosen, workloads, machine, events), counts)

@@ -122,7 +122,7 @@ def check(word: str, /, *, kernel: str, root: Root = None) -> int:
     from kernsmith.guest.own import parse_own_workload
 
     each = _one(word, root)
-    _run(replace(each, rounds=1, warmup=0), kernel, "skylake")
+    _run(replace(each, rounds=1, warmup=0), kernel, "emeraldrapids")
     print(f"{each.name} did its work")
     if each.file and not parse_own_workload(Path(each.file)).check.output:
         print("only its exit status is checked; [check] output names a file with what it prints")

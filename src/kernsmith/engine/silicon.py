@@ -41,7 +41,7 @@ from kernsmith.threads import each_of, threads
 
 _COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
 # Counts are the same on every model.
-_TRAINED_ON = "skylake"
+_TRAINED_ON = "emeraldrapids"
 
 
 @dataclass(frozen=True)
