@@ -22,7 +22,7 @@ def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
     baseline, *others = dict.fromkeys(variant.name for variant in prepared.variants)
     found: list[str] = []
     for workload in prepared.workloads:
-        rows = _timings(result.measured, workload.name, metric)
+        rows = timings(result.measured, workload.name, metric)
         timed = {row.variant for row in rows}
         for name in others:
             if {baseline, name} <= timed:
@@ -31,7 +31,7 @@ def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _timings(measured: Sequence[Measured], workload: str, metric: str) -> list[Timing]:
+def timings(measured: Sequence[Measured], workload: str, metric: str) -> list[Timing]:
     """Runs in random layouts; in the default one, where there are no others."""
     rows = [
         (

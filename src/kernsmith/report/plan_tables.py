@@ -62,6 +62,35 @@ def print_plan(plan: Mapping[str, Any], console: Console) -> None:
     )
 
 
+def print_spending(found: Mapping[str, Any], console: Console) -> None:
+    """Print what `kernsmith plan --change` or `--width` found out (see `engine.spending`)."""
+    goal, costs = found["goal"], found["costs"]
+    wanted = f"an interval {goal['percent']:g} % wide"
+    if goal["power"] is not None:
+        wanted = f"a change of {goal['percent']:g} %, found with power {goal['power']:g}"
+    table = Table(title=f"{found['metric']}: what to spend for {wanted}")
+    for title in ("of", "scatter (SD)", "layouts", "boots of each", "runs in each", "takes"):
+        table.add_column(title, justify="left" if title.startswith(("of", "sc")) else "right")
+    for name, one in found["of"].items():
+        scatter = ", ".join(
+            f"{part} {figures['percent']:.2f} %" for part, figures in one["components"].items()
+        )
+        spent = one["spend"]
+        words = ["more than 4000 layouts", "", "", ""]
+        if spent:
+            counts = [str(spent[key]) for key in ("layouts", "boots", "runs")]
+            words = [*counts, duration(spent["seconds"])]
+        elif not one["components"]:
+            words = ["measure more than one run of each first", "", "", ""]
+        add_texts(table, [name, scatter, *words])
+    console.print(table)
+    console.print(
+        f"for {found['variants']} variants; a layout costs {costs['layout']:.3g} s, a boot "
+        f"{costs['boot']:.3g} s, a run {costs['run']:.3g} s",
+        soft_wrap=True,
+    )
+
+
 _KEYS = ("position", "block", "variant", "layout", "workload", "replicate")
 
 

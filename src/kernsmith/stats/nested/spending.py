@@ -169,7 +169,9 @@ def _upper_variance(
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(spread > 0, variance**2 / spread, np.inf)
     freedom = np.minimum(freedom, _CERTAIN)
-    return np.asarray(variance * freedom / scipy.stats.chi2.ppf(1 - confidence, freedom))
+    # Of next to no freedom the bound is infinite: such a design is none to plan with.
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.asarray(variance * freedom / scipy.stats.chi2.ppf(1 - confidence, freedom))
 
 
 def _weights(

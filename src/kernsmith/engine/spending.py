@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How many layouts, boots and runs a study should have, from what it has measured so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from statistics import fmean
+from typing import Any
+
+from kernsmith.engine.disturbances import timings
+from kernsmith.engine.recorded import Asked, recorded_result
+from kernsmith.engine.verdicts import StudyResult, primary_metric
+from kernsmith.errors import UserError
+from kernsmith.ledger import BootRow, Ledger, RunRow
+from kernsmith.ledger.table import StudyTable
+from kernsmith.stats.components import Component, variance_components
+from kernsmith.stats.nested import Costs, Goal, Spending, Timing, spend
+from kernsmith.stats.question import OVERALL
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a study that the ledger has says of the scatter of its runs.
+
+    timings: by workload, and of their mix under `OVERALL`, whose runs are geometric means of those
+        that belong together.
+    variants: how many the study has. costs: seconds of a layout, a boot and a run.
+    """
+
+    metric: str
+    timings: Mapping[str, Sequence[Timing]]
+    variants: int
+    costs: Costs
+
+
+def read_pilot(table: StudyTable, ledger: Ledger, costs: Costs | None) -> Pilot:
+    """The pilot that a study in the ledger is.
+
+    costs: None for what its runs and boots took; a relink takes what it usually does.
+
+    Raises:
+        UserError: nothing of it was measured yet.
+    """
+    result = recorded_result(table, Asked())
+    measured = {
+        name
+        for each in result.measured
+        if each.run is not None and each.run.ok
+        for name in each.run.metrics
+    }
+    metric = primary_metric(result.prepared.study.design, measured)
+    names = [workload.name for workload in result.prepared.workloads]
+    by_workload = {name: timings(result.measured, name, metric) for name in names}
+    by_workload = {name: rows for name, rows in by_workload.items() if rows}
+    if not by_workload:
+        raise UserError(f"nothing of {table.name} has a {metric} yet: measure some layouts first")
+    if len(by_workload) > 1:
+        by_workload = {OVERALL: mixed(by_workload), **by_workload}
+    variants = len({variant.name for variant in result.prepared.variants})
+    return Pilot(metric, by_workload, variants, costs or _costs(result, ledger))
+
+
+def mixed(by_workload: Mapping[str, Sequence[Timing]]) -> list[Timing]:
+    """Geometric means over workloads of the runs that all of them have."""
+    found: dict[tuple[str, str, str, str], list[Timing]] = {}
+    for rows in by_workload.values():
+        for row in rows:
+            found.setdefault((row.variant, row.layout, row.boot, row.run), []).append(row)
+    return [
+        Timing(*key, exp(fmean(row.log for row in rows)), min(row.position for row in rows))
+        for key, rows in found.items()
+        if len(rows) == len(by_workload)
+    ]
+
+
+def _costs(result: StudyResult, ledger: Ledger) -> Costs:
+    """What a boot and a run took; a run that has a boot to itself is a part of it."""
+    runs = [each.run for each in result.measured if each.run is not None and each.run.ok]
+    numbers = {run.boot for run in runs if run.boot is not None}
+    return costs_of(runs, ledger.boots(numbers))
+
+
+def costs_of(runs: Sequence[RunRow], boots: Mapping[int, BootRow]) -> Costs:
+    """Means over runs, and over boots without the runs in them, in seconds."""
+    usual = Costs()
+    shared: dict[int, list[RunRow]] = {}
+    for run in runs:
+        if run.boot is not None:
+            shared.setdefault(run.boot, []).append(run)
+    if not any(len(each) > 1 for each in shared.values()):
+        whole = [run.wall_seconds for run in runs]
+        return Costs(usual.layout, fmean(whole) if whole else usual.boot, usual.run)
+    alone = [
+        max(0.0, ended - sum(run.wall_seconds for run in shared[number]))
+        for number, boot in boots.items()
+        if number in shared and (ended := boot.wall_seconds) is not None
+    ]
+    run_seconds = max(1e-3, fmean(run.wall_seconds for run in runs))
+    return Costs(usual.layout, fmean(alone) if alone else usual.boot, run_seconds)
+
+
+def spending(pilot: Pilot, goal: Goal) -> dict[str, Any]:
+    """What to spend, as a JSON-able document: of the mix and of each workload.
+
+    `of` has, of each, its `components` (variances of logarithms, per cent as standard deviations)
+    and the cheapest design that reaches the goal, or null where none does.
+    """
+    costs = pilot.costs
+    return {
+        "metric": pilot.metric,
+        "goal": {"percent": goal.percent, "power": goal.power, "alpha": goal.alpha},
+        "costs": {"layout": costs.layout, "boot": costs.boot, "run": costs.run},
+        "variants": pilot.variants,
+        "of": {name: _one(rows, goal, pilot) for name, rows in pilot.timings.items()},
+    }
+
+
+def _one(rows: Sequence[Timing], goal: Goal, pilot: Pilot) -> dict[str, Any]:
+    found = _components(rows)
+    planned = spend(found, _design(rows), goal, pilot.costs) if found else None
+    return {
+        "components": {
+            part.name: {
+                "percent": 100 * part.variance**0.5,
+                "share": part.share,
+                "degrees_of_freedom": part.df,
+            }
+            for part in found
+        },
+        "spend": _spent(planned, pilot) if planned else None,
+    }
+
+
+def _components(rows: Sequence[Timing]) -> tuple[Component, ...]:
+    return variance_components(
+        [row.value for row in rows],
+        [row.variant for row in rows],
+        [row.layout for row in rows],
+        [row.boot for row in rows],
+    )
+
+
+def _design(rows: Sequence[Timing]) -> tuple[int, int]:
+    """Boots a layout and runs a boot, on average."""
+    layouts = {(row.variant, row.layout) for row in rows}
+    boots = {(row.variant, row.layout, row.boot) for row in rows}
+    return max(1, round(len(boots) / len(layouts))), max(1, round(len(rows) / len(boots)))
+
+
+def _spent(planned: Spending, pilot: Pilot) -> dict[str, Any]:
+    """seconds: of all the study's variants."""
+    return {
+        "layouts": planned.layouts,
+        "boots": planned.boots,
+        "runs": planned.runs,
+        "seconds": planned.seconds * pilot.variants / 2,
+        "sd_percent": 100 * planned.sd,
+    }

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What to spend on a study, by a pilot that a ledger has."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernsmith import paths
+from kernsmith.cli import main
+from kernsmith.engine.spending import Pilot, costs_of, mixed, read_pilot, spending
+from kernsmith.errors import UserError
+from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow, now
+from kernsmith.ledger.table import read_study_table
+from kernsmith.stats.nested import Costs, Goal, Timing
+
+STUDY = """
+[source]
+use = "debian:7.3"
+
+[variants]
+base = {}
+afdo = { profile = "autofdo" }
+"""
+WORKLOADS = ("pipe", "fork")
+
+
+def record(folder: Path, layouts: int = 40, done: bool = True) -> str:
+    """A ledger with a study whose layouts scatter by 1 % (standard deviation) on each workload."""
+    url, random = f"sqlite:///{folder}/ledger.sqlite", np.random.default_rng(1)
+    ledger, plan = Ledger(url), []
+    for layout in range(1, layouts + 1):
+        for variant in ("base", "afdo"):
+            for workload in WORKLOADS:
+                trial = TrialRow(
+                    f"{len(plan):064x}", "k" * 64, variant, f"random:1.{layout}", workload,
+                    "tcg", "zen4", 0, conditions={},
+                )  # fmt: skip
+                plan.append((trial, variant, layout, len(plan)))
+    ledger.record_study("a" * 64, "lab", STUDY, plan)
+    for trial, *_ in plan if done else []:
+        attempt = ledger.claim(trial.digest)
+        assert attempt is not None
+        metrics = {"model_cycles": (1e6 * float(np.exp(random.normal(0, 0.01))), "cycles")}
+        ledger.record(RunRow(trial.digest, attempt, "ok", "", "", now(), 2.0, metrics))
+    ledger.close()
+    return url
+
+
+def pilot(url: str, costs: Costs | None = None) -> Pilot:
+    ledger = Ledger(url)
+    try:
+        return read_pilot(read_study_table("lab", url), ledger, costs)
+    finally:
+        ledger.close()
+
+
+def test_the_mix_needs_fewer_layouts_than_each_of_its_workloads(tmp_path: Path) -> None:
+    found = spending(pilot(record(tmp_path)), Goal(0.5, 0.95))
+    assert found["metric"] == "model_cycles"
+    assert found["costs"] == {"layout": 9.0, "boot": 2.0, "run": 1.0}
+    assert list(found["of"]) == ["overall", *sorted(WORKLOADS)]
+    (scatter,) = found["of"]["pipe"]["components"].values()
+    assert scatter["percent"] == pytest.approx(1.0, rel=0.2)
+    mix, *each = (one["spend"] for one in found["of"].values())
+    assert all(mix["layouts"] < 0.75 * one["layouts"] for one in each)
+    # 2 (1.96 + 1.64)² V / δ² layouts, with V = 1 %² / 2: 52. The pilot knows V by a fifth.
+    assert 40 < mix["layouts"] < 90
+    assert (mix["boots"], mix["runs"]) == (1, 1)
+    assert mix["seconds"] == pytest.approx(2 * mix["layouts"] * (9 + 2 + 1))
+
+
+def test_half_the_change_takes_four_times_the_layouts(tmp_path: Path) -> None:
+    found = pilot(record(tmp_path))
+    wide, narrow = (spending(found, Goal(width))["of"]["overall"]["spend"] for width in (0.6, 0.3))
+    assert narrow["layouts"] == pytest.approx(4 * wide["layouts"], rel=0.2)
+
+
+def test_runs_and_boots_are_spent_where_they_scatter() -> None:
+    """Runs that scatter in boots that do not: many runs in a boot, if a boot is dear."""
+    random = np.random.default_rng(2)
+    rows = [
+        Timing(variant, str(layout), str(boot), str(run), float(np.exp(random.normal(0, 0.02))), 0)
+        for variant in "ab"
+        for layout in range(6)
+        for boot in range(3)
+        for run in range(8)
+    ]
+    costs = Costs(9, 60, 0.5)
+    one = spending(Pilot("seconds", {"pipe": rows}, 2, costs), Goal(0.5, 0.95))["of"]["pipe"]
+    assert set(one["components"]) == {"layout", "boot", "run"}
+    assert one["spend"]["runs"] > 10
+    assert one["spend"]["boots"] <= 2
+
+
+def test_a_mix_is_of_runs_that_all_workloads_have() -> None:
+    def row(run: str, value: float) -> Timing:
+        return Timing("a", "l", "b", run, value, 0)
+
+    (both,) = mixed({"pipe": [row("0", 1.0), row("1", 5.0)], "fork": [row("0", 4.0)]})
+    assert (both.run, both.value) == ("0", pytest.approx(2.0))
+
+
+def test_a_boot_costs_what_its_runs_leave() -> None:
+    def run(boot: int | None, seconds: float) -> RunRow:
+        return RunRow("t", 0, "ok", "", "", now(), seconds, {}, boot=boot)
+
+    boots = {
+        n: BootRow(str(n), "kvm", "i", "k", "default", (), "", now(), wall_seconds=seconds)
+        for n, seconds in ((1, 30.0), (2, None))
+    }
+    runs = [run(1, 2.0), run(1, 4.0), run(2, 3.0), run(2, 3.0)]
+    assert costs_of(runs, boots) == Costs(9, 24.0, 3.0)
+    assert costs_of([run(None, 7.0)], {}) == Costs(9, 7.0, 1.0)
+
+
+def test_a_study_that_was_not_measured_is_no_pilot(tmp_path: Path) -> None:
+    url = record(tmp_path, layouts=2, done=False)
+    with pytest.raises(UserError, match="no run of study lab has finished yet"):
+        pilot(url)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--change", "1%", "--width", "1%"], "for --change or for --width, not for both"),
+        (["--change", "little"], "--change takes per cent from 0 to 100"),
+        (["--width", "0%"], "--width takes more than 0 per cent"),
+        (["--change", "1%", "--power", "1"], "--power takes a number between 0.05 and 1"),
+        (["--change", "1%", "--costs", "9,20"], "--costs takes the seconds of a layout, a boot"),
+        (["--change", "1%", "--costs", "9,20,nan"], "--costs takes the seconds of a layout"),
+    ],
+)
+def test_a_goal_that_means_nothing_is_refused_before_anything_is_looked_at(
+    words: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", str(paths.shipped("studies/optimize.toml")), *words])
+    assert ended.value.code == 2
+    assert sentence in " ".join(capfd.readouterr().err.split())
