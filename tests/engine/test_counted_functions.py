@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith import paths
+from cpu_models import PENALTIES
 from kernsmith.engine import Silent
 from kernsmith.engine.attribution import attributions
 from kernsmith.engine.counted_functions import count_functions
@@ -48,7 +48,7 @@ class TwoTraced(Made):
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
     monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "script.json").write_text("{}")
-    return Scripted(tmp_path, profiles=True, cpu=paths.shipped("cpus", "skylake.toml"))
+    return Scripted(tmp_path, profiles=True, cpu=PENALTIES)
 
 
 @pytest.fixture

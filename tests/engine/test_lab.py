@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
+from cpu_models import PENALTIES
 from elsewhere import Elsewhere
 from kernsmith.engine.collisions import lab_collisions
 from kernsmith.engine.events import Silent
@@ -32,7 +33,7 @@ LAYOUTS = 4
 @pytest.fixture(scope="module")
 def lab(micro_kernel: Kernel) -> Lab:
     workloads = load_catalogue().select(TRACED)
-    return open_lab(micro_kernel, workloads, open_machine("skylake"), Silent())
+    return open_lab(micro_kernel, workloads, open_machine(str(PENALTIES)), Silent())
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +52,11 @@ def measured(lab: Lab, orders: list[list[str]]) -> list[Costs]:
 
 
 def test_in_the_default_layout_replay_and_tracer_agree_exactly(lab: Lab) -> None:
+    """In what no model decides: the trace may be one that another model's boot has written."""
     (replayed,) = lab.evaluator.costs([[]])
     for workload in TRACED:
-        told = {name: replayed[workload][name] for name in lab.traced[workload]}
-        assert told == dict(lab.traced[workload])
+        for name in ("conditional_branches", "taken_branches", "l1i_accesses"):
+            assert replayed[workload][name] == lab.traced[workload][name]
 
 
 def test_every_function_is_where_it_was_predicted_to_be(
@@ -178,6 +180,7 @@ def optimized(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     words = [
         "optimize", str(lab.kernel.vmlinux), "--train", "signal", "--test", "file",
         "--count", "16", "--evaluations", "200", "--search-every", "8", "--json",
+        "--cpu", str(PENALTIES),
     ]  # fmt: skip
     return folder, json.loads(kernsmith(*words, folder=folder).stdout)
 
@@ -202,6 +205,7 @@ def test_in_folds_no_workload_is_judged_in_an_order_that_it_helped_to_make(
     words = [
         "optimize", str(lab.kernel.vmlinux), "--train", "signal", "--train", "file",
         "--folds", "2", "--count", "4", "--evaluations", "100", "--search-every", "8", "--json",
+        "--cpu", str(PENALTIES),
     ]  # fmt: skip
     document = json.loads(kernsmith(*words, folder=tmp_path).stdout)
     assert document["best"] == "search", "what two workloads share is not enough to be the best"
@@ -236,7 +240,7 @@ def test_an_applied_order_is_a_kernel_like_any_other(
     assert named_kernel(applied.key[:12]).folder == applied.folder
     again = kernsmith(
         "evaluate", made["vmlinux"], "--workload", "signal", "--order", document["order"],
-        "--json", folder=folder,
+        "--cpu", str(PENALTIES), "--json", folder=folder,
     )  # fmt: skip
     ratios = json.loads(again.stdout)["ratios"]["all workloads"]
     assert ratios[document["order"]]["l1i_misses"] == pytest.approx(1, rel=0.01)

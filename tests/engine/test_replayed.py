@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith import paths
+from cpu_models import PENALTIES
 from kernsmith.cli.outcome import exit_code
 from kernsmith.engine import Silent
 from kernsmith.engine.profiles import Profiles
@@ -53,7 +53,7 @@ CHECKS = LABELS * CHECKED * WORKLOADS
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
     monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path / "cache"))
     script(tmp_path)
-    return Scripted(tmp_path, slots=2, cpu=paths.shipped("cpus", "skylake.toml"))
+    return Scripted(tmp_path, slots=2, cpu=PENALTIES)
 
 
 def script(folder: Path, **words: object) -> None:
@@ -70,7 +70,7 @@ def predicted(folder: Path) -> dict[str, float]:
     text = read_link_map(kernel / "link.map")
     seeds = [f"{label}.1.{number}" for number in range(1, LAYOUTS + 1) for label in ("a", "b")]
     layouts = tuple(text.arranged(random_order(HOT, seed)) for seed in seeds)
-    asked = Replay(Traced(kernel, (trace,)), paths.shipped("cpus", "skylake.toml"), layouts)
+    asked = Replay(Traced(kernel, (trace,)), PENALTIES, layouts)
     costs = replay(lambda value: None, asked)
     return {image(seed): cost["model_cycles"] for seed, (cost,) in zip(seeds, costs, strict=True)}
 
@@ -177,7 +177,7 @@ def worker(machine: Scripted) -> "subprocess.Popen[bytes]":
     code = (
         "import sys; from pathlib import Path; import test_replayed as t; "
         "t.measured(t.Scripted(Path(sys.argv[1]), slots=1, "
-        "cpu=t.paths.shipped('cpus', 'skylake.toml')))"
+        "cpu=t.PENALTIES))"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code, str(machine.folder)],

@@ -58,8 +58,8 @@ def sample(
     count
         Random layouts.
     cpu
-        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. By default a sum of
-        penalties, which replays thousands of layouts in the time of dozens.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. One of your own without
+        [decoupled], a sum of penalties, is replayed five times as fast.
     seed
         Of the layouts.
     every
@@ -111,8 +111,8 @@ def evaluate(
     workload
         Workloads or sets of them; may be given several times.
     cpu
-        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. By default a sum of
-        penalties, which replays thousands of layouts in the time of dozens.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. One of your own without
+        [decoupled], a sum of penalties, is replayed five times as fast.
     every
         Replay one of so many windows of each trace; 1 replays the whole traces.
     strict
@@ -182,8 +182,8 @@ def optimize(
         so many parts: tells what such orders are worth to workloads that nobody has run, as they
         are and with empty lines put between the functions in eight ways. 0: do not.
     cpu
-        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. By default a sum of
-        penalties, which replays thousands of layouts in the time of dozens.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. One of your own without
+        [decoupled], a sum of penalties, is replayed five times as fast.
     count
         Random layouts to compare with.
     evaluations
@@ -260,8 +260,8 @@ def collisions(
     workload
         Workloads or sets of them; may be given several times.
     cpu
-        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. By default a sum of
-        penalties, which replays thousands of layouts in the time of dozens.
+        CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. One of your own without
+        [decoupled], a sum of penalties, is replayed five times as fast.
     strict
         Refuse an order with unknown or repeated functions instead of ignoring these.
     json

@@ -36,7 +36,8 @@ class TraceFailed(KernsmithError):
 class Lab:
     """Everything that orders of one kernel are judged with.
 
-    traced: what the tracer counted in the default layout while it wrote the traces.
+    traced: what the tracer counted in the default layout while it wrote the traces, of which
+        misses are those of the CPU model that it had then.
     workers: who replays and boots.
     """
 
