@@ -144,6 +144,61 @@ def test_prefetches_are_gone(folder: Folder) -> None:
     assert folder.says() == SAID
 
 
+MANY_JUMPS = """\
+extern int printf(const char *format, ...);
+#define TEN(n) ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7)
+#define ONE(n) if (from[n] > n * 1000003) sum += from[n ^ 1]; else if (!from[n]) return sum;
+__attribute__((noinline)) long far(const long *from)
+{
+	long sum = 0;
+	TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6)
+	for (int i = 0; i < sum; i++)
+		if (from[i & 63] == i)
+			sum -= i;
+	return sum;
+}
+int main(void)
+{
+	long numbers[80];
+	for (int i = 0; i < 80; i++)
+		numbers[i] = i * 1100000L;
+	return printf("%ld\\n", far(numbers)) < 0;
+}
+"""
+
+
+def jumps_on_boundaries(assembly: str) -> tuple[int, int]:
+    """How many jumps lie over a boundary of 32 bytes or end on one, by what objdump shows: those
+    that a processor with Intel's erratum is slow at; and how many jumps there are."""
+    fused = re.compile(r"(cmp|test|add|sub|and|inc|dec)[bwlq]?$")
+    shown = [re.match(r" +([0-9a-f]+):\t(\S+)(.*)", line) for line in assembly.splitlines()]
+    code = [(int(found[1], 16), found[2], found[3]) if found else None for found in shown]
+    bad = count = 0
+    for before, at, behind in zip(code, code[1:], [*code[2:], None], strict=False):
+        if at is None or not at[1].startswith("j") or "*" in at[2] or behind is None:
+            continue
+        together = before and fused.match(before[1]) and at[1] != "jmp"
+        start = before[0] if before and together else at[0]
+        count += 1
+        bad += start // 32 != behind[0] // 32
+    return bad, count
+
+
+@pytest.mark.parametrize("assembler", ASSEMBLERS)
+def test_no_jump_lies_over_a_boundary(folder: Folder, assembler: Assembler) -> None:
+    (folder.path / "x.c").write_text(MANY_JUMPS)
+    flags = ("-ffunction-sections",)
+    folder.compile(assembler="gnu", flags=flags)
+    said, (bad, count) = folder.says(), jumps_on_boundaries(folder.assembly())
+    assert bad > 5
+    folder.compile("align-jumps", assembler=assembler, flags=flags)
+    assert folder.says() == said
+    assert jumps_on_boundaries(folder.assembly()) == (0, count)
+    folder.compile("align-jumps", "pad=3", assembler=assembler, flags=flags)
+    assert jumps_on_boundaries(folder.assembly()) == (0, count), "it comes last"
+    assert not list(folder.path.glob(".x*"))
+
+
 def test_dependencies_are_those_of_the_source(folder: Folder) -> None:
     folder.compile("pad=1")
     assert (folder.path / "x.d").read_text().split()[1:] == ["x.c", "x.h"]

@@ -38,8 +38,19 @@ pub fn compile(
         Ok(status) => return status.code().map_or(1, |code| code as u8),
         Err(error) => return failed(&object, &format!("the compiler cannot be started: {error}")),
     }
-    match stepped(&assembly, way).and_then(|()| assembled(compiler, words, way, &object, &assembly))
-    {
+    let whole = beside(&object, "step.o");
+    let assemble = |text: &str| {
+        std::fs::write(&assembly, text).map_err(|error| error.to_string())?;
+        assembled(compiler, words, way, &assembly, &whole)?;
+        std::fs::read(&whole).map_err(|error| error.to_string())
+    };
+    let made = stepped(&assembly, way, assemble).and_then(|()| {
+        let said = assembled(compiler, words, way, &assembly, &whole)?;
+        eprint!("{said}");
+        std::fs::rename(&whole, &object).map_err(|error| error.to_string())
+    });
+    let _ = std::fs::remove_file(&whole);
+    match made {
         Ok(()) => {
             let _ = std::fs::remove_file(&assembly);
             0
@@ -70,12 +81,17 @@ fn compiling(words: &[OsString], object: &Path, assembly: &Path, way: &Way) -> V
 }
 
 /// Hands the assembly through all steps, in place.
-fn stepped(assembly: &Path, way: &Way) -> Result<(), String> {
+fn stepped(
+    assembly: &Path,
+    way: &Way,
+    assemble: impl Fn(&str) -> Result<Vec<u8>, String>,
+) -> Result<(), String> {
     let kept = |what: &str| format!("{what}; the assembly is kept in {}", assembly.display());
     let mut text = std::fs::read_to_string(assembly).map_err(|error| kept(&error.to_string()))?;
     for step in &way.steps {
         let before = text.clone();
-        text = apply(step, text).map_err(|reason| kept(&format!("step {step}: {reason}")))?;
+        text = apply(step, text, &assemble)
+            .map_err(|reason| kept(&format!("step {step}: {reason}")))?;
         if text.trim().is_empty() && !before.trim().is_empty() {
             return Err(kept(&format!(
                 "step {step}: nothing is left of the assembly"
@@ -85,31 +101,29 @@ fn stepped(assembly: &Path, way: &Way) -> Result<(), String> {
     std::fs::write(assembly, text).map_err(|error| kept(&error.to_string()))
 }
 
+/// Assembles; returns what the assembler said.
 fn assembled(
     compiler: &OsStr,
     words: &[OsString],
     way: &Way,
-    object: &Path,
     assembly: &Path,
-) -> Result<(), String> {
-    let whole = beside(object, "step.o");
+    whole: &Path,
+) -> Result<String, String> {
     let mut command = assembler(compiler, words, way);
-    command.arg("-c").arg("-o").arg(&whole).arg(assembly);
+    command.arg("-c").arg("-o").arg(whole).arg(assembly);
     let done = command
         .output()
         .map_err(|error| format!("the assembler cannot be started: {error}"))?;
-    let said = String::from_utf8_lossy(&done.stderr);
-    if !done.status.success() {
-        let _ = std::fs::remove_file(&whole);
-        return Err(format!(
-            "what the steps {} made is no assembly:\n{}the file is kept: {}",
-            way.steps.join(", "),
-            last_lines(&said),
-            assembly.display()
-        ));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    if done.status.success() {
+        return Ok(said);
     }
-    eprint!("{said}");
-    std::fs::rename(&whole, object).map_err(|error| error.to_string())
+    Err(format!(
+        "what the steps {} made is no assembly:\n{}the file is kept: {}",
+        way.steps.join(", "),
+        last_lines(&said),
+        assembly.display()
+    ))
 }
 
 /// The assembler's command line, without its files.

@@ -6,11 +6,8 @@
 //! compiler says that they may (System V ABI, x86-64 supplement, "Optimize GOTPCRELX Relocations"):
 //! one byte of the instruction and the relocation's type change, and nothing moves.
 
-/// Fields of an ELF file of 64 bits, little-endian (System V ABI, "Object Files").
-const MAGIC: &[u8] = b"\x7fELF\x02\x01";
-const SECTIONS_AT: usize = 0x28;
-const SECTION_COUNT: usize = 0x3c;
-const SECTION: usize = 64;
+use crate::elf;
+
 const RELOCATIONS: u32 = 4;
 const RELOCATION: usize = 24;
 
@@ -38,38 +35,21 @@ pub fn without_table(mut object: Vec<u8>) -> Result<Vec<u8>, String> {
 
 /// Each relocation by the table: where it is in the file, and where what it relocates.
 fn uses(object: &[u8]) -> Option<Vec<(usize, usize)>> {
-    object.starts_with(MAGIC).then_some(())?;
-    let begin = usize::try_from(long(object, SECTIONS_AT)?).ok()?;
-    let count = usize::from(u16::from_le_bytes(
-        *object.get(SECTION_COUNT..)?.first_chunk()?,
-    ));
-    let header = |number: usize| object.get(begin.checked_add(number * SECTION)?..);
+    let sections = elf::sections(object)?;
     let mut found = Vec::new();
-    for number in 0..count {
-        let section = header(number)?;
-        if word(section, 4)? != RELOCATIONS {
-            continue;
-        }
-        let code = header(usize::try_from(word(section, 0x2c)?).ok()?)?;
-        let code = usize::try_from(long(code, 0x18)?).ok()?;
-        let at = usize::try_from(long(section, 0x18)?).ok()?;
-        let size = usize::try_from(long(section, 0x20)?).ok()?;
-        for relocation in (at..at.checked_add(size)?).step_by(RELOCATION) {
-            if word(object, relocation + 8)? == GOTPCREL {
-                let place = usize::try_from(long(object, relocation)?).ok()?;
-                found.push((relocation, code.checked_add(place)?));
+    for table in sections
+        .iter()
+        .filter(|section| section.kind == RELOCATIONS)
+    {
+        let code = sections.get(table.info)?;
+        for relocation in (table.at..table.at.checked_add(table.size)?).step_by(RELOCATION) {
+            if elf::word(object, relocation + 8)? == GOTPCREL {
+                let place = usize::try_from(elf::long(object, relocation)?).ok()?;
+                found.push((relocation, code.at.checked_add(place)?));
             }
         }
     }
     Some(found)
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]
@@ -78,7 +58,7 @@ mod tests {
 
     /// `mov x@GOTPCREL(%rip), %rax` in an object, with an opcode of its own.
     fn object(opcode: u8, kind: u32) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(64, 0);
         let code = bytes.len();
         bytes.extend([0x48, opcode, 0x05, 0, 0, 0, 0, 0xc3]);
@@ -89,15 +69,15 @@ mod tests {
         bytes.extend((-4_i64).to_le_bytes());
         let sections = bytes.len();
         for (kind, at, size, of) in [(1_u32, code, 8, 0_u32), (RELOCATIONS, relocation, 24, 0)] {
-            let mut header = [0; SECTION];
+            let mut header = [0; 64];
             header[4..8].copy_from_slice(&kind.to_le_bytes());
             header[0x18..0x20].copy_from_slice(&(at as u64).to_le_bytes());
             header[0x20..0x28].copy_from_slice(&(size as u64).to_le_bytes());
             header[0x2c..0x30].copy_from_slice(&of.to_le_bytes());
             bytes.extend(header);
         }
-        bytes[SECTIONS_AT..SECTIONS_AT + 8].copy_from_slice(&(sections as u64).to_le_bytes());
-        bytes[SECTION_COUNT..SECTION_COUNT + 2].copy_from_slice(&2_u16.to_le_bytes());
+        bytes[0x28..0x30].copy_from_slice(&(sections as u64).to_le_bytes());
+        bytes[0x3c..0x3e].copy_from_slice(&2_u16.to_le_bytes());
         bytes
     }
 

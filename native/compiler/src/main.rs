@@ -15,6 +15,7 @@
 mod assembly;
 mod clusters;
 mod counted;
+mod elf;
 mod got;
 mod idle;
 mod link_steps;

@@ -21,6 +21,9 @@ pub const FILE: &str = "objects.rules";
 /// The variable that names the file where no kernel's folder does.
 pub const VARIABLE: &str = "KERNSMITH_OBJECTS";
 
+/// The step that comes behind all others, whatever the order of rules.
+const LAST: &str = "align-jumps";
+
 /// Code that runs before the kernel does, or in user space: such objects are matched only by their
 /// whole names.
 const APART: [&str; 7] = [
@@ -92,6 +95,8 @@ pub fn way_of(words: &[OsString], file: &Path) -> Option<Way> {
         way.steps.extend(next());
         way.fallback = Named::read(next()).or(way.fallback);
     }
+    // Other steps move what it has aligned.
+    way.steps.sort_by_key(|step| step == LAST);
     found.then_some(way)
 }
 
@@ -149,7 +154,7 @@ mod tests {
     fn rules_that_match_add_up() {
         let name = format!("kernsmith-objects-{}", std::process::id());
         let file = std::env::temp_dir().join(name);
-        let rules = "fs/*.o net/*.o\t\t-O3 -fx\tgnu\tpad=7\nfs/pipe.o\tclang-19 d1 clang\t-O1\t\tno-prefetch\tgcc-12 d2 gcc\n";
+        let rules = "fs/*.o net/*.o\t\t-O3 -fx\tgnu\talign-jumps pad=7\nfs/pipe.o\tclang-19 d1 clang\t-O1\t\tno-prefetch\tgcc-12 d2 gcc\n";
         std::fs::write(&file, rules).unwrap();
         let way = |text: &str| way_of(&words(text), &file);
         let pipe = way("-O2 -c -o fs/pipe.o ../source/fs/pipe.c").unwrap();
@@ -161,11 +166,11 @@ mod tests {
         assert_eq!(fallback.program, "gcc-12");
         assert_eq!(pipe.flags, ["-O3", "-fx", "-O1"]);
         assert_eq!(pipe.assembler, ["gnu"]);
-        assert_eq!(pipe.steps, ["pad=7", "no-prefetch"]);
+        assert_eq!(pipe.steps, ["pad=7", "no-prefetch", "align-jumps"]);
         let socket = way("-c -o net/socket.o x.c").unwrap();
         assert_eq!(
             (socket.steps, socket.compiler),
-            (vec!["pad=7".into()], None)
+            (["pad=7", "align-jumps"].map(String::from).to_vec(), None)
         );
         for other in [
             "-c -o kernel/fork.o kernel/fork.c",

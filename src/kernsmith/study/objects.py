@@ -26,6 +26,10 @@ Assembler = Literal["", "gnu", "clang"]
 STEPS: dict[str, tuple[str, str]] = {
     "pad": (r"\d{1,18}", "pad=SEED: padding inside of functions, drawn by the seed"),
     "no-prefetch": (r"", "no-prefetch: without prefetches"),
+    "align-jumps": (
+        r"",
+        "align-jumps: no jump over or up to a boundary of 32 bytes; it comes last",
+    ),
     "count-entries": (r"", "count-entries: a counter for each function's entry"),
     "swap-comparison": (
         r"[A-Za-z_][\w.]*(:\d{1,6})?",

@@ -5,6 +5,7 @@
 //! user's, which reads the assembly on standard input and writes it on standard output.
 
 mod entries;
+mod jumps;
 mod pad;
 mod prefetch;
 mod swap;
@@ -16,10 +17,15 @@ use std::process::{Command, Stdio};
 /// Of a program's output, so many lines are shown when it fails.
 const SHOWN: usize = 5;
 
-/// The text behind a step.
-pub fn apply(step: &str, text: String) -> Result<String, String> {
+/// The text behind a step. assemble: makes an object of a text.
+pub fn apply(
+    step: &str,
+    text: String,
+    assemble: impl Fn(&str) -> Result<Vec<u8>, String>,
+) -> Result<String, String> {
     let (name, argument) = step.split_once('=').unwrap_or((step, ""));
     match name {
+        "align-jumps" => jumps::padded(&text, assemble),
         "pad" => argument
             .parse()
             .map(|seed| pad::with_nops(&text, seed))
@@ -69,7 +75,9 @@ pub fn last_lines(said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    fn apply(step: &str, text: String) -> Result<String, String> {
+        super::apply(step, text, |_| Err("no assembler".into()))
+    }
 
     #[test]
     fn steps_are_told_by_their_names() {
