@@ -107,7 +107,7 @@ def blame(
         good kernel; 0: the smallest set that is bad.
     layouts
         Random layouts in which a mixed kernel is measured: a number, or a range that is gone
-        through while it is not clear. Only with --metric. Default: 4..16; with --top a number, 32.
+        through while it is not clear. Only with --metric. Default: 4..16; with --top a number, 16.
     seed
         Seed of the layouts.
     repeat
@@ -128,7 +128,7 @@ def blame(
     if good == bad:
         raise UserError(f"--good and --bad are both {good!r}")
     _check_top(top, metric, layouts)
-    layouts = layouts or ("32" if top else "4..16")
+    layouts = layouts or ("16" if top else "4..16")
     design = Design(seed=seed, metric=metric)
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from kernsmith.cli.outcome import result_console

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Mixed kernels measured over random layouts: one link and one boot of each, and replays."""
+"""Mixed kernels measured over random layouts: a link, a boot with each workload, and replays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from math import log
 from pathlib import Path
 from statistics import fmean
+from threading import Lock
 from typing import Any, Protocol
 
 from kernsmith.engine.function_costs import KEPT
@@ -16,11 +17,12 @@ from kernsmith.engine.object_costs import ObjectCosts, costs_by_object
 from kernsmith.engine.replay import every_of
 from kernsmith.engine.replayed import estimated
 from kernsmith.errors import UserError
+from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.link import whole_order
 from kernsmith.kernel.mixed import Pair
-from kernsmith.kernel.symbols import movable_functions, read_system_map
-from kernsmith.layout import TracedText, TraceFile, random_order, read_link_map
+from kernsmith.layout import Arrangement, Text, TracedText, TraceFile, read_link_map
+from kernsmith.layout.slots import Slots, slots_for
+from kernsmith.layout.traced import Figures
 from kernsmith.machine import Job, Machine, Outcome, run_once
 from kernsmith.machine.metrics import MODEL_CYCLES
 
@@ -79,8 +81,8 @@ class MeasuresMixes(Protocol):
 class ReplaysMixes:
     """By replay on the machine that writes traces.
 
-    layouts: how many random ones, the same of all mixed kernels: a kernel's functions are put into
-        the same relative order in each.
+    layouts: how many random ones. In each, all functions that two mixed kernels have in common lie
+        at the same addresses (see `layout.slots`): how far they differ is by what differs in them.
     """
 
     machine: Machine
@@ -92,7 +94,7 @@ class ReplaysMixes:
     def identity(self) -> Any:
         """Machine, workloads, metric and layouts."""
         amounts = [each.amount for each in self.workloads]
-        return ["replay", self.machine.fingerprint(), amounts, self.metric, self.layouts, self.seed]
+        return ["slots", self.machine.fingerprint(), amounts, self.metric, self.layouts, self.seed]
 
     @property
     def by(self) -> str:
@@ -139,22 +141,36 @@ class ReplaysMixes:
     ) -> tuple[float, ...]:
         cpu = self.machine.cpu
         assert cpu is not None
-        traced = TracedText(read_link_map(folder / "map"), files)
+        text = read_link_map(folder / "map")
         every = every_of(0, cpu, len(files))
-        orders = [[], *orders_of(pair, self.seed, self.layouts)]
-        found = traced.figures(
-            [traced.text.arranged(order) for order in orders],
-            cpu, every=every, displaced=None, threads=1,
-        )  # fmt: skip
-        default, *others = found
+
+        def cost(text: Text, layouts: Sequence[Arrangement]) -> list[Figures]:
+            traced = TracedText(text, files)
+            return traced.figures(layouts, cpu, every=every, displaced=None, threads=1)
+
+        default = cost(text, [Arrangement()])[0] if every > 1 else [None] * len(files)
+        filled = self._slots(pair, folder.parent).filled(text, _Names(pair).of)
+        drawn = [filled.shuffled(f"{self.seed}.{number}") for number in range(self.layouts)]
         logs = []
-        for figures in others:
-            values = (
-                self._value(ran, counted, whole if every > 1 else None)
-                for ran, counted, whole in zip(booted, figures, default, strict=True)
-            )
+        for figures in cost(filled.text, drawn):
+            values = map(self._value, booted, figures, default)
             logs.append(fmean(map(log, values)))
         return tuple(logs)
+
+    def _slots(self, pair: Pair, state: Path) -> Slots:
+        """For all mixed kernels: those of the good one, and of the one with all objects of the bad
+        one. state: the folder of all of them, which keeps both maps."""
+        maps = []
+        for name, taken in (("good", ()), ("bad", pair.suspects)):
+            path = state / f"{name}.map"
+            with locked(path.with_suffix(".lock")):
+                if not path.exists():
+                    folder = state / f"map-{name}"
+                    pair.link(taken, folder, with_map=True)
+                    (folder / "map").replace(path)
+                    shutil.rmtree(folder, ignore_errors=True)
+            maps.append(path)
+        return _slots_of(tuple(maps), _Names(pair))
 
     def _value(
         self, booted: Outcome, counted: Mapping[str, float], default: Mapping[str, float] | None
@@ -166,22 +182,25 @@ class ReplaysMixes:
         return value
 
 
-def orders_of(pair: Pair, seed: int, count: int) -> list[list[str]]:
-    """So many random orders of the functions that any mixed kernel may have."""
-    maps = [read_system_map(kernel.system_map) for kernel in (pair.good, pair.bad)]
-    functions = list(dict.fromkeys(name for each in maps for name in movable_functions(each)))
-    drawn = (random_order(functions, f"{seed}.{number}") for number in range(count))
-    return [whole_order(pair.base, order) for order in drawn]
-
-
+@dataclass(frozen=True)
 class _Names:
     """Names of objects by their paths in a linker's map."""
 
-    def __init__(self, pair: Pair) -> None:
-        self._outputs = [f"{kernel.output}/" for kernel in (pair.good, pair.bad)]
+    pair: Pair
 
     def of(self, path: str) -> str:
-        for output in self._outputs:
-            if path.startswith(output):
+        for kernel in (self.pair.good, self.pair.bad):
+            if path.startswith(output := f"{kernel.output}/"):
                 return path.removeprefix(output)
         return path
+
+
+_reading = Lock()
+_slots: dict[tuple[Path, ...], Slots] = {}
+
+
+def _slots_of(maps: tuple[Path, ...], names: _Names) -> Slots:
+    with _reading:
+        if maps not in _slots:
+            _slots[maps] = slots_for([read_link_map(path) for path in maps], names.of)
+        return _slots[maps]

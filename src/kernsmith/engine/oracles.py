@@ -51,13 +51,15 @@ class Findings:
 class Oracle:
     """One.
 
-    description: one sentence. tests: whether the kernel has tests, which run while it boots and
-    print their results; otherwise what it says while workloads run is looked at.
+    description: one sentence. tests: whether tests print their results; otherwise what the kernel
+    says while workloads run is looked at. selftests: whether these are the kernel's selftests,
+    which are programs; other tests run while the kernel boots.
     """
 
     name: str
     description: str
     tests: bool = False
+    selftests: bool = False
 
     @property
     def fragment(self) -> Path:
@@ -80,6 +82,7 @@ class Oracle:
 
 ORACLES = (
     Oracle("kunit", "the kernel's own unit tests, which run while it boots", tests=True),
+    Oracle("selftests", "the kernel's own selftests, on itself", tests=True, selftests=True),
     Oracle("lockdep", "the order of locks, and sleeping where one may not, under the workloads"),
     Oracle("ubsan", "what C leaves undefined, under the workloads"),
     Oracle("kasan", "memory out of bounds or freed, under the workloads"),

@@ -36,6 +36,8 @@ from kernsmith.threads import first_ended, threads
 
 ALPHA = 0.05
 _FUNCTIONS_SHOWN = 3
+_TRIES = 2
+"""A kernel that does not run does not run again either; one whose machine was killed does."""
 _CANDIDATES = 2
 """So many times as many objects are measured as are asked for: what is expected of one is of one
 layout, and partly luck."""
@@ -127,10 +129,14 @@ class Shares:
         if known is not None:
             return Measured.read(known)
         folder = self.folder / name
-        try:
-            found = self.measures.measure(self.pair, taken, folder, by_object=by_object)
-        except LinkFailed as error:
-            found = Measured(failure=f"it does not link: {str(error).splitlines()[0]}")
+        found = Measured()
+        for _ in range(_TRIES):
+            try:
+                found = self.measures.measure(self.pair, taken, folder, by_object=by_object)
+            except LinkFailed as error:
+                found = Measured(failure=f"it does not link: {str(error).splitlines()[0]}")
+            if not found.failure:
+                break
         journal.add(name, len(taken), found.as_plain())
         return found
 

@@ -21,9 +21,11 @@ from kernsmith.engine.oracles import BOOT_SECONDS, WORDS, Findings, Oracle, coun
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
 from kernsmith.errors import KernsmithError, UserError
+from kernsmith.guest.own import read_own_workload
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, stored_kernel
 from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.selftests import compile_selftests
 from kernsmith.machine import Job, Machine, find_machine, run_once
 from kernsmith.study import Variant
 
@@ -69,7 +71,8 @@ def verify(
             try:
                 twin = _twin(prepared, forge, variant, oracle, events, workers)
                 place = folder / oracle.name / twin.key[:FOLDER_LETTERS]
-                found = _ask(twin, oracle, _workloads(prepared, oracle), machine, place, events)
+                workloads = _workloads(prepared, oracle, variant, events)
+                found = _ask(twin, oracle, workloads, machine, place, events)
             except KernsmithError as error:
                 answers.append(_none(variant, oracle, str(error), time.monotonic() - began))
                 continue
@@ -104,9 +107,16 @@ def _none(variant: Variant, oracle: Oracle, reason: str, seconds: float) -> Veri
     return VerifiedView(variant.name, oracle.name, "", 0, 0, 0, (), reason, seconds)
 
 
-def _workloads(prepared: Prepared, oracle: Oracle) -> tuple[Workload, ...]:
+def _workloads(
+    prepared: Prepared, oracle: Oracle, variant: Variant, events: Events
+) -> tuple[Workload, ...]:
     """What runs on a twin: one round of each."""
-    chosen = load_catalogue().select([_LEAST]) if oracle.tests else prepared.workloads
+    chosen = prepared.workloads
+    if oracle.selftests:
+        compiled = compile_selftests(prepared.source_of(variant), events.note)
+        chosen = (read_own_workload(compiled.workload),)
+    elif oracle.tests:
+        chosen = load_catalogue().select([_LEAST])
     return tuple(replace(each, rounds=1, warmup=0) for each in chosen)
 
 

@@ -49,13 +49,19 @@ _PATTERNS = (
 
 @dataclass(frozen=True)
 class InputSection:
-    """One input section: address, size and alignment in bytes, and the symbols in it."""
+    """One input section: address, size and alignment in bytes, the symbols in it, and its file."""
 
     name: str
     start: int
     size: int
     align: int
     symbols: tuple[str, ...]
+    file: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """Which pattern of the linker script takes it in; its name where it has one of its own."""
+        return _pattern(self.name)
 
 
 @dataclass(frozen=True)
@@ -281,7 +287,7 @@ class _Reader:
 
     def _section(self, name: str, address: int, size: int, align: int) -> None:
         self._end_section()
-        pattern = next((word for word, names in _PATTERNS if names.match(name)), name)
+        pattern = _pattern(name)
         if pattern != self._pattern:
             self._end_group()
             self._pattern = pattern
@@ -296,7 +302,8 @@ class _Reader:
         if self._open is None:
             return
         self._group.append(len(self.sections))
-        self.sections.append(InputSection(*self._open, tuple(self._symbols)))
+        file = self.origins[len(self.sections)].rpartition(":(")[0]
+        self.sections.append(InputSection(*self._open, tuple(self._symbols), file))
         self._open = None
         self._symbols = []
 
@@ -306,6 +313,10 @@ class _Reader:
             self.steps.append(tuple(self._group))
         self._group = []
         self._pattern = ""
+
+
+def _pattern(name: str) -> str:
+    return next((word for word, names in _PATTERNS if names.match(name)), name)
 
 
 def _lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]]:
