@@ -22,6 +22,7 @@ mod link_steps;
 mod links;
 mod objects;
 mod probe;
+mod registers;
 mod steps;
 mod translate;
 mod ways;

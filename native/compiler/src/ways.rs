@@ -14,12 +14,13 @@ use std::process::ExitCode;
 use crate::assembly::{self, beside};
 use crate::objects::{Named, Way, object_of};
 use crate::translate::{family_of, translate};
-use crate::{Kernel, NOT_STARTED, become_it, compilation, got};
+use crate::{Kernel, NOT_STARTED, become_it, compilation, got, registers};
 
 /// What the rules' file is called with this in the place of its suffix.
 const TAKEN: &str = "taken";
-/// The family whose objects look addresses up in a table, which a kernel has not.
-const BY_TABLE: &str = "tcc";
+/// The family whose objects look addresses up in a table, which a kernel has not, and have variables
+/// where registers are meant.
+const MENDED: &str = "tcc";
 const LONGEST_REASON: usize = 300;
 
 /// Why there is no object.
@@ -127,9 +128,9 @@ fn compile_by(
 
 /// Puts a compiled object into its place.
 fn finish(whole: &Path, object: &Path, other: &Named) -> Result<(), String> {
-    if other.family == BY_TABLE {
+    if other.family == MENDED {
         let code = std::fs::read(whole).map_err(|error| error.to_string())?;
-        let code = got::without_table(code)?;
+        let code = registers::made_weak(got::without_table(code)?)?;
         std::fs::write(whole, code).map_err(|error| error.to_string())?;
     }
     std::fs::rename(whole, object).map_err(|error| error.to_string())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kernsmith.kernel.mixed import Pair
     from kernsmith.machine import Machine
 
-BOOT, KUNIT = "boot", "kunit"
+BOOT, KUNIT, SELFTESTS = "boot", "kunit", "selftests"
 # What these run, once: the least that a guest can do.
 _LEAST = "null-syscall"
 
@@ -95,10 +95,10 @@ def blame(
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     test
         What a good kernel passes: boot; kunit, of kernels with unit tests, those that the good one
-        passes; a workload, a set of them or a file of your own, each of
-        which checks what it did (may be given several times); or a command, which gets the path of
-        the mixed vmlinux in the place of {} or behind it, and ends with 0 for good, 125 for
-        "cannot tell", and anything else for bad.
+        passes; selftests, likewise of the kernel's own ones; a workload, a set of them or a file of
+        your own, each of which checks what it did (may be given several times); or a command, which
+        gets the path of the mixed vmlinux in the place of {} or behind it, and ends with 0 for
+        good, 125 for "cannot tell", and anything else for bad.
     metric
         Bad is a kernel whose metric changes over layouts, by half of what it does in the bad kernel
         or more, in the workloads that --test names.
@@ -141,8 +141,8 @@ def blame(
     workloads, command = _read_test(test)
     if metric and command:
         raise UserError("--metric is measured in workloads: --test names these, and no command")
-    if metric and test == (KUNIT,):
-        raise UserError(f"--metric is measured in workloads: --test names these, and not {KUNIT}")
+    if metric and test in ((KUNIT,), (SELFTESTS,)):
+        raise UserError(f"--metric is measured in workloads: --test names these, and not {test[0]}")
     study = Study(
         name="blame",
         source=_source_of(named, source),
@@ -243,11 +243,11 @@ def _built(word: str) -> Kernel | None:
 
 
 def _source_of(named: tuple[tuple[str, Levels], ...], source: str | None) -> str:
-    """The source of the variants that are to be built; empty when all kernels are there."""
+    """The source of the variants that are to be built; what was named when there are none."""
     sources = [source or dict(levels).get("source", "") for _, levels in named]
     if "" in sources:
         raise UserError("which source? give --source, or name two kernels that are built")
-    return sources[0] if sources else ""
+    return sources[0] if sources else source or ""
 
 
 def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
@@ -258,7 +258,7 @@ def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str,
     """
     from kernsmith.guest.workloads import UnknownWorkload, load_catalogue
 
-    if words in ((BOOT,), (KUNIT,)):
+    if words in ((BOOT,), (KUNIT,), (SELFTESTS,)):
         (least,) = load_catalogue().select([_LEAST])
         return (replace(least, rounds=1, warmup=0),), ()
     try:
@@ -268,9 +268,23 @@ def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str,
         if command and shutil.which(command[0]):
             return (), command
         raise UserError(
-            f"--test takes {BOOT}, {KUNIT}, workloads, or one command, and {error.name!r} is none "
-            f"that can be started: {error}"
+            f"--test takes {BOOT}, {KUNIT}, {SELFTESTS}, workloads, or one command, and "
+            f"{error.name!r} is none that can be started: {error}"
         ) from None
+
+
+def _selftests(study: Study) -> Workload:
+    """The selftests of the source that both kernels are of."""
+    from kernsmith.guest.own import read_own_workload
+    from kernsmith.kernel.selftests import compile_selftests
+    from kernsmith.kernel.source import resolve_source
+    from kernsmith.paths import sources
+
+    if not study.source:
+        raise UserError(f"--test {SELFTESTS}: give --source, from which they are compiled")
+    source = resolve_source(study.source, sources())
+    found = read_own_workload(compile_selftests(source, lambda said: None).workload)
+    return replace(found, rounds=1, warmup=0)
 
 
 def _machine(study: Study) -> Machine:
@@ -326,6 +340,9 @@ def _mix_test(
     if name == KUNIT:
         machine = find_machine(study.machine, study.cpu, {"time_limit": BOOT_SECONDS})
         return PassesUnitTests(machine, workloads[0], repeat)
+    if name == SELFTESTS:
+        machine = find_machine(study.machine, study.cpu, {"time_limit": BOOT_SECONDS})
+        return PassesUnitTests(machine, _selftests(study), repeat, SELFTESTS)
     if not design.metric:
         return RunsWorkloads(machine, workloads, name, repeat)
     return ChangesMetric(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Mixed kernels judged by the unit tests that are compiled into them."""
+"""Mixed kernels judged by tests: those that are compiled into them, or the kernel's selftests."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,20 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import Pair
 from kernsmith.machine import Job, Machine, run_once
 
-KUNIT = "kunit"
+KUNIT, SELFTESTS = "kunit", "selftests"
 
 
 @dataclass(frozen=True)
 class PassesUnitTests:
-    """Good is a kernel that fails no unit test which the good one passes, and boots to the end.
+    """Good is a kernel that fails no test which the good one passes, and boots to the end.
 
-    workload: what the guest does when the tests are over.
+    workload: the selftests; or what the guest does when unit tests are over. name: of the oracle.
     """
 
     machine: Machine
     workload: Workload
     repeats: int = 1
-    name: str = field(default=KUNIT, init=False)
+    name: str = KUNIT
 
     @property
     def exact(self) -> bool:
@@ -39,8 +39,8 @@ class PassesUnitTests:
         return self.machine.exact
 
     def identity(self) -> Any:
-        """The machine by content; the tests are the kernels' own."""
-        return [KUNIT, self.machine.fingerprint(), self.workload.amount, self.repeats]
+        """The machine and the workload by content; unit tests are the kernels' own."""
+        return [self.name, self.machine.fingerprint(), self.workload.amount, self.repeats]
 
     def judge(self, pair: Pair, taken: Collection[str], folder: Path) -> Judged:
         """See `MixTest`."""
@@ -72,16 +72,17 @@ class PassesUnitTests:
                 found, _ = self._run(pair.link((), folder), pair.base, folder)
                 if found.ended_badly or not any(case.result == "passed" for case in found.cases):
                     why = found.ended_badly or "no test of its own has passed"
-                    raise UserError(
-                        f"--test {KUNIT}: of the good kernel {why}; kernels with unit tests are "
-                        f"what kernsmith verify --oracle {KUNIT} builds"
+                    hint = (
+                        "; kernels with unit tests are what kernsmith verify --oracle kunit builds"
                     )
+                    hint = hint if self.name == KUNIT else ""
+                    raise UserError(f"--test {self.name}: of the good kernel {why}{hint}")
                 names = sorted({case.name for case in found.failures})
                 write_text(kept, json.dumps(names))
         return _read(kept)
 
     def _run(self, image: Path, base: Kernel, folder: Path) -> tuple[Findings, float]:
-        (oracle,) = select_oracles([KUNIT])
+        (oracle,) = select_oracles([self.name])
         below = folder / self.workload.name
         job = Job(self.workload, below, words=WORDS, modules=base.guest_archive)
         ran = run_once(self.machine, image, job)
