@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernsmith.kernel.source import Source
-from kernsmith.machine.ktap import FAILED, PASSED, SKIPPED, read_ktap
+from kernsmith.machine.ktap import FAILED, PASSED, SKIPPED, Case, read_ktap
 
 BOOT = """[    0.050000] Freeing unused memory
 [    0.060000] KTAP version 1
@@ -107,3 +107,10 @@ WORDS = ["ok", "not", "1", "..", "1..9", " ", "    ", "\t", "#", "# Subtest: x",
 def test_anything_can_be_read(text: str) -> None:
     read = read_ktap(text)
     assert read.missing >= 0
+
+
+def test_a_heading_without_tests_below_it_is_of_a_test_itself() -> None:
+    """What a selftest is that ends before it prints anything."""
+    report = read_ktap("1..2\n    # Subtest: a\nok 1 a # SKIP\n    # Subtest: b\nok 2 b\n")
+    assert report.cases == (Case("a", SKIPPED), Case("b", PASSED))
+    assert report.missing == 0

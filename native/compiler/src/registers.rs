@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Objects of a compiler that takes a variable in a register for one in memory.
+//! Objects of a compiler that takes a variable in a register for one in memory, and what it does not
+//! know of gcc's own functions for ones that somebody else defines.
 //!
 //! The kernel's headers declare `register unsigned long current_stack_pointer asm("rsp")`. TCC defines
 //! a variable `rsp` in each object. Where nothing uses it, it is made weak, so that the definitions of
@@ -9,6 +10,8 @@ use crate::elf;
 
 /// The names that the kernel gives registers by.
 const NAMES: [&[u8]; 3] = [b"rsp", b"esp", b"sp"];
+
+const BUILT_IN: &[u8] = b"__builtin_";
 
 const SYMBOLS: u32 = 2;
 const SYMBOL: usize = 24;
@@ -24,11 +27,16 @@ struct Found {
     variables: Vec<(usize, usize)>,
     /// The numbers of all that are used.
     used: Vec<usize>,
+    /// A function of gcc's own that is to be linked.
+    strange: Option<String>,
 }
 
 /// The object with weak ones.
 pub fn made_weak(mut object: Vec<u8>) -> Result<Vec<u8>, String> {
     let found = find(&object).ok_or("its object is no ELF file that can be read")?;
+    if let Some(name) = found.strange {
+        return Err(format!("it calls {name}, which it does not know"));
+    }
     let is_used = |(number, _): &(usize, usize)| found.used.contains(number);
     if found.variables.iter().any(is_used) {
         return Err("it uses a register as a variable, and would use memory".into());
@@ -52,6 +60,9 @@ fn find(object: &[u8]) -> Option<Found> {
                 let name = name.split(|byte| *byte == 0).next()?;
                 let info = *object.get(at + 4)?;
                 let defined = object.get(at + 6..at + 8)? != [0, 0];
+                if !defined && name.starts_with(BUILT_IN) {
+                    found.strange = Some(String::from_utf8_lossy(name).into_owned());
+                }
                 if defined && info >> 4 == GLOBAL && NAMES.contains(&name) {
                     found.variables.push((number, at + 4));
                 }
@@ -73,6 +84,10 @@ mod tests {
 
     /// An object with a symbol of a name, and a relocation of a symbol.
     fn object(name: &str, used: u32) -> Vec<u8> {
+        of_section(1, name, used)
+    }
+
+    fn of_section(section: u8, name: &str, used: u32) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01".to_vec();
         bytes.resize(64, 0);
         let names = bytes.len();
@@ -80,7 +95,7 @@ mod tests {
         bytes.extend(name.bytes().chain([0]));
         let symbols = bytes.len();
         bytes.extend([0; SYMBOL]);
-        bytes.extend([1, 0, 0, 0, GLOBAL << 4 | 1, 0, 1, 0]);
+        bytes.extend([1, 0, 0, 0, GLOBAL << 4 | 1, 0, section, 0]);
         bytes.extend([0; 16]);
         let relocations = bytes.len();
         bytes.extend([0; 8]);
@@ -123,6 +138,13 @@ mod tests {
                 .unwrap_err()
                 .contains("uses a register")
         );
+    }
+
+    #[test]
+    fn functions_that_only_gcc_has_are_told() {
+        let said = made_weak(of_section(0, "__builtin_x", 1)).unwrap_err();
+        assert!(said.contains("it calls __builtin_x"), "{said}");
+        assert!(made_weak(of_section(0, "printk", 1)).is_ok());
     }
 
     #[test]

@@ -48,8 +48,8 @@ def verify(
     study
         A study's TOML file; every result's folder has one, study.toml.
     oracle
-        kunit (the kernel's unit tests), lockdep, ubsan or kasan (watchdogs, under one round of each
-        of the study's workloads); may be given several times.
+        kunit (the kernel's unit tests), selftests (programs of its own), lockdep, ubsan or kasan
+        (watchdogs, under one round of each of the study's workloads); may be given several times.
     variant
         A variant to ask beside the baseline, by its name in the report; may be given several times.
         Default: all.

@@ -20,6 +20,7 @@ from kernsmith.files import locked, write_text
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain.content import GCC
 from kernsmith.paths import shipped
+from kernsmith.study.variant import digest_of
 
 NAME = "selftests"
 _BELOW = "tools/testing/selftests"
@@ -58,7 +59,8 @@ def compile_selftests(source: Source, say: Callable[[str], None]) -> Selftests:
         ProgramMissing: there is no gcc.
     """
     listed = listed_selftests()
-    folder = paths.cache_root() / NAME / f"{source.digest[:20]}"
+    key = digest_of([source.digest, listed, _FLAGS])[:20]
+    folder = paths.cache_root() / NAME / key
     with locked(folder.with_suffix(".lock")):
         if not (folder / _FILE).exists():
             shutil.rmtree(folder, ignore_errors=True)

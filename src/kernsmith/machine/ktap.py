@@ -124,7 +124,9 @@ def read_ktap(text: str) -> Report:
                 level = levels.anew(len(match[1]))
             level.planned = int(match[2])
         elif match := _RESULT.match(line):
-            below = levels.end(len(match[1]) + 1)
+            ended = levels.end(len(match[1]) + 1)
+            # A heading alone is no test.
+            below = [each for each in ended if each.seen or each.planned]
             level, result = levels.at(len(match[1])), _result(match[2], match[5])
             level.seen += 1
             level.failed |= result == FAILED
