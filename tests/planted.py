@@ -57,21 +57,24 @@ def copied_objects(kernel: Kernel, folder: Path) -> Kernel:
     return Kernel(key, folder, kernel.provenance | {"key": key, "variant": variant})
 
 
-def recompiled(kernel: Kernel, name: str, target: Path, *steps: str) -> None:
-    """Compile an object of a kernel anew, through steps, as kbuild would: objtool goes over it."""
+def recompiled(
+    kernel: Kernel, name: str, target: Path, *steps: str, compiler: str = "", fallback: str = ""
+) -> None:
+    """Compile an object of a kernel anew, through steps or by another compiler, as kbuild would:
+    objtool goes over it."""
+    rule = ObjectRule(("**",), compiler, steps=steps, fallback=fallback)
     noted = (kernel.output / name).with_name(f".{Path(name).name}.cmd").read_text()
     found = re.match(rf"savedcmd_{re.escape(name)} := (.*)", noted)
     assert found
-    (_, compiler, *words), *checks = (shlex.split(each) for each in found[1].split(" ; "))
+    (_, own, *words), *checks = (shlex.split(each) for each in found[1].split(" ; "))
     target.parent.mkdir(parents=True, exist_ok=True)
     elsewhere = {name: str(target), f"-Wp,-MMD,{_notes(name)}": f"-Wp,-MMD,{target}.d"}
     words = [elsewhere.get(word, word) for word in words]
     rules = target.with_suffix(".rules")
-    rule = ObjectRule(("**",), steps=steps)
-    rules.write_text(rules_text([rule], find_toolchain(compiler).compiler, "x86_64"))
+    rules.write_text(rules_text([rule], find_toolchain(own).compiler, "x86_64"))
     delegate = shipped("target/release/kernsmith-compiler")
     environment = {**os.environ, "KERNSMITH_OBJECTS": str(rules)}
-    subprocess.run([delegate, compiler, *words], cwd=kernel.output, env=environment, check=True)
+    subprocess.run([delegate, own, *words], cwd=kernel.output, env=environment, check=True)
     for check in checks:
         assert check[-1] == name
         subprocess.run([*check[:-1], target], cwd=kernel.output, check=True)

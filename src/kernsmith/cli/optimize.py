@@ -161,8 +161,8 @@ def optimize(
         End with packages of the last kernel that was built, in packages/ beside the report: deb,
         rpm, pacman or tar, see `kernsmith package --help`.
     oracle
-        Ask this oracle whether the new kernel works, if it is better: kunit, lockdep, ubsan or
-        kasan, see `kernsmith verify --help`; may be given several times.
+        Ask this oracle whether the new kernel works, if it is better: kunit, selftests, lockdep,
+        ubsan or kasan, see `kernsmith verify --help`; may be given several times.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger

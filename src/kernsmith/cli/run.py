@@ -51,8 +51,8 @@ def run(
         Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
         same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     oracle
-        Ask this oracle whether variants that are better work: kunit, lockdep, ubsan or kasan, see
-        `kernsmith verify --help`; may be given several times.
+        Ask this oracle whether variants that are better work: kunit, selftests, lockdep, ubsan or
+        kasan, see `kernsmith verify --help`; may be given several times.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
