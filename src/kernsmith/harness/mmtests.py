@@ -77,7 +77,8 @@ def _modules(document: Any) -> list[Any]:
 
 def _module_rows(module: _Module) -> Iterator[Row]:
     measure = Measure(_VALUE, "higher" if module.preferred == "Higher" else "lower")
-    benchmark = module.module.removeprefix("Extract").lower()
+    # Benchmarks without a module of their own have ExtractShellpack.pm (ExtractFactory.pm).
+    benchmark = module.module.removeprefix("Extract").lower().removeprefix("shellpack")
     for operation, iterations in module.results.items():
         for iteration in iterations:
             for value in iteration.values if iteration else ():

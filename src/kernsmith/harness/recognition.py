@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import tempfile
 import zlib
 from pathlib import Path
 
-from kernsmith.errors import UserError
+from kernsmith import process
+from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
 from kernsmith.harness import (
     go,
     hyperfine,
@@ -34,13 +36,14 @@ FORMATS: tuple[Format, ...] = (
 
 MOST_BYTES = 1 << 28
 """Of a file's content, unpacked: what is larger is of no harness."""
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\0"
+_GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
+_UNPACK_SECONDS = 60.0
 
 
 def recognise(path: Path) -> tuple[Format, Table] | None:
     """The format of a file and its table; None where it is of none.
 
-    gzip and xz are unpacked.
+    gzip, xz and zstd are unpacked.
 
     Raises:
         UserError: it cannot be read, or it is of a format and broken.
@@ -75,6 +78,25 @@ def is_structured(path: Path) -> str:
     return "XML" if start.startswith(("<?xml", "<!DOCTYPE")) else ""
 
 
+def _unzstd(path: Path) -> bytes:
+    """By the program: Python has it from 3.14 on.
+
+    Raises:
+        UserError: there is none, or it cannot unpack the file.
+    """
+    with tempfile.TemporaryDirectory(prefix="kernsmith-zstd-") as folder:
+        unpacked = Path(folder) / "unpacked"
+        command: list[str | Path] = ["zstd", "--decompress", "--quiet", "-o", unpacked, path]
+        try:
+            process.run(command, timeout=_UNPACK_SECONDS)
+        except ProgramMissing:
+            raise
+        except ProcessFailed as error:
+            raise UserError(f"{path} cannot be unpacked: {error.tail.strip()}") from None
+        with unpacked.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+
+
 def _content(path: Path) -> bytes:
     """The unpacked content, as far as one byte beyond `MOST_BYTES`."""
     try:
@@ -86,6 +108,8 @@ def _content(path: Path) -> bytes:
         elif start == _XZ:
             with lzma.open(path) as unpacked:
                 content = unpacked.read(MOST_BYTES + 1)
+        elif start.startswith(_ZSTD):
+            content = _unzstd(path)
         else:
             with path.open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
