@@ -10,18 +10,23 @@
  *		begin NAME RUN BOOT RAW-CLOCK WALL-CLOCK
  *		metric NAME RUN FIGURE=VALUE
  *		said NAME RUN TEXT
+ *		beside NAME RUN PEOPLE ASLEEP OTHERS
  *		end NAME RUN STATUS RAW-CLOCK WALL-CLOCK TEXT
  *		done NAME STATUS
  *
  * KERNEL is the build id of the kernel that a trial is of, or `-` for any; BOOT the boot's random
- * name; PROCESSOR a number, or -1 for any; SECONDS how long a run may take; clocks are in
- * nanoseconds; STATUS is 0 or an errno. What has begun and is not done was ended by the machine's
- * death, and is not tried again in this batch.
+ * name; PROCESSOR a number, -1 for any, or -2 for the last; SECONDS how long a run may take; clocks are
+ * in nanoseconds; PEOPLE how many were logged in with a terminal or a display; ASLEEP for how many
+ * nanoseconds the machine slept; OTHERS for how many seconds processors worked for somebody else;
+ * STATUS is 0 or an errno. What has begun and is not done was ended by the machine's death, and is
+ * not tried again in this batch.
  */
 #ifndef KERNSMITH_BATCH_H
 #define KERNSMITH_BATCH_H
 
 #include <stddef.h>
+
+#define LAST_PROCESSOR (-2)
 
 struct trial {
 	char name[65], kernel[65], workload[65];

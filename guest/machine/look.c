@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "look.h"
 
+#include "beside.h"
+#include "drivers.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -67,6 +70,9 @@ void look(void)
 	}
 	running_build_id(id, sizeof(id));
 	printf("build-id %zu\n%s\n", strlen(id), id);
+	snprintf(id, sizeof(id), "%d", people());
+	printf("people %zu\n%s\n", strlen(id), id);
+	tell_drivers();
 }
 
 /* The linker's note among the kernel's: sizes of name and content, type, and both, padded. */

@@ -3,6 +3,7 @@
 
 #include "../failure.h"
 #include "../runner.h"
+#include "beside.h"
 #include "line.h"
 #include "watchdog.h"
 
@@ -38,9 +39,11 @@ static int prepare(const struct trial *trial)
 {
 	cpu_set_t processors;
 
-	if (trial->processor >= 0) {
+	if (trial->processor == LAST_PROCESSOR || trial->processor >= 0) {
+		long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+
 		CPU_ZERO(&processors);
-		CPU_SET((size_t)trial->processor, &processors);
+		CPU_SET((size_t)(trial->processor < 0 ? last : trial->processor), &processors);
 		if (sched_setaffinity(0, sizeof(processors), &processors))
 			return failed("the processor of the trial");
 	}
@@ -135,7 +138,10 @@ static int run_once(const struct batch *batch, const struct trial *trial, int ru
 {
 	static char said[1 << 16];
 	struct ending ending = { .status = EIO, .text = "it ended without a word" };
-	int pipes[2], error, ended;
+	struct beside before, after;
+	int pipes[2], error, ended, users = people();
+
+	beside_look(&before);
 
 	error = line_append(batch->results, "begin %s %d %s %lld %lld", trial->name, run, boot,
 			    nanoseconds(CLOCK_MONOTONIC_RAW), nanoseconds(CLOCK_REALTIME));
@@ -157,10 +163,17 @@ static int run_once(const struct batch *batch, const struct trial *trial, int ru
 	kill(-child, SIGKILL);	/* what goes on behind its end, or its time */
 	close(pipes[0]);
 	waitpid(child, &ended, 0);
+	beside_look(&after);
+	int more = people();
+
 	for (char *line = strtok(said, "\n"); line && !error && ending.status != ETIMEDOUT;
 	     line = strtok(NULL, "\n"))
 		error = take_line(batch, trial, run, line, &ending);
 	*status = ending.status;
+	if (!error)
+		error = line_append(batch->results, "beside %s %d %d %lld %.2f", trial->name, run,
+				    more > users ? more : users, after.asleep - before.asleep,
+				    after.busy - before.busy - (after.own - before.own));
 	return error ? error :
 	       line_append(batch->results, "end %s %d %d %lld %lld %s", trial->name, run,
 			   ending.status, nanoseconds(CLOCK_MONOTONIC_RAW),

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kernsmith.engine.verdicts import Measured, StudyResult
 from kernsmith.stats.nested import NestedEffect, Outlier, Timing, nested_effect
@@ -14,11 +15,14 @@ from kernsmith.study import Layout
 def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
     """In sentences, of each variant and workload; told, and taken out of nothing.
 
-    Empty where runs are equal, or a boot has one: `stats.nested` has the formulas.
+    Empty where runs are equal. Of drifts and outliers nothing where a boot has one run:
+    `stats.nested` has the formulas.
     """
     prepared = result.prepared
-    if prepared.machine.exact or prepared.study.design.runs == 1:
+    if prepared.machine.exact:
         return ()
+    if prepared.study.design.runs == 1:
+        return tuple(_beside(result.measured))
     baseline, *others = dict.fromkeys(variant.name for variant in prepared.variants)
     found: list[str] = []
     for workload in prepared.workloads:
@@ -28,7 +32,30 @@ def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
             if {baseline, name} <= timed:
                 effect = nested_effect(rows, baseline, name, alpha=prepared.study.design.alpha)
                 found += _sentences(effect, name, workload.name)
-    return tuple(dict.fromkeys(found))
+    return (*dict.fromkeys(found), *_beside(result.measured))
+
+
+def _beside(measured: Sequence[Measured]) -> Iterator[str]:
+    """What went on on the machine beside runs, as these have it (`machine.batch`)."""
+    runs = [item.run.provenance for item in measured if item.run is not None and item.run.ok]
+
+    def of(name: str) -> tuple[list[Any], str]:
+        found = [run[name] for run in runs if run.get(name)]
+        return found, f"{len(found)} of {len(runs)} runs"
+
+    people, count = of("people")
+    if people:
+        yield f"somebody was logged in on the machine, at a terminal or a display, during {count}"
+    others, count = of("others")
+    if others:
+        yield f"processors also worked for others for more than a fifth of the time, in {count}"
+    asleep, count = of("asleep")
+    if asleep:
+        yield f"the machine slept during {count}, {max(map(max, asleep)):.3g} s at most"
+    jumps, count = of("clock_jumps")
+    if jumps:
+        most = max((jump for each in jumps for jump in each), key=abs)
+        yield f"the wall clock was set during {count}, by {most:+.3g} s at most; no figure is by it"
 
 
 def timings(measured: Sequence[Measured], workload: str, metric: str) -> list[Timing]:

@@ -32,6 +32,7 @@ from kernsmith.kernel.config import ConfigRefused
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
 from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.machine.protocol import Driven
 from kernsmith.study import Variant
 
 Failures = dict[tuple[str, str], str]
@@ -136,7 +137,12 @@ class Kernels:
                 work = Work(rewrite, (asked,))
             case None:
                 recipe = self._recipe(variant, profiles)
-                work = Work(build, (Build(recipe, self._workloads(), planned.alone),))
+                machine = self.prepared.machine
+                needed = machine.needed if isinstance(machine, Driven) else ()
+                asked_for = Build(
+                    recipe, self._workloads(), planned.alone, machine.name, tuple(needed)
+                )
+                work = Work(build, (asked_for,))
         if self._found(variant, profiles) is None:
             self.events.stage(f"kernel {variant.name}")
             key = self.workers.one(work, self._say, meanwhile)

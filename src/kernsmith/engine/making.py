@@ -14,6 +14,7 @@ from kernsmith.kernel.artifact import Kernel, stored_kernel
 from kernsmith.kernel.bolted import bolted, find_bolted
 from kernsmith.kernel.build import build_kernel, find_kernel
 from kernsmith.kernel.config import parse_config
+from kernsmith.kernel.drivers import Needed, missing_drivers
 from kernsmith.kernel.link import input_map, link_map, relink
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.reordered import find_reordered, reordered
@@ -25,17 +26,23 @@ class WorkloadRefused(UserError):
     """A workload that a kernel cannot run: its config lacks what the workload needs."""
 
 
+class DriverMissing(WorkloadRefused):
+    """A machine that a kernel cannot drive: its config lacks a driver."""
+
+
 @dataclass(frozen=True)
 class Build:
     """A kernel to be made.
 
     workloads: what is to run on it. alone: whether no other kernel that is compiled with the same
-        flags will be wanted.
+        flags will be wanted. machine: what it is to boot on, and needed: what that is driven by.
     """
 
     recipe: Recipe
     workloads: tuple[Workload, ...]
     alone: bool
+    machine: str = ""
+    needed: tuple[Needed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,14 +58,21 @@ def build(say: Say, asked: Build) -> str:
     """Make a kernel that is not in the store yet, and return its key.
 
     Raises:
-        WorkloadRefused: told before anything is compiled.
+        WorkloadRefused, DriverMissing: told before anything is compiled.
         UserError, BuildFailed: see `build_kernel`.
     """
 
     def check(symbols: Mapping[str, str]) -> None:
+        source, variant = asked.recipe.source.path, asked.recipe.variant
+        if undriven := missing_drivers(source, symbols, asked.needed):
+            what, module, _ = undriven[0]
+            options = ", ".join(dict.fromkeys(f"CONFIG_{symbol}=y" for *_, symbol in undriven))
+            raise DriverMissing(
+                f"the config {variant.config!r} of {variant.name!r} cannot drive {asked.machine}: "
+                f"{what} needs the driver {module}; set {options}, or take the config that it runs"
+            )
         for workload in asked.workloads:
             if missing := workload.missing(symbols):
-                variant = asked.recipe.variant
                 raise WorkloadRefused(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
                     f"{variant.config!r} of {variant.name!r} does not set{workload.advice}"

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from statistics import median
+from typing import Any
 from zlib import crc32
 
 from kernsmith.errors import KernsmithError
@@ -29,6 +30,8 @@ ANY_PROCESSOR = -1
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _JUMP_SECONDS = 0.5
+_SLEPT_SECONDS = 0.01
+_OTHERS_SHARE, _OTHERS_SECONDS = 0.2, 0.1
 _LONGEST_LINE = 400
 
 
@@ -67,6 +70,9 @@ class Run:
 
     boot: the name of the boot that it began in. status: 0, an errno, or None where it has not ended
         (yet). text: what went wrong. jump: seconds by which the wall clock was set meanwhile.
+    seconds: from its beginning to its end. people: how many were logged in with a terminal or a
+        display. asleep: seconds that the machine slept. others: seconds that processors worked for
+        anything but the run.
     """
 
     boot: str
@@ -75,6 +81,10 @@ class Run:
     status: int | None = None
     text: str = ""
     jump: float = 0.0
+    seconds: float = 0.0
+    people: int = 0
+    asleep: float = 0.0
+    others: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,26 @@ class Recorded:
         Figures are of a clock that nobody sets: this tells that the machine's other one is not to
         be trusted.
         """
-        return tuple(run.jump for run in self.runs if abs(run.jump) > _JUMP_SECONDS)
+        return tuple(
+            jump for run in self.runs if abs(jump := run.jump - run.asleep) > _JUMP_SECONDS
+        )
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What went on beside its runs, of what there was any: `clock_jumps`, `asleep` in seconds,
+        `people` who were logged in, and for how many seconds processors worked for `others`."""
+        found: dict[str, Any] = {
+            "clock_jumps": list(self.jumps),
+            "asleep": [run.asleep for run in self.runs if run.asleep > _SLEPT_SECONDS],
+            "people": max((run.people for run in self.runs), default=0),
+            "others": [run.others for run in self.runs if run.others > _tolerated(run)],
+        }
+        return {name: value for name, value in found.items() if value}
+
+
+def _tolerated(run: Run) -> float:
+    """Seconds of others' work that are told of no run: they are counted in ticks."""
+    return max(_OTHERS_SECONDS, _OTHERS_SHARE * run.seconds)
 
 
 def checked_line(text: str) -> str:
@@ -158,7 +187,7 @@ def read_results(text: str) -> dict[str, Recorded]:
             elif kind == "begin":
                 told = _Told(fields[2], _clocks(fields[3], fields[4]))
                 runs.setdefault(fields[0], {})[int(fields[1])] = told
-            elif kind in ("metric", "said", "end"):
+            elif kind in ("metric", "said", "beside", "end"):
                 runs[fields[0]][int(fields[1])].take(kind, line.split(" ", 3)[3])
         except (IndexError, KeyError, ValueError):
             continue
@@ -179,6 +208,10 @@ class _Told:
     status: int | None = None
     text: str = ""
     jump: float = 0.0
+    seconds: float = 0.0
+    people: int = 0
+    asleep: float = 0.0
+    others: float = 0.0
 
     def take(self, kind: str, rest: str) -> None:
         if kind == "said":
@@ -187,18 +220,24 @@ class _Told:
             name, _, value = rest.partition("=")
             if _NAME.fullmatch(name) and isfinite(float(value)):
                 self.metrics[name] = float(value)
+        elif kind == "beside":
+            people, asleep, others = rest.split(" ")
+            told = int(people), int(asleep) / 1e9, float(others)
+            self.people, self.asleep, self.others = told
         else:
             status, raw, wall, *text = rest.split(" ", 3)
             ended = _clocks(raw, wall)
             passed = [after - before for before, after in zip(self.began, ended, strict=True)]
             self.jump = (passed[1] - passed[0]) / 1e9
+            self.seconds = passed[0] / 1e9
             self.text = "".join(text)
             self.status = int(status)
 
     def run(self) -> Run:
         return Run(
-            self.boot, self.metrics, tuple(self.said), self.status, self.text.strip(), self.jump
-        )
+            self.boot, self.metrics, tuple(self.said), self.status, self.text.strip(), self.jump,
+            self.seconds, self.people, self.asleep, self.others,
+        )  # fmt: skip
 
 
 def _clocks(raw: str, wall: str) -> tuple[int, int]:

@@ -14,7 +14,9 @@ from kernsmith.errors import KernsmithError
 from kernsmith.machine.conditions import Condition, Throttled, conditions, throttled
 from kernsmith.paths import shipped
 
-_HEAD = re.compile(rb"(build-id|/[\w./-]+) (\d{1,7})\n")
+_HEAD = re.compile(
+    rb"(build-id|people|root-drivers|root-file-system|network-drivers|/[\w./-]+) (\d{1,7})\n"
+)
 # Also of kinds of cores: cpu_core and cpu_atom.
 _PMU = "/sys/bus/event_source/devices/cpu"
 _LOCKED = re.compile(r"\[(integrity|confidentiality)\]")
@@ -28,6 +30,8 @@ class Look:
         kernel that runs. command: the words of its command line.
     processors: the numbers of those that are online. counts: whether they count events (a PMU).
     forbidden: why it boots no kernel by kexec; empty where it does.
+    root, network: what its root file system and its way to others are driven by, as far as it is
+        told. people: how many are logged in there with a terminal or a display.
     """
 
     host: str
@@ -40,6 +44,9 @@ class Look:
     throttled: Throttled
     forbidden: str
     counts: bool = False
+    root: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+    people: int = 0
 
     def value(self, condition: str) -> str:
         """What a condition is; empty where it is not told."""
@@ -88,6 +95,9 @@ def read_look(told: bytes) -> Look:
             text("/sys/kernel/security/lockdown"), text("/proc/sys/kernel/kexec_load_disabled")
         ),
         counts=any(path.startswith(_PMU) for path in files),
+        root=(*text("root-drivers").split(), *text("root-file-system").split()),
+        network=tuple(text("network-drivers").split()),
+        people=int(text("people") or 0),
     )
 
 
