@@ -20,8 +20,8 @@ from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
     "optimize", "compare", "bisect", "watch", "blame", "verify", "layout", "profile", "run",
-    "plan", "measure", "analyze", "report", "workload", "kernels", "ledger", "package", "prove",
-    "export", "prune", "toolchain", "cpu", "silicon", "delegate", "doctor",
+    "batch", "resume", "plan", "measure", "analyze", "report", "workload", "kernels", "ledger",
+    "package", "prove", "export", "prune", "toolchain", "cpu", "silicon", "delegate", "doctor",
 )  # fmt: skip
 
 

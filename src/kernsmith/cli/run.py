@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from cyclopts import Parameter
 
 from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
+from kernsmith.study.machines import on_machine
 from kernsmith.study.study import LayoutsBy
 
 
@@ -17,6 +19,7 @@ def run(
     study: Path,
     /,
     *,
+    machine: str = "",
     trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     layouts_by: LayoutsBy | None = None,
     keep_traces: Annotated[bool, Parameter(negative=())] = False,
@@ -32,14 +35,21 @@ def run(
 
     A study file starts no program by itself; a source that is built runs its Makefiles.
 
-    Example:
+    On the machine self, this computer, it prepares a folder and says how the computer is sent
+    through it; "kernsmith resume" reads what came out.
+
+    Examples:
 
         kernsmith run studies/optimize.toml
+
+        kernsmith run studies/seconds.toml --machine ssh:lab1
 
     Parameters
     ----------
     study
         The study's TOML file.
+    machine
+        Another machine than the study's, without settings: tcg, kvm, ssh:HOST, self or uml.
     trust
         A compiler or linker that the study names by its path, and that may be started; may be
         given several times. Those that are found by their names need no such word.
@@ -60,11 +70,18 @@ def run(
     json
         Print the result as JSON instead of tables.
     """
+    from kernsmith.cli.batches import instructions, pack_all
     from kernsmith.cli.outcome import run_and_show
     from kernsmith.engine.oracles import select_oracles
 
     asked = read_study(study, layouts_by)
+    if machine:
+        asked = on_machine(asked, machine)
     check_trust(asked, trust)
+    waiting = pack_all(asked, ledger)
+    if waiting:
+        sys.stdout.write("".join(f"{instructions(each)}\n" for each in waiting))
+        return 0
     return run_and_show(
         asked,
         output=output,

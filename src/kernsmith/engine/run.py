@@ -59,7 +59,7 @@ def run_study(
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
-    forge = open_maker(prepared, events, _keeping(prepared, ledger), workers)
+    forge = open_maker(prepared, events, keeping(prepared, ledger), workers)
     meanwhile = _ready(prepared, forge, ledger, events, keep_traces=keep_traces)
     try:
         forge.build(meanwhile)
@@ -90,7 +90,7 @@ def run_study(
     return judge(forge.prepared, forge, measured, time.monotonic() - began)
 
 
-def _keeping(prepared: Prepared, ledger: Ledger) -> Seen:
+def keeping(prepared: Prepared, ledger: Ledger) -> Seen:
     """What is done with each boot that trains: its run is recorded, its trace is kept."""
 
     def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started: str) -> None:
@@ -151,16 +151,8 @@ def measure(
     *,
     keep_traces: bool = False,
 ) -> list[Measured]:
-    """Run the trials whose kernels could be made, and return all of them with their runs.
-
-    The ledger keeps the plan under what it consists of, not only under the words of the study:
-    when a source or a config has changed, the same words are another plan.
-    """
-    rows = trial_rows(prepared, forge)
-    plan = [(row, t.variant.name, t.block, t.position) for t, row in rows.items()]
-    study = prepared.study
-    key = digest_of([prepared.digest, [[t.position, row.digest] for t, row in rows.items()]])
-    ledger.record_study(key, study.name, write_study(without_folders(study)), plan)
+    """Run the trials whose kernels could be made, and return all of them with their runs."""
+    rows = plan_of(prepared, forge, ledger)
     checking = _run(prepared, forge, rows, ledger, events, workers, keep_traces=keep_traces)
     runs = ledger.runs(row.digest for row in (*rows.values(), *checking.values()))
     return [
@@ -173,6 +165,20 @@ def measure(
         )
         for trial, row in rows.items()
     ]
+
+
+def plan_of(prepared: Prepared, forge: Bootable, ledger: Ledger) -> Rows:
+    """The rows of the trials whose kernels could be made, as the ledger has them now.
+
+    It keeps the plan under what it consists of, not only under the words of the study: when a
+    source or a config has changed, the same words are another plan.
+    """
+    rows = trial_rows(prepared, forge)
+    plan = [(row, t.variant.name, t.block, t.position) for t, row in rows.items()]
+    study = prepared.study
+    key = digest_of([prepared.digest, [[t.position, row.digest] for t, row in rows.items()]])
+    ledger.record_study(key, study.name, write_study(without_folders(study)), plan)
+    return rows
 
 
 def _run(

@@ -25,6 +25,7 @@ from kernsmith.engine.trial_rows import (
 from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.ledger import Ledger, RunRow, TrialRow
 from kernsmith.machine import Boot, Job, Machine
+from kernsmith.machine.protocol import Carried
 from kernsmith.study import Trial
 
 # How often a trial that another process holds is looked at again.
@@ -74,9 +75,31 @@ def run_trials(
     todo = open_trials(rows, prepared.machine, ledger, events)
     if not todo:
         return
+    if isinstance(prepared.machine, Carried):  # which goes through a folder: `engine.batches`
+        events.note(f"{len(todo)} trials have no run yet: kernsmith run prepares them")
+        return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")
     work = _Work(prepared, forge, rows, ledger, events, workers or LocalWorkers(), len(todo))
     in_passes(todo, work.one_pass, events)
+
+
+def visits_of(
+    prepared: Prepared, forge: Bootable, todo: Sequence[Trial], folder: Path
+) -> list[Visit[Trial]]:
+    """In plan order; trials of one block that boot the same image and the same guest share a
+    session, or all of them, where the machine takes turns. folder: of sessions."""
+    machine = prepared.machine
+    visits: dict[tuple[int, Path | int, str], list[Trial]] = {}
+    images: dict[tuple[int, Path | int, str], Path] = {}
+    for trial in todo:
+        image = forge.image(trial.variant, trial.layout)
+        assert image is not None
+        alone: Path | int = trial.position if machine.apart else image
+        guest = prepared.workload(trial.workload).content
+        key = (trial.block, 0, "") if machine.together else (trial.block, alone, guest)
+        visits.setdefault(key, []).append(trial)
+        images.setdefault(key, image)
+    return [Visit(images[key], folder, tuple(some)) for key, some in visits.items()]
 
 
 @dataclass
@@ -106,7 +129,8 @@ class _Work:
     def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
         """Try each trial once; returns those that another living process is running."""
         self.held.clear()
-        visits, machine = self._visits(todo), self.prepared.machine
+        machine = self.prepared.machine
+        visits = visits_of(self.prepared, self.forge, todo, self.folder / "sessions")
         in_sessions(machine, visits, self._begin, self._ran, self._end_boots, self.workers)
         return sorted(self.held, key=lambda trial: trial.position)
 
@@ -117,23 +141,6 @@ class _Work:
         if not run.ok:
             what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
             self.events.note(f"{run.status}: {what}: {run.reason}; console: {run.console}")
-
-    def _visits(self, todo: Sequence[Trial]) -> list[Visit[Trial]]:
-        """In plan order; trials of one block that boot the same image and the same guest share a
-        session, or all of them, where the machine takes turns."""
-        machine = self.prepared.machine
-        visits: dict[tuple[int, Path | int, str], list[Trial]] = {}
-        images: dict[tuple[int, Path | int, str], Path] = {}
-        for trial in todo:
-            image = self.forge.image(trial.variant, trial.layout)
-            assert image is not None
-            alone: Path | int = trial.position if machine.apart else image
-            guest = self.prepared.workload(trial.workload).content
-            key = (trial.block, 0, "") if machine.together else (trial.block, alone, guest)
-            visits.setdefault(key, []).append(trial)
-            images.setdefault(key, image)
-        folder = self.folder / "sessions"
-        return [Visit(images[key], folder, tuple(some)) for key, some in visits.items()]
 
     def _begin(self, trial: Trial) -> Job | None:
         """Claim a trial; None when it has a run, or another process has it and is not finished."""

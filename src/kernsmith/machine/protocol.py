@@ -18,7 +18,7 @@ and what a study takes unsaid on `uml` (`study.unsaid`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pydantic import BaseModel
 
 from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.drivers import Needed
 
 Placement = Mapping[str, Mapping[str, int]]
 """Where modules are: by module and section, the address of the first byte."""
@@ -163,6 +164,35 @@ class Choosy(Protocol):
 
     def refusal(self, workload: Workload) -> str:
         """Why it cannot run this workload, in a sentence; empty where it can."""
+        ...
+
+
+@runtime_checkable
+class Driven(Protocol):
+    """What a machine is besides that has hardware of its own, which its kernels must drive."""
+
+    @property
+    def needed(self) -> tuple[Needed, ...]:
+        """By which drivers; as far as it is known."""
+        ...
+
+
+@runtime_checkable
+class Carried(Protocol):
+    """What a machine is besides that kernsmith does not run beside: it goes through a folder alone,
+    and opens no sessions."""
+
+    def pack(self, visits: Sequence[tuple[Path, Sequence[Job]]], folder: Path) -> None:
+        """Write a folder with boots in their order, each an image and the jobs in it; a job's name
+        tells what came of it."""
+        ...
+
+    def unpack(self, folder: Path) -> Iterator[tuple[str, Outcome]]:
+        """What came of jobs, by name, of all that have begun and whose end is known.
+
+        Raises:
+            UserError: it is no such folder, or another computer's.
+        """
         ...
 
 

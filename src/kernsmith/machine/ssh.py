@@ -14,64 +14,44 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from kernsmith import paths, process
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.drivers import Needed
 from kernsmith.machine.conditions import Condition
-from kernsmith.machine.metrics import (
-    OF_REAL_CLOCK,
-    OF_TIMED,
-    REFERENCE_CYCLES,
-    VERSION,
-    metric,
-)
+from kernsmith.machine.metrics import VERSION
 from kernsmith.machine.protocol import Images, Kind, Metric
 from kernsmith.machine.remote.connection import Connection, read_options
-from kernsmith.machine.remote.host import WORDS, Host
+from kernsmith.machine.remote.host import Host
 from kernsmith.machine.remote.look import Look, runner_program
+from kernsmith.machine.remote.scripts import WORDS
 from kernsmith.machine.remote.session import SshSession
-
-NAME = "ssh"
-# Of how kernels are entered and what is made of their times: a change that moves figures.
-_MANNER = 1
-
-WITHOUT_PMU = (REFERENCE_CYCLES, *OF_REAL_CLOCK)
-
-ASSUMPTIONS = (
-    "Times are real: reference_cycles are of the time stamp counter, seconds of "
-    "CLOCK_MONOTONIC_RAW, which nobody sets. Of a trial's runs in one boot the median counts.",
-    "Each boot comes from the machine's own kernel by kexec, and is left through the firmware.",
-    "Addresses are those that the kernel was linked at (nokaslr). A workload's processes share one "
-    "processor.",
+from kernsmith.machine.remote.settings import (
+    ASSUMPTIONS,
+    MANNER,
+    RealTable,
+    real_metrics,
+    refusal_of,
 )
 
+NAME = "ssh"
 
-class Table(BaseModel):
+
+class Table(RealTable):
     """[machine.settings] of the machine ssh.
 
-    runs: of each trial in its boot. processor: the number of the one to run on; by default the last
-    that is online, -1 is any. time_limit: of a run. boot_seconds: how long the machine may take to
-    answer after a boot. folder: of all that is kernsmith's there. initramfs: a file there that
-    every kernel is given. words: put behind the kernel's command line. power_cycle: a command here
-    that switches the machine off and on. ssh_options: words for ssh. tune: the governor
-    `performance`, and no turbo, where there are knobs.
+    boot_seconds: how long the machine may take to answer after a boot. folder: of all that is
+    kernsmith's there. power_cycle: a command here that switches the machine off and on.
+    ssh_options: words for ssh.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    runs: int = Field(5, ge=1, le=10_000)
-    processor: int | None = Field(None, ge=-1)
-    time_limit: float = Field(600.0, ge=1)
     boot_seconds: float = Field(600.0, gt=0)
     folder: str = Field("/var/lib/kernsmith", pattern=r"^/[\w./-]+$")
-    initramfs: str = ""
-    words: str = ""
     power_cycle: str = ""
     ssh_options: str = ""
-    tune: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,7 +82,7 @@ class Ssh:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """See `Machine`; what the processor counts, where it has counters."""
-        return tuple(map(metric, OF_TIMED if self.seen.counts else WITHOUT_PMU))
+        return real_metrics(counts=self.seen.counts)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -127,7 +107,7 @@ class Ssh:
         asked = self.settings
         return {
             "metrics": VERSION,
-            "manner": _MANNER,
+            "manner": MANNER,
             "host": self.seen.host,
             "conditions": {each.name: each.value for each in self.lasting},
             "runner": self.runner,
@@ -137,14 +117,14 @@ class Ssh:
             "tune": asked.tune,
         }
 
+    @property
+    def needed(self) -> tuple[Needed, ...]:
+        """See `Driven`."""
+        return (Needed("its root", self.seen.root), Needed("its network", self.seen.network))
+
     def refusal(self, workload: Workload) -> str:
         """See `Choosy`."""
-        if workload.root or workload.initramfs:
-            return (
-                f"the machine {self.name} runs the workloads of kernsmith-guest alone, and "
-                f"{workload.name!r} is a program of its own"
-            )
-        return ""
+        return refusal_of(self.name, workload)
 
     def reach(self) -> Host:
         """The machine, to be given kernels; nothing is asked of it yet."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kernsmith.errors import UserError
 from kernsmith.study.study import TRACING, UML, Place, Study
+from kernsmith.study.unsaid import cpu_on
 
 
 def on_each_machine(study: Study) -> tuple[Study, ...]:
@@ -35,6 +36,19 @@ def _on(study: Study, place: Place) -> Study:
             layouts_by=design.layouts_by if exact else "boot",
         ),
     )
+
+
+def on_machine(study: Study, machine: str) -> Study:
+    """The study on another machine alone, without settings; its own where that is the same one."""
+    for place in on_each_machine(study):
+        if place.machine == machine:
+            return replace(place, name=study.name)
+    exact = machine in TRACING
+    design = replace(study.design, metric="", layouts_by="boot")
+    if exact:
+        design = replace(design, runs=1, replicates=1)
+    cpu = study.cpu if exact else cpu_on(machine)
+    return replace(study, machine=machine, cpu=cpu, settings=(), beside=(), design=design)
 
 
 def check_pair(study: Study) -> None:

@@ -58,6 +58,9 @@ config, and its only workload."""
 KVM = "kvm"
 """The machine that boots kernels on this processor, many runs in a boot."""
 
+SELF = "self"
+"""The machine that goes through a folder while kernsmith does not run."""
+
 
 def default_layouts_by(machine: str, pairing: Pairing, depth: str = FRONTEND) -> LayoutsBy:
     """How layouts are measured if a study does not say it: replayed, where that can be."""

@@ -12,7 +12,12 @@ Of the command line of its own kernel, the measured one gets all words, and some
 from __future__ import annotations
 
 import contextlib
+import getpass
+import os
+import re
 import shlex
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -26,36 +31,28 @@ from kernsmith.machine.remote.connection import (
     patiently,
 )
 from kernsmith.machine.remote.look import Look, read_look, runner_program
+from kernsmith.machine.remote.scripts import (
+    BEHIND,
+    LAST_WORDS,
+    LEAVE,
+    LEAVE_FREE,
+    MAKE_INITRAMFS,
+    MARK,
+    OF_LOADER,
+    TAKE,
+    TUNE,
+    WORDS,
+)
+from kernsmith.machine.running import running_kernel
 
-MARK = "kernsmith.batch="
-# It comes back by itself from whatever it says; addresses are those that the kernel was linked at.
-WORDS = ("panic=10", "oops=panic", "nokaslr")
 ARCHITECTURE = "x86_64"
-# What boot loaders add, and is not of the kernel that is booted now.
-_OF_LOADER = ("BOOT_IMAGE=", "initrd=", "kexec_jump_back_entry=", MARK)
 _SHORTLY = 120.0
+_ASK_SECONDS = 10.0
 _NEEDED = """\
 uname -m; id -u; command -v kexec || PATH=$PATH:/sbin:/usr/sbin command -v kexec || echo -
 mkdir -p {folder}; df -Pk {folder} | awk 'END {{ print $4 }}'
 test -x {runner} && echo there || echo missing
 """
-# Clean file systems, and nothing of the distribution's that would load another kernel meanwhile.
-_LEAVE = """\
-PATH=$PATH:/sbin:/usr/sbin; sync
-if [ -d /run/systemd/system ]; then systemctl {verb} --force; else {plain}; fi"""
-_BEHIND = "nohup sh -c {script} >/dev/null 2>&1 </dev/null &"
-_TUNE = """\
-grep -q {mark} /proc/cmdline || exit 0
-cd /sys/devices/system/cpu
-for f in cpu[0-9]*/cpufreq/scaling_governor; do [ ! -e $f ] || echo performance > $f || true; done
-[ ! -e intel_pstate/no_turbo ] || echo 1 > intel_pstate/no_turbo || true
-[ -e intel_pstate/no_turbo ] || [ ! -e cpufreq/boost ] || echo 0 > cpufreq/boost || true
-"""
-# systemd moves what it finds there.
-_PSTORE = (
-    "for f in /sys/fs/pstore/dmesg-* /var/lib/systemd/pstore/*/dmesg.txt; do "
-    'if [ -f "$f" ]; then tail -c 4000 "$f"; fi; done'
-)
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,7 @@ class Host:
     """folder: there, of all that is kernsmith's. seconds: how long it may take to answer.
 
     power_cycle: a command here that switches it off and on; empty: there is none.
+    entered: when a kernel was loaded last, by its own clock, in seconds since 1970.
     """
 
     connection: Connection
@@ -86,6 +84,7 @@ class Host:
     seconds: float
     power_cycle: str = ""
     runner: str = field(init=False, default="")
+    entered: int = field(init=False, default=0)
 
     @property
     def name(self) -> str:
@@ -158,6 +157,37 @@ class Host:
                 f"and {free >> 20} MiB are free"
             )
 
+    def take(self, seconds: float, waiting: Callable[[str], None]) -> None:
+        """Have it alone for so long, or until `free`; its reboots end nothing. Who has it already
+        may ask again.
+
+        waiting: called once, with who has it, when it is another computer's.
+
+        Raises:
+            UserError: it goes through a folder of its own.
+        """
+        place, told = shlex.quote(self.folder), ""
+        script = f"set -- {place} {shlex.quote(owner())} {int(seconds)}\n{TAKE}"
+        while True:
+            answer = self.connection.run(script, "taking it").split()
+            if answer == ["batch"]:
+                raise UserError(
+                    f"{self.name} goes through a folder of kernsmith batch (kernsmith-batch status "
+                    "there): wait, or stop it"
+                )
+            if answer[0] == owner():
+                return
+            if not told:
+                told = answer[0]
+                waiting(told)
+            process.check_stop()
+            time.sleep(_ASK_SECONDS)
+
+    def free(self) -> None:
+        """Let others have it."""
+        script = f"set -- {shlex.quote(self.folder)} {shlex.quote(owner())}\n{LEAVE_FREE}"
+        self.connection.run(script, "leaving it", once=True)
+
     def look(self) -> Look:
         """What it is like now; a machine that does not answer now is not asked again."""
         script = f"{shlex.quote(self.runner)} look"
@@ -207,13 +237,16 @@ class Host:
             script.append(self._with_modules(asked, own))
             if not initramfs:
                 initramfs = str(PurePosixPath(asked.kernel).with_name("initramfs"))
-                script.append(_make_initramfs(asked.release, initramfs))
+                given = f"{shlex.quote(asked.release)} {shlex.quote(initramfs)}"
+                script.append(f"set -- {given}\n{MAKE_INITRAMFS}")
         given = f"--initrd={shlex.quote(initramfs)}" if initramfs else ""
         script.append(
             f"kexec --load {shlex.quote(asked.kernel)} --args-linux {given} "
             f"--command-line={shlex.quote(line)}"
         )
-        self.connection.run("\n".join(script), "loading the kernel", seconds=self.seconds)
+        script.append("date +%s")
+        told = self.connection.run("\n".join(script), "loading the kernel", seconds=self.seconds)
+        self.entered = int(told.split()[-1])
 
     @staticmethod
     def _with_modules(asked: Loaded, own: Look) -> str:
@@ -232,14 +265,14 @@ class Host:
 
     def enter(self) -> None:
         """Leave the running system for the loaded kernel, in a moment."""
-        self._leave(_LEAVE.format(verb="kexec", plain="kexec --exec"))
+        self._leave(LEAVE.format(verb="kexec", plain="kexec --exec"))
 
     def reboot(self) -> None:
         """Go back to the machine's own kernel, through the firmware, in a moment."""
-        self._leave(_LEAVE.format(verb="reboot", plain="reboot -f"))
+        self._leave(LEAVE.format(verb="reboot", plain="reboot -f"))
 
     def _leave(self, script: str) -> None:
-        behind = _BEHIND.format(script=shlex.quote(f"sleep 1; {script}"))
+        behind = BEHIND.format(script=shlex.quote(f"sleep 1; {script}"))
         with contextlib.suppress(Unreachable):  # whether it has left, the next boot tells
             self.connection.run(behind, "leaving the kernel", once=True)
 
@@ -254,19 +287,31 @@ class Host:
     def tune(self, batch: str) -> None:
         """A steady clock, as far as the machine has knobs for it, in a measured kernel alone: the
         reboot puts them back."""
-        self.connection.run(_TUNE.format(mark=f"{MARK}{batch}"), "setting the clock")
+        self.connection.run(TUNE.format(mark=f"{MARK}{batch}"), "setting the clock")
 
     def last_words(self) -> str:
         """What the firmware kept of a kernel's log when it died; empty where it keeps nothing."""
         try:
-            return self.connection.run(_PSTORE, "reading pstore", once=True)
+            script = f"set -- {self.entered}\n{LAST_WORDS}"
+            return self.connection.run(script, "reading pstore", once=True)
         except KernsmithError:
             return ""
 
 
+def owner() -> str:
+    """How this computer and user are called where others use the same machine."""
+    kernel = running_kernel()
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = str(os.getuid())
+    word = re.sub(r"[^A-Za-z0-9@._-]", "", f"{name}@{os.uname().nodename}")
+    return f"{word}-{kernel.host[:12]}"
+
+
 def command_line(asked: Loaded, own: Look) -> str:
     """What a kernel is told: what the machine's own one is, and what is special to it."""
-    words = [word for word in own.command if not word.startswith(_OF_LOADER)]
+    words = [word for word in own.command if not word.startswith(OF_LOADER)]
     return " ".join([*words, *WORDS, *asked.words, f"{MARK}{asked.batch}"])
 
 
@@ -274,14 +319,3 @@ def measured_batch(look: Look) -> str:
     """Which batch the running kernel is of; empty in the machine's own one."""
     marks = [word.removeprefix(MARK) for word in look.command if word.startswith(MARK)]
     return marks[-1] if marks else ""
-
-
-def _make_initramfs(release: str, target: str) -> str:
-    """By the tool that the distribution has."""
-    kernel, file = shlex.quote(release), shlex.quote(target)
-    return (
-        f"if command -v mkinitramfs >/dev/null; then mkinitramfs -o {file} {kernel}\n"
-        f"elif command -v dracut >/dev/null; then dracut --quiet --force --kver {kernel} {file}\n"
-        f"elif command -v mkinitcpio >/dev/null; then mkinitcpio -k {kernel} -g {file}\n"
-        "else echo the kernel has modules, and nothing here makes an initramfs >&2; exit 1; fi"
-    )

@@ -89,6 +89,12 @@ class SshSession:
             recorded = self._measure(job, name)
         return self._outcome(job, recorded, time.monotonic() - began)
 
+    @property
+    def _lease(self) -> float:
+        """Seconds after which a session that did not come back has ended for others."""
+        asked = self.machine.settings
+        return 3 * asked.boot_seconds + asked.runs * (asked.time_limit + _SLACK_SECONDS)
+
     # ---- the way into the kernel
 
     def _arrive(self) -> None:
@@ -96,6 +102,8 @@ class SshSession:
         self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._began = time.monotonic()
         look = self.host.arrive()
+        self.host.take(self._lease, lambda who: self._step(f"waiting: {who} uses it"))
+        look = self.host.answer()
         if measured_batch(look) == self.batch:
             self._step("the machine is in this kernel already: an earlier command was killed")
             with contextlib.suppress(RemoteFailed, Unreachable):
@@ -181,6 +189,7 @@ class SshSession:
         )  # fmt: skip
         assert self.up is not None
         before = self.up
+        self.host.take(self._lease, self._step)
         try:
             connection.send(
                 plan_text(self._planned).encode(), f"{self.place}/{PLAN}", "copying the plan"
@@ -291,6 +300,8 @@ class SshSession:
                 self._rebooted(look)
             if whole and self._arrived:
                 self._clean()
+            if self._arrived:
+                self.host.free()
         except KernsmithError as error:
             self._step(f"it could not be put in order: {error}")
         finally:
@@ -362,8 +373,7 @@ class SshSession:
         write_text(console, "".join(f"{line}\n" for run in recorded.runs for line in run.said))
         ticks = [run.metrics.get(REFERENCE_CYCLES) for run in recorded.runs]
         provenance |= {"runs": ticks, "release": getattr(self.up, "release", "")}
-        if recorded.jumps:
-            provenance["clock_jumps"] = list(recorded.jumps)
+        provenance |= recorded.beside
         status = OK if recorded.ok else FAILED
         figures = named(recorded.metrics) if recorded.ok else {}
         return Outcome(

@@ -1,0 +1,259 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a computer does by itself with this folder (docs/machine-self.md): boot each kernel of it by
+# turns, measure, and come back to its own kernel at the end or at the first failure.
+#
+#	./kernsmith-batch start		as root: look whether it can be done, and begin
+#	./kernsmith-batch status	what has been done so far
+#	./kernsmith-batch stop		as root: begin nothing more
+#	./kernsmith-batch step		what systemd calls after each boot
+#
+# Its default boot entry is never changed: whatever happens, the next boot is its own kernel's.
+
+set -uf
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+export PATH LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd -P)
+. "$here/settings"	# BATCH KERNEL_WORDS INITRAMFS ENTER GO_ON TUNE PAUSE
+unit=kernsmith-batch.service
+place=/etc/systemd/system/$unit
+mark=kernsmith.batch=
+custom=/boot/grub/custom.cfg
+runner=$here/kernsmith-runner
+
+fail() { echo "kernsmith-batch: $*" >&2; exit 2; }
+
+# A line of what happened, on the disk before anything else happens.
+note() { echo "$(date -u +%Y-%m-%dT%H:%M:%S) $*" >>"$here/state" || exit 1; sync "$here/state"; }
+
+told() { [ -e "$here/state" ] && cut -d' ' -f2- "$here/state"; }
+
+# The batch and the number of the boot that the running kernel is of; nothing in the machine's own.
+marked() {
+	for word in $(cat /proc/cmdline); do
+		case $word in $mark*) echo "${word#$mark}" ;; esac
+	done | tail -n 1
+}
+
+boots() { ls "$here/boots"; }
+
+# The first boot that nothing became of yet.
+following() {
+	for boot in $(boots); do
+		told | grep -qE "^(ended|died|refused) $boot( |\$)" || { echo "$boot"; return; }
+	done
+}
+
+# ---- before anything is begun
+
+check() {
+	[ "$(id -u)" = 0 ] || fail "kernels are booted by root: sudo $0 start"
+	[ -d /run/systemd/system ] || fail "this computer was not started by systemd"
+	[ "$(uname -m)" = x86_64 ] ||
+		fail "this computer is of the architecture $(uname -m); the kernels are for x86_64"
+	[ -z "$(marked)" ] || fail "a measured kernel is running: reboot first"
+	[ "$(stat -c %d "$here")" = "$(stat -c %d /)" ] ||
+		fail "$here is not on the disk that / is on: copy the folder there (/var/lib/kernsmith)"
+	[ ! -e $place ] || [ -e "$here/state" ] ||
+		fail "another batch is at work ($(sed -n 's/^ExecStart=//p' $place)): stop it first"
+	(cd "$here" && sha256sum --status -c checksums) ||
+		fail "the folder is damaged: sha256sum -c checksums says where"
+	if grep -q '\[\(integrity\|confidentiality\)\]' /sys/kernel/security/lockdown 2>/dev/null; then
+		[ "$ENTER" = grub ] || fail "its kernel is locked down, which secure boot does: it loads" \
+			"no kernel that its maker has not signed; turn secure boot off in the firmware"
+	fi
+	case $ENTER in
+	kexec)
+		command -v kexec >/dev/null ||
+			fail "there is no kexec program: install kexec-tools, or say enter = \"grub\""
+		[ "$(cat /proc/sys/kernel/kexec_load_disabled 2>/dev/null)" != 1 ] ||
+			fail "kernel.kexec_load_disabled is 1, which stays until the next reboot" ;;
+	grub)
+		command -v grub-reboot >/dev/null || fail "there is no grub-reboot: is GRUB its boot loader?"
+		grep -q next_entry /boot/grub/grub.cfg && grep -q custom.cfg /boot/grub/grub.cfg ||
+			fail "/boot/grub/grub.cfg reads neither next_entry nor custom.cfg" ;;
+	esac
+	free=$(df -Pk "$here" | awk 'END { print $4 }')
+	[ "$free" -gt 65536 ] || fail "the disk is full: $here needs 64 MiB, and $((free / 1024)) are free"
+}
+
+start() {
+	check
+	chmod 755 "$here/kernsmith-batch" "$runner"
+	[ -n "$(following)" ] || fail "all that is planned has been done: kernsmith resume"
+	"$runner" look >"$here/own" || fail "$runner does not run here"
+	cat >$place <<-END || fail "cannot write $place"
+		[Unit]
+		Description=kernsmith: the next boot of a batch
+		After=multi-user.target
+		ConditionPathExists=$here/kernsmith-batch
+		[Service]
+		Type=simple
+		ExecStart="$here/kernsmith-batch" step
+		[Install]
+		WantedBy=multi-user.target
+	END
+	systemctl daemon-reload && systemctl --quiet enable $unit || fail "systemd does not take $place"
+	note "started"
+	sync
+	echo "kernsmith-batch: $(boots | wc -l) boots; in $PAUSE s this computer leaves its kernel" \
+		"(systemctl stop $unit; $here/kernsmith-batch stop)"
+	systemctl --no-block start $unit
+}
+
+# ---- the way into a kernel
+
+# All words of the machine's own kernel but the loader's.
+words() {
+	for word in $(cat /proc/cmdline); do
+		case $word in
+		BOOT_IMAGE=* | initrd=* | kexec_jump_back_entry=* | $mark*) ;;
+		*) printf '%s ' "$word" ;;
+		esac
+	done
+	printf '%s %s\n' "$KERNEL_WORDS" "$mark$BATCH/$1"
+}
+
+refuse() { note "refused $1 $2"; leave_or_go_on; }
+
+# Its modules, where a kernel looks for them, and the initramfs that it is given.
+furnish() {
+	initrd=$INITRAMFS
+	[ -e "$kernel/modules.tar" ] || return 0
+	release=$(cat "$kernel/release")
+	[ "$release" != "$(uname -r)" ] || { echo "it calls itself $release, as the own kernel does"; return 1; }
+	if [ -e "/lib/modules/$release" ] && [ ! -L "/lib/modules/$release" ]; then
+		echo "/lib/modules/$release is of another kernel"; return 1
+	fi
+	if [ ! -d "$kernel/modules" ]; then
+		mkdir "$kernel/modules.part" && tar -xf "$kernel/modules.tar" -C "$kernel/modules.part" &&
+			mv "$kernel/modules.part" "$kernel/modules" || { echo "no room for modules"; return 1; }
+	fi
+	ln -sfn "$kernel/modules" "/lib/modules/$release" && depmod "$release" || return 1
+	[ -z "$initrd" ] || return 0
+	initrd=$kernel/initramfs
+	[ -e "$initrd" ] || sh "$here/make-initramfs" "$release" "$initrd" 2>&1
+}
+
+enter() {
+	kernel=$here/kernels/$(cat "$here/boots/$1/kernel")
+	said=$(furnish) || { refuse "$1" "$said"; return; }
+	furnish >/dev/null
+	if [ "$ENTER" = kexec ]; then
+		said=$(kexec --load "$kernel/vmlinux" --args-linux ${initrd:+--initrd="$initrd"} \
+			--command-line="$(words "$1")" 2>&1) || { refuse "$1" "kexec: $said"; return; }
+	else
+		said=$(entry "$1" 2>&1) || { refuse "$1" "grub: $said"; return; }
+	fi
+	note "entering $1 $(date +%s)"
+	sync
+	if [ "$ENTER" = kexec ]; then systemctl kexec --force; else systemctl reboot --force; fi
+}
+
+# A boot entry that GRUB takes once; the default one stays what it is.
+entry() {
+	rub
+	{
+		echo "# kernsmith begin"
+		echo "menuentry kernsmith --id kernsmith {"
+		echo "	search --no-floppy --fs-uuid --set=root $(grub-probe --target=fs_uuid "$kernel")"
+		echo "	linux $(grub-mkrelpath "$kernel/image") $(words "$1")"
+		[ -z "$initrd" ] || echo "	initrd $(grub-mkrelpath "$initrd")"
+		echo "}"
+		echo "# kernsmith end"
+	} >>$custom && grub-reboot kernsmith
+}
+
+rub() {
+	[ ! -e $custom ] || sed -i '/^# kernsmith begin$/,/^# kernsmith end$/d' $custom
+	[ -s $custom ] || rm -f $custom
+}
+
+# ---- after each boot
+
+step() {
+	now=$(marked)
+	case $now in
+	"$BATCH"/*) measured "${now#*/}" ;;
+	"") own ;;
+	*) exit 0 ;;
+	esac
+}
+
+measured() {
+	boot=$here/boots/$1 number=$1
+	note "up $1 $(cat /proc/sys/kernel/random/boot_id) $(uname -r)"
+	settle
+	[ "$TUNE" = 0 ] || sh "$here/tune"
+	"$runner" look >"$boot/before"
+	sync
+	set --
+	if systemd-inhibit --what=idle true 2>/dev/null; then
+		set -- systemd-inhibit --what=sleep:idle:handle-lid-switch --who=kernsmith --why=measuring
+	fi
+	if "$@" "$runner" run "$boot" 2>"$boot/said"; then
+		"$runner" look >"$boot/after"
+		note "ended $number"
+	fi
+	sync
+	systemctl reboot --force
+}
+
+# What a boot starts is over, or takes too long to wait for.
+settle() { timeout 120 systemctl is-system-running --wait >/dev/null 2>&1; sleep 1; }
+
+own() {
+	last=$(told | grep '^\(entering\|ended\|died\|up\) ' | tail -n 1)
+	case $last in
+	entering\ * | up\ *)
+		number=$(echo "$last" | cut -d' ' -f2)
+		since=$(told | sed -n "s/^entering $number //p" | tail -n 1)
+		sh "$here/last-words" "${since:-0}" >"$here/boots/$number/last-words" 2>/dev/null
+		note "died $number"
+		leave_or_go_on
+		;;
+	*) go_on ;;
+	esac
+}
+
+leave_or_go_on() {
+	if [ "$GO_ON" = 1 ]; then go_on; else finish "stopped at the first failure"; fi
+}
+
+go_on() {
+	number=$(following)
+	[ -n "$number" ] || { finish "finished"; return; }
+	sleep "$PAUSE"
+	enter "$number"
+}
+
+# The machine as it was, but for this folder.
+finish() {
+	rub
+	for kernel in "$here"/kernels/; do
+		for link in $(ls "$kernel"); do
+			release=$(cat "$kernel/$link/release" 2>/dev/null) || continue
+			[ ! -L "/lib/modules/$release" ] || rm "/lib/modules/$release"
+			rm -rf "$kernel/$link/modules" "$kernel/$link/initramfs"
+		done
+	done
+	note "$1"
+	systemctl --quiet disable $unit
+	rm -f $place
+	systemctl daemon-reload
+}
+
+stop() {
+	[ "$(id -u)" = 0 ] || fail "sudo $0 stop"
+	[ -e $place ] || fail "nothing is at work"
+	finish "stopped by hand"
+	[ -z "$(marked)" ] || echo "kernsmith-batch: a measured kernel is running: reboot leaves it"
+	systemctl --no-block stop $unit
+}
+
+status() { if [ -e "$here/state" ]; then cat "$here/state"; else echo "not started"; fi; }
+
+case ${1:-} in
+start | step | stop | status) "$1" ;;
+*) sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
