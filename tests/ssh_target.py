@@ -50,7 +50,7 @@ class Target:
         )
         drive = f"file={disk or self.made / 'disk'},format=raw,if=virtio"
         command = [
-            "nice", "-n", "5", "qemu-system-x86_64", "-accel", "tcg,thread=multi",
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi",
             "-m", str(MEMORY), "-smp", "2", "-cpu", "max", "-nodefaults", "-display", "none",
             "-drive", drive if disk else f"{drive},snapshot=on",
             "-netdev", f"user,id=n,hostfwd=tcp:127.0.0.1:{port}-:22",
