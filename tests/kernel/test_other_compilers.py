@@ -40,6 +40,12 @@ WORDS = {
 needs_tcc = pytest.mark.skipif(not shutil.which("tcc"), reason="apt-get install tcc")
 
 
+@pytest.fixture(autouse=True)
+def asked_anew() -> None:
+    """Where a compiler is, was kept of a test with another PATH."""
+    find_other.cache_clear()
+
+
 class Folder:
     """Somebody's folder with a program, and a make for one compiler that has a rule for another."""
 
@@ -99,6 +105,32 @@ def test_a_compiler_that_kbuild_does_not_know_is_told_what_it_knows(folder: Fold
     assert "GOTPCREL" not in listed, "a kernel has no table of addresses"
     assert folder.says() == "42\n"
     assert "x.c" in (folder.path / "x.d").read_text()
+
+
+def test_icx_is_told_what_it_knows_beside_clangs_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """clang in its place: what it gets beside clang's words is written down."""
+    icx = tmp_path / "bin/icx"
+    icx.parent.mkdir()
+    icx.write_text(
+        '#!/bin/bash\n[ "$1" = --version ] && echo "Intel(R) oneAPI DPC++/C++ Compiler" && exit\n'
+        f'echo "$*" > {tmp_path}/told\n'
+        'for word; do case "$word" in -fp-model=*) ;; *) words+=("$word") ;; esac; done\n'
+        'exec clang-22 "${words[@]}"\n'
+    )
+    icx.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{icx.parent}:{os.environ['PATH']}")
+    assert find_other("icx").banner == "Intel(R) oneAPI DPC++/C++ Compiler"
+    folder = Folder(tmp_path, "clang-22")
+    done = folder.compile("icx")
+    assert done.returncode == 0, done.stderr
+    assert folder.says() == "42\n"
+    told = (tmp_path / "told").read_text().split()
+    assert told[0] == "-fp-model=precise"
+    assert "-fno-vectorize" in told
+    assert "-Werror=unknown-warning-option" not in told
+    assert read_taken(folder.rules) == (Taken("x.o", "icx"),)
 
 
 def test_what_it_cannot_compile_goes_to_the_fallback_with_its_reason(tmp_path: Path) -> None:

@@ -97,6 +97,18 @@ def test_every_section_has_its_room_and_groups_keep_their_order(slots: Slots) ->
     assert hot < main, "hot functions stand in front, as in the script"
 
 
+def test_room_moves_nothing_of_the_layout_that_was_traced(slots: Slots) -> None:
+    for kernel_text in (GOOD, BAD):
+        text = slots.filled(kernel_text, str).text
+        real = [section for section in text.sections if section.name]
+        room = [section for section in text.sections if not section.name]
+        assert {(s.name, s.start, s.size) for s in real} == {
+            (s.name, s.start, s.size) for s in kernel_text.sections
+        }
+        assert room
+        assert all(section.start + section.size <= START for section in room)
+
+
 def test_a_section_without_a_slot_is_told(slots: Slots) -> None:
     other = kernel([("z.o", ".text.z", 10)])
     with pytest.raises(ValueError, match="has no slot"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from kernsmith.layout.linkmap import Arrangement, InputSection, Text
@@ -52,22 +52,20 @@ class Slots:
         sections: list[InputSection] = []
         steps: list[int | tuple[int, ...]] = []
         numbers: dict[Key, tuple[int, ...]] = {}
-        beyond = max(section.start + section.size for section in text.sections)
         for step in self.steps:
             if isinstance(step, int):
                 steps.append(step)
                 continue
             group: list[int] = []
             for slot in step:
-                parts = _parts(slot, own.pop(slot.key, None), beyond)
+                parts = _parts(slot, own.pop(slot.key, None))
                 numbers[slot.key] = tuple(range(len(sections), len(sections) + len(parts)))
                 group += numbers[slot.key]
                 sections += parts
-                beyond = max(beyond, *(part.start + part.size for part in parts))
             steps.append(tuple(group))
         if own:
             raise ValueError(f"{next(iter(own))} has no slot")
-        placed = Text(text.start, tuple(sections), tuple(steps), {})
+        placed = Text(text.start, _in_front(text.start, sections), tuple(steps), {})
         return Filled(placed, self, numbers)
 
 
@@ -120,16 +118,29 @@ def slots_for(texts: Sequence[Text], name: Callable[[str], str]) -> Slots:
     return Slots(tuple(steps))
 
 
-def _parts(slot: Slot, section: InputSection | None, beyond: int) -> list[InputSection]:
-    """What fills a slot: the section, and nothing that is executed. beyond: an address that nothing
-    has been traced at."""
+def _parts(slot: Slot, section: InputSection | None) -> list[InputSection]:
+    """What fills a slot: the section, and room, which has no name and no place in the traced
+    layout."""
     if section is None:
-        return [InputSection("", beyond, slot.size, slot.align, ())]
+        return [InputSection("", 0, slot.size, slot.align, ())]
     own = InputSection(
         section.name, section.start, section.size, slot.align, section.symbols, section.file
     )
     rest = slot.size - section.size
-    return [own, InputSection("", beyond, rest, 1, ())] if rest else [own]
+    return [own, InputSection("", 0, rest, 1, ())] if rest else [own]
+
+
+def _in_front(start: int, sections: Sequence[InputSection]) -> tuple[InputSection, ...]:
+    """With rooms in front of the traced text: nothing was executed there, and its end, by which the
+    kernel maps its pages, stays."""
+    cursor = start - sum(section.size for section in sections if not section.name)
+    placed = []
+    for section in sections:
+        if not section.name:
+            section = replace(section, start=cursor)
+            cursor += section.size
+        placed.append(section)
+    return tuple(placed)
 
 
 def _between_alignments(
