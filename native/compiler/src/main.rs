@@ -12,6 +12,7 @@
 //!
 //! With `--ld` in the place of a compiler it is the linker ([`links`]).
 
+mod archive;
 mod assembly;
 mod clusters;
 mod counted;

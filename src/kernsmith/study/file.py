@@ -23,19 +23,12 @@ from pydantic import (
 )
 
 from kernsmith.errors import UserError
+from kernsmith.study import objects_table
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
 from kernsmith.study.machine_table import Machines, MachineTable, machine_lines, place_of
-from kernsmith.study.objects_table import (
-    DelegateTable,
-    LinksTable,
-    ObjectsTable,
-    link_lines,
-    links_in,
-    rule_lines,
-    rule_of,
-)
+from kernsmith.study.objects_table import DelegateTable, LinksTable, ObjectsTable
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
@@ -209,8 +202,8 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         root=file.workloads.root,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
-        objects=tuple(rule_of(table, file.delegate) for table in file.objects),
-        links=links_in(file.links, file.delegate),
+        objects=objects_table.rules_in(file.objects, file.delegate),
+        links=objects_table.links_in(file.links, file.delegate),
         design=_design(file),
     )
     try:
@@ -397,8 +390,7 @@ def write_study(study: Study) -> str:
         for name, levels in study.variants:
             pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in levels)
             lines.append(f"{quote(name)} = {{ {pairs} }}" if pairs else f"{quote(name)} = {{}}")
-    lines += rule_lines(study.objects)
-    lines += link_lines(study.links)
+    lines += objects_table.rule_lines(study.objects, study.links)
     design = study.design
     lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
     machines = [study.machine, *(place.machine for place in study.beside)]

@@ -61,8 +61,12 @@ class LinksTable(_Table):
     """Shipped steps on the order of objects and the linker script of vmlinux."""
 
 
-def rule_of(table: ObjectsTable, every: DelegateTable) -> ObjectRule:
-    """A rule for objects, with what the file says of all."""
+def rules_in(tables: Iterable[ObjectsTable], every: DelegateTable) -> tuple[ObjectRule, ...]:
+    """The rules for objects of a file, with what it says of all."""
+    return tuple(_rule_of(table, every) for table in tables)
+
+
+def _rule_of(table: ObjectsTable, every: DelegateTable) -> ObjectRule:
     return ObjectRule(
         match=tuple(table.match),
         compiler=table.compiler,
@@ -84,8 +88,12 @@ def links_in(tables: Iterable[LinksTable], every: DelegateTable) -> tuple[LinkRu
     return tuple(rules)
 
 
-def link_lines(rules: Iterable[LinkRule]) -> list[str]:
-    """Rules for links as lines of a study file."""
+def rule_lines(objects: Iterable[ObjectRule], links: Iterable[LinkRule]) -> list[str]:
+    """Rules as lines of a study file."""
+    return [*_object_lines(objects), *_link_lines(links)]
+
+
+def _link_lines(rules: Iterable[LinkRule]) -> list[str]:
     quote = partial(json.dumps, ensure_ascii=False)
     lines: list[str] = []
     for rule in rules:
@@ -96,8 +104,7 @@ def link_lines(rules: Iterable[LinkRule]) -> list[str]:
     return lines
 
 
-def rule_lines(rules: Iterable[ObjectRule]) -> list[str]:
-    """Rules for objects as lines of a study file."""
+def _object_lines(rules: Iterable[ObjectRule]) -> list[str]:
     quote = partial(json.dumps, ensure_ascii=False)
     lines: list[str] = []
     for rule in rules:
