@@ -15,7 +15,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.machine import Job, run_once
-from kernsmith.machine.tcg import open_machine
+from kernsmith.machine.tcg import Table, open_machine
 from kernsmith.study import Study, plan_variants
 
 FILES = shipped_files("")
@@ -71,7 +71,11 @@ def kernel(source: Source) -> Kernel:
 def test_two_boots_give_equal_counters(kernel: Kernel, tmp_path: Path, name: str) -> None:
     (workload,) = load_catalogue().including([name]).select([name])
     first, second = (
-        run_once(open_machine("skylake"), kernel.vmlinux, Job(workload, tmp_path / which))
+        run_once(
+            open_machine("skylake", Table(time_limit=1800)),
+            kernel.vmlinux,
+            Job(workload, tmp_path / which),
+        )
         for which in ("first", "second")
     )
     assert first.ok, first.reason

@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from kernsmith.errors import UserError
 from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
+from kernsmith.guest.source_parts import FOLDER as SOURCE_FOLDER
+from kernsmith.guest.source_parts import SourceParts
 from kernsmith.guest.suite import Operations, Unit
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
@@ -81,6 +83,7 @@ class OwnWorkload(BaseModel):
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
     check: exit status, and a file with what it must print; without that, output is not checked.
     root: the root file system; without it the guest has nothing but the program and its files.
+    source: parts of a kernel's source, which lie in the folder `source` beside the files.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -98,6 +101,7 @@ class OwnWorkload(BaseModel):
     needs: list[str] = Field(default_factory=list)
     check: _Check = Field(default_factory=lambda: _Check.model_validate({}))
     root: _Root | None = None
+    source: SourceParts | None = None
 
     @field_validator("name")
     @classmethod
@@ -152,9 +156,13 @@ def described(path: Path) -> Workload:
 
 
 def lacks_root(path: Path) -> bool:
-    """Whether a workload asks for packages of which no root has been made yet."""
-    said = parse_own_workload(path).root
-    return said is not None and said.packages is not None and known_root(said.packages) is None
+    """Whether a workload asks for packages of which no root has been made yet, or for a source that
+    has not been fetched."""
+    said = parse_own_workload(path)
+    if said.source is not None and not said.source.fetched:
+        return True
+    packages = said.root.packages if said.root else None
+    return packages is not None and known_root(packages) is None
 
 
 def parse_own_workload(path: Path) -> OwnWorkload:
@@ -174,7 +182,9 @@ def parse_own_workload(path: Path) -> OwnWorkload:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
-        tables: dict[str, type[BaseModel]] = {"check": _Check, "root": _Root}
+        tables: dict[str, type[BaseModel]] = {
+            "check": _Check, "root": _Root, "source": SourceParts
+        }  # fmt: skip
         allowed = ", ".join(tables.get(str(first["loc"][0]), OwnWorkload).model_fields)
         why = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
@@ -204,6 +214,8 @@ def read_own_workload(
     if program and image is None:
         _check_static(path, _beside(path, program, "program"))
     members = _members(path, names, program)
+    if said.source:
+        members += said.source.members(path, _FOLDER, progress)
     words = [f"./{program}" if program else said.program, *said.arguments]
     members.append(Member(f"{_FOLDER}/words", _with_zeros(words)))
     if said.set_up:
@@ -281,7 +293,7 @@ def _members(path: Path, names: list[str], program: str) -> list[Member]:
             _beside(path, str(inside), key)
             found |= {str(part): folder / part for part in inside.parents if part != Path()}
             found[str(inside)] = each
-    clash = {"words", "set-up", "status", "output"} & set(found)
+    clash = {"words", "set-up", "status", "output", SOURCE_FOLDER} & set(found)
     if clash:
         raise UserError(f"{path}: files: {clash.pop()!r} is a name that the guest needs itself")
     if sum(each.stat().st_size for each in found.values() if each.is_file()) > _MOST_BYTES:

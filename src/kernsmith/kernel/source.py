@@ -97,6 +97,12 @@ def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) 
     raise UserError(f"source {text!r} is a file but no tarball; allowed is {KINDS}")
 
 
+def is_kept(text: str, cache: Path) -> bool:
+    """Whether a source of Debian's has been fetched already; nothing is."""
+    word = parse_source(text)
+    return word.kind == "debian" and (cache / f"debian-{word.revision}" / "source.json").exists()
+
+
 def _from_debian(version: str, cache: Path, progress: Progress | None) -> Source:
     def fetch(partial: Path) -> tuple[str, str]:
         apt = PrivateApt(cache.parent / "apt")
