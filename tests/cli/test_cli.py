@@ -49,7 +49,10 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["bisect", "--good", "v1", "--bad", "v2", "--threshold", "x"], "--threshold"),
         (["blame", "--good", "default", "--bad", "default"], "--good and --bad are both"),
         (["blame", "--good", "default", "--bad", "optimisation=O3"], "which source?"),
-        ([*BLAME, "--test", "./nowhere"], "--test takes boot, kunit, workloads, or one command"),
+        (
+            [*BLAME, "--test", "./nowhere"],
+            "--test takes boot, kunit, selftests, workloads,",
+        ),
         ([*BLAME, "--test", "true", "--metric", "model_cycles"], "--test names these, and no c"),
         ([*BLAME, "--test", "pipe", "--metric", "speed"], "kernel_instructions"),
         ([*BLAME, "--repeat", "0"], "--repeat"),

@@ -25,7 +25,7 @@ from kernsmith.ledger import BuildRow, Ledger, RunRow, now
 from kernsmith.machine import find_machine
 from kernsmith.report.study.document import study_document
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
-from kernsmith.study.file import write_study
+from kernsmith.study.writing import write_study
 
 STUDY = Study(
     name="both",

@@ -21,8 +21,9 @@ from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.paths import shipped
 from kernsmith.study import Study, plan_variants
-from kernsmith.study.file import read_study, write_study
+from kernsmith.study.file import read_study
 from kernsmith.study.places import without_folders
+from kernsmith.study.writing import write_study
 
 PROGRAM = """
     #include <stdio.h>

@@ -15,8 +15,9 @@ from kernsmith.machine.metrics import OF_DATA
 from kernsmith.machine.pinned import pin
 from kernsmith.machine.tcg import Table, Tcg, open_machine
 from kernsmith.study import Study
-from kernsmith.study.file import read_study, write_study
+from kernsmith.study.file import read_study
 from kernsmith.study.study import depth_settings
+from kernsmith.study.writing import write_study
 
 CPU = "emeraldrapids"
 

@@ -10,7 +10,8 @@ from kernsmith.errors import UserError
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.tcg import Tcg
 from kernsmith.study import Study
-from kernsmith.study.file import read_study, write_study
+from kernsmith.study.file import read_study
+from kernsmith.study.writing import write_study
 
 SOURCE = '[source]\nuse = "debian:7.3"\n'
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from kernsmith.errors import UserError
 from kernsmith.paths import shipped
 from kernsmith.study import Design, Study, plan_variants
-from kernsmith.study.file import read_study, write_study
+from kernsmith.study.file import read_study
 from kernsmith.study.machines import on_each_machine
+from kernsmith.study.writing import write_study
 
 GOOD = """
 [source]

@@ -7,8 +7,9 @@ import pytest
 
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study, plan_trials, plan_variants
-from kernsmith.study.file import study_from_tables, write_study
+from kernsmith.study.file import study_from_tables
 from kernsmith.study.folds import in_folds
+from kernsmith.study.writing import write_study
 
 STACKS = ("none", "autofdo", "autofdo+propeller")
 STUDY = Study(

@@ -7,8 +7,9 @@ import pytest
 
 from kernsmith.errors import UserError
 from kernsmith.study import plan_variants
-from kernsmith.study.file import read_study, write_study
+from kernsmith.study.file import read_study
 from kernsmith.study.objects import ObjectRule, regex_of
+from kernsmith.study.writing import write_study
 
 TEXT = """\
 [source]

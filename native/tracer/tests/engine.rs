@@ -9,6 +9,7 @@ use kernsmith_tracer::block::{Block, Blocks, Instruction};
 use kernsmith_tracer::engine::Engine;
 use kernsmith_tracer::stream::Stream;
 
+const PENALTIES: &str = include_str!("../../../tests/data/penalties.toml");
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const HANDLER: u64 = 0xffff_ffff_8200_0000;
 const NOP: &[u8] = &[0x90];
@@ -27,8 +28,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let model =
-            CpuModel::parse(include_str!("../../../tests/data/penalties.toml")).expect("valid");
+        let model = CpuModel::parse(PENALTIES).expect("valid");
         let blocks = Arc::<Mutex<Blocks>>::default();
         Self {
             engine: Engine::new(&model, X86_64.address_space(), Arc::clone(&blocks), None),

@@ -23,7 +23,7 @@ from kernsmith.files import write_text
 from kernsmith.ledger import Ledger, TrialRow
 from kernsmith.machine import Job
 from kernsmith.machine.protocol import Carried
-from kernsmith.study.file import write_study
+from kernsmith.study.writing import write_study
 
 STUDY, TRIALS = "study.toml", "trials.json"
 _FORMAT = 1

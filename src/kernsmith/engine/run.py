@@ -33,8 +33,8 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
 from kernsmith.study import digest_of, plan_trials
-from kernsmith.study.file import write_study
 from kernsmith.study.places import without_folders
+from kernsmith.study.writing import write_study
 
 
 def run_study(

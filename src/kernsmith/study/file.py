@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Study files: TOML in, a Study out; and the way back, so that a study can be repeated."""
+"""Study files: TOML in, a Study out. `study.writing` has the way back."""
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -23,12 +21,17 @@ from pydantic import (
 )
 
 from kernsmith.errors import UserError
-from kernsmith.study import objects_table
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
-from kernsmith.study.machine_table import Machines, MachineTable, machine_lines, place_of
-from kernsmith.study.objects_table import DelegateTable, LinksTable, ObjectsTable
+from kernsmith.study.machine_table import Machines, MachineTable, place_of
+from kernsmith.study.objects_table import (
+    DelegateTable,
+    LinksTable,
+    ObjectsTable,
+    links_in,
+    rules_in,
+)
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
@@ -37,7 +40,6 @@ from kernsmith.study.study import (
     LayoutsBy,
     Named,
     Pairing,
-    Place,
     Study,
     default_layouts_by,
     depth_of,
@@ -202,8 +204,8 @@ def study_from_tables(tables: dict[str, Any], *, origin: str, name: str) -> Stud
         root=file.workloads.root,
         factors=tuple((factor, tuple(levels)) for factor, levels in file.factors.items()),
         variants=tuple((name, tuple(levels.items())) for name, levels in file.variants.items()),
-        objects=objects_table.rules_in(file.objects, file.delegate),
-        links=objects_table.links_in(file.links, file.delegate),
+        objects=rules_in(file.objects, file.delegate),
+        links=links_in(file.links, file.delegate),
         design=_design(file),
     )
     try:
@@ -222,7 +224,7 @@ def _design(file: StudyFile) -> Design:
     """The design with what the file leaves open."""
     table, machines = file.design, [machine.use for machine in file.machine]
     depth = depth_of(file.machine[0].settings.items())
-    way = table.layouts_by or _way(machines, table.pairing, depth)
+    way = table.layouts_by or usual_way(machines, table.pairing, depth)
     said = {name: value for name, value in table.model_dump().items() if value is not None}
     left_open: dict[str, Any] = {
         "layouts": DEFAULT_LAYOUTS[way],
@@ -235,7 +237,7 @@ def _design(file: StudyFile) -> Design:
     return Design(**left_open | said)
 
 
-def _way(machines: Sequence[str], pairing: Pairing, depth: str) -> LayoutsBy:
+def usual_way(machines: Sequence[str], pairing: Pairing, depth: str) -> LayoutsBy:
     """How layouts are measured unasked: on two machines, in the same way."""
     return "boot" if len(machines) > 1 else default_layouts_by(machines[0], pairing, depth)
 
@@ -356,58 +358,3 @@ def _keys_beside(loc: tuple[int | str, ...]) -> list[str]:
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             table = inner
     return list(table.model_fields)
-
-
-def write_study(study: Study) -> str:
-    """The study as TOML text that `read_study` reads back to an equal study."""
-    quote = partial(json.dumps, ensure_ascii=False)
-    lines = ["[source]", f"use = {quote(study.source)}", f"config = {quote(study.config)}"]
-    for key, value in (("compiler", study.compiler), ("linker", study.linker)):
-        if value:
-            lines.append(f"{key} = {quote(value)}")
-    if study.flags:
-        lines.append(f"flags = {quote(list(study.flags))}")
-    if study.options:
-        pairs = ", ".join(f"{symbol} = {quote(value)}" for symbol, value in study.options)
-        lines.append(f"options = {{ {pairs} }}")
-    own = Place(study.machine, study.cpu, study.settings, study.design.metric)
-    for place in (own, *study.beside):
-        lines += machine_lines(place, one_of_two=bool(study.beside))
-    lines += ["", "[workloads]", f"use = {quote(list(study.workloads))}"]
-    if study.train:
-        lines.append(f"train = {quote(list(study.train))}")
-    if study.folds:
-        lines.append(f"folds = {study.folds}")
-    if study.profile:
-        lines.append(f"profile = {quote(study.profile)}")
-    if study.root:
-        lines.append(f"root = {quote(study.root)}")
-    if study.factors:
-        lines += ["", "[factors]"]
-        lines += [f"{name} = {quote(list(levels))}" for name, levels in study.factors]
-    if study.variants:
-        lines += ["", "[variants]"]
-        for name, levels in study.variants:
-            pairs = ", ".join(f"{factor} = {quote(level)}" for factor, level in levels)
-            lines.append(f"{quote(name)} = {{ {pairs} }}" if pairs else f"{quote(name)} = {{}}")
-    lines += objects_table.rule_lines(study.objects, study.links)
-    design = study.design
-    lines += ["", "[design]", f"layouts = {design.layouts}", f"replicates = {design.replicates}"]
-    machines = [study.machine, *(place.machine for place in study.beside)]
-    if design.runs > 1 or max(map(runs_on, machines)) > 1:
-        lines.append(f"runs = {design.runs}")
-    lines += [f"seed = {design.seed}", f"alpha = {design.alpha}"]
-    if design.until:
-        lines += [f"until = {design.until}", f"most_layouts = {design.most_layouts}"]
-    if design.metric and not study.beside:
-        lines.append(f"metric = {quote(design.metric)}")
-    if design.pairing != "seed":
-        lines.append(f"pairing = {quote(design.pairing)}")
-    if design.layouts_by != _way(machines, design.pairing, study.depth):
-        lines.append(f"layouts_by = {quote(design.layouts_by)}")
-    if design.every:
-        lines.append(f"every = {design.every}")
-    if design.data:
-        lines.append("data = true")
-    lines.append("")
-    return "\n".join(lines)

@@ -48,7 +48,7 @@ from kernsmith.stats.design import FactorAnalysis
 from kernsmith.stats.sequential import Decision
 from kernsmith.stats.verdict import Verdict
 from kernsmith.study import Variant
-from kernsmith.study.file import write_study
+from kernsmith.study.writing import write_study
 
 
 def study_document(result: StudyResult) -> StudyDocument:

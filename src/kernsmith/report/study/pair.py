@@ -23,7 +23,7 @@ from kernsmith.stats.machines import (
     side_of,
 )
 from kernsmith.study import Study
-from kernsmith.study.file import write_study
+from kernsmith.study.writing import write_study
 
 _By = Mapping[tuple[str, str], VerdictView]
 
