@@ -42,10 +42,9 @@ def test_an_object_that_costs_more_is_found(micro_kernel: Kernel, tmp_path: Path
     (top,) = found["top"]
     assert top["object"] == SLOWER
     assert top["significant"]
-    assert (
-        top["low"] <= top["expected"] <= top["high"] or abs(top["expected"] - top["change"]) < 0.01
-    )
-    assert "anon_pipe_read" in {each["name"] for each in top["functions"]}
+    # What is expected of all objects together is what the whole was measured to be.
+    assert top["expected"] + found["unchanged"] == pytest.approx(found["whole"]["change"], abs=1e-3)
+    assert top["functions"][0]["name"].startswith("anon_pipe_")
     # Instructions do not depend on where functions lie: nothing else differs.
     assert top["change"] == pytest.approx(found["whole"]["change"])
     assert found["together"]["change"] == pytest.approx(found["whole"]["change"])

@@ -91,4 +91,4 @@ def test_the_kernels_own_pass(micro_kernel: Kernel, source: Source, tmp_path: Pa
     (oracle,) = select_oracles(["selftests"])
     found = oracle.read(ran, workload.name)
     assert not found.ended_badly
-    assert sum(case.result == PASSED for case in found.cases) > 100
+    assert sum(case.result == PASSED for case in found.cases) > 80
