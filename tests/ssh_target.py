@@ -20,7 +20,7 @@ from kernsmith import process
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.machine import Job, find_machine
 from ssh_server import free_port
-from target_disk import MEMORY, virtio_kernel
+from target_disk import MEMORY, WORDS, virtio_kernel
 
 SECONDS = 900.0
 
@@ -38,8 +38,12 @@ class Target:
         return virtio_kernel().vmlinux
 
     @contextmanager
-    def running(self, *, disk: Path | None = None) -> Iterator[None]:
-        """While the block runs. disk: what is written stays there; None: it is nobody else's."""
+    def running(self, *, loader: bool = False) -> Iterator[None]:
+        """While the block runs; what is written to the disk is nobody else's.
+
+        loader: whether GRUB loads its own kernel from the disk, which takes the emulator a minute;
+            else QEMU does, at each reset.
+        """
         port = free_port()
         key = (self.made / "host.pub").read_text()
         (self.folder / "known").write_text(f"[127.0.0.1]:{port} {key}")
@@ -48,11 +52,11 @@ class Target:
             f" IdentityFile {self.made}/key\n IdentitiesOnly yes\n"
             f" UserKnownHostsFile {self.folder}/known\n"
         )
-        drive = f"file={disk or self.made / 'disk'},format=raw,if=virtio"
+        own = [] if loader else ["-kernel", str(self.made / "vmlinuz"), "-append", WORDS]
         command = [
             "qemu-system-x86_64", "-accel", "tcg,thread=multi",
             "-m", str(MEMORY), "-smp", "2", "-cpu", "max", "-nodefaults", "-display", "none",
-            "-drive", drive if disk else f"{drive},snapshot=on",
+            "-drive", f"file={self.made}/disk,format=raw,if=virtio,snapshot=on", *own,
             "-netdev", f"user,id=n,hostfwd=tcp:127.0.0.1:{port}-:22",
             "-device", "virtio-net-pci,netdev=n", "-device", "i6300esb",
             "-serial", f"file:{self.folder}/console.log",

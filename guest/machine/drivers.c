@@ -98,22 +98,21 @@ static void tell_root(void)
 	tell("root-file-system", type);
 }
 
-/* The interface of the default route: proc_net(5), route. */
+/* The interface of the default route, or else of the first one: proc_net(5), route. */
 static void tell_network(void)
 {
 	FILE *routes = fopen("/proc/net/route", "re");
-	char line[256], name[32], path[128];
+	char line[256], name[32], path[128] = "";
 	unsigned long target;
 	struct list list = { "" };
 
 	while (routes && fgets(line, sizeof(line), routes))
-		if (sscanf(line, "%31s %lx", name, &target) == 2 && target == 0) {
+		if (sscanf(line, "%31s %lx", name, &target) == 2 && (!target || !*path))
 			snprintf(path, sizeof(path), "/sys/class/net/%s/device", name);
-			walk(path, &list);
-			break;
-		}
 	if (routes)
 		fclose(routes);
+	if (*path)
+		walk(path, &list);
 	tell("network-drivers", list.text);
 }
 

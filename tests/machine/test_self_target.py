@@ -34,7 +34,7 @@ UNIT = "/etc/systemd/system/kernsmith-batch.service"
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     needs_sshd()
     made = Target(make_target(), tmp_path_factory.mktemp("self-target"))
-    with made.running():
+    with made.running(loader=True):
         wait_until("the first boot", lambda: target_is_up(made))
         yield made
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kernsmith.errors import UserError
 from kernsmith.study.study import TRACING, UML, Place, Study
-from kernsmith.study.unsaid import cpu_on
 
 
 def on_each_machine(study: Study) -> tuple[Study, ...]:
@@ -47,7 +46,7 @@ def on_machine(study: Study, machine: str) -> Study:
     design = replace(study.design, metric="", layouts_by="boot")
     if exact:
         design = replace(design, runs=1, replicates=1)
-    cpu = study.cpu if exact else cpu_on(machine)
+    cpu = study.cpu if exact else ""
     return replace(study, machine=machine, cpu=cpu, settings=(), beside=(), design=design)
 
 
