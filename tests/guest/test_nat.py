@@ -36,7 +36,7 @@ def test_configs_have_what_nat_needs_or_lack_it_by_name() -> None:
     assert set(nat.missing(micro)) - {"CONFIG_NET_NS"} == NEEDED_OVER_MICRO
 
 
-@pytest.mark.parametrize("name", ["router", "router-driver", "router-layouts"])
+@pytest.mark.parametrize("name", ["seeds/router", "router-driver", "router-layouts"])
 def test_the_studies_of_the_router_have_what_nat_needs(name: str) -> None:
     study = read_study(shipped("studies", f"{name}.toml"))
     symbols = dict(read_fragment(study.config).symbols) | dict(study.options)

@@ -33,6 +33,8 @@ from kernsmith.machine.tcg import open_machine
 from kernsmith.study import Variant
 
 pytestmark = pytest.mark.kernel
+# Their package is made once, and nothing else may be at work in the kernel's folder meanwhile.
+IN_ONE_PROCESS = pytest.mark.xdist_group("packaged")
 
 TINY_WITH_BTF = Path(__file__).with_name("btf.config")
 
@@ -132,6 +134,7 @@ def packaged(micro_kernel: Kernel, tmp_path_factory: pytest.TempPathFactory) -> 
     return shipped, image
 
 
+@IN_ONE_PROCESS
 def test_what_is_packaged_is_what_was_measured(
     micro_kernel: Kernel, packaged: tuple[Kernel, Path], tmp_path: Path
 ) -> None:
@@ -164,6 +167,7 @@ def installed(package: Path, root: Path) -> Path:
     return root
 
 
+@IN_ONE_PROCESS
 def test_what_is_installed_boots_and_is_what_was_measured(
     packaged: tuple[Kernel, Path], tmp_path: Path
 ) -> None:
