@@ -6,21 +6,21 @@
 //! compiler says that they may (System V ABI, x86-64 supplement, "Optimize GOTPCRELX Relocations"):
 //! one byte of the instruction and the relocation's type change, and nothing moves.
 
-use crate::elf;
+use object::elf::{R_X86_64_GOTPCREL, R_X86_64_PC32};
+use object::read::elf::SectionHeader;
 
-const RELOCATIONS: u32 = 4;
-const RELOCATION: usize = 24;
-
-const PC32: u32 = 2;
-const GOTPCREL: u32 = 9;
+use crate::elf::{ENDIAN, RELOCATION, place, sections};
 
 const MOV: u8 = 0x8b;
 const LEA: u8 = 0x8d;
 
+/// Of a relocation, the type: the lower half of `r_info`, behind `r_offset`.
+const TYPE: std::ops::Range<usize> = 8..12;
+
 /// The object without uses of the table.
 pub fn without_table(mut object: Vec<u8>) -> Result<Vec<u8>, String> {
-    let places = uses(&object).ok_or("its object is no ELF file that can be read")?;
-    for (relocation, code) in places {
+    let found = uses(&object).map_err(|error| format!("its object cannot be read: {error}"))?;
+    for (relocation, code) in found {
         // REX prefix, opcode, ModRM with a displacement to %rip, which is relocated.
         let opcode = code.checked_sub(2).filter(|&at| at < object.len());
         let opcode = opcode.ok_or("a relocation of its object is outside of all code")?;
@@ -28,77 +28,66 @@ pub fn without_table(mut object: Vec<u8>) -> Result<Vec<u8>, String> {
             return Err("its object uses the table of addresses in a way that is not known".into());
         }
         object[opcode] = LEA;
-        object[relocation + 8..relocation + 12].copy_from_slice(&PC32.to_le_bytes());
+        object[relocation..][TYPE].copy_from_slice(&R_X86_64_PC32.0.to_le_bytes());
     }
     Ok(object)
 }
 
 /// Each relocation by the table: where it is in the file, and where what it relocates.
-fn uses(object: &[u8]) -> Option<Vec<(usize, usize)>> {
-    let sections = elf::sections(object)?;
+fn uses(object: &[u8]) -> object::Result<Vec<(usize, usize)>> {
+    let sections = sections(object)?;
     let mut found = Vec::new();
-    for table in sections
-        .iter()
-        .filter(|section| section.kind == RELOCATIONS)
-    {
-        let code = sections.get(table.info)?;
-        for relocation in (table.at..table.at.checked_add(table.size)?).step_by(RELOCATION) {
-            if elf::word(object, relocation + 8)? == GOTPCREL {
-                let place = usize::try_from(elf::long(object, relocation)?).ok()?;
-                found.push((relocation, code.at.checked_add(place)?));
+    for table in sections.iter() {
+        let Some((relocations, _)) = table.rela(ENDIAN, object)? else {
+            continue;
+        };
+        let code = place(sections.section(table.info_link(ENDIAN))?);
+        for (number, relocation) in relocations.iter().enumerate() {
+            if relocation.r_type(ENDIAN, false) == R_X86_64_GOTPCREL {
+                let offset = relocation.r_offset.get(ENDIAN) as usize;
+                found.push((
+                    place(table) + number * RELOCATION,
+                    code.saturating_add(offset),
+                ));
             }
         }
     }
-    Some(found)
+    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
+    use object::elf::RelocationType;
+
     use super::*;
+    use crate::elf::made;
 
     /// `mov x@GOTPCREL(%rip), %rax` in an object, with an opcode of its own.
-    fn object(opcode: u8, kind: u32) -> Vec<u8> {
-        let mut bytes = b"\x7fELF\x02\x01".to_vec();
-        bytes.resize(64, 0);
-        let code = bytes.len();
-        bytes.extend([0x48, opcode, 0x05, 0, 0, 0, 0, 0xc3]);
-        let relocation = bytes.len();
-        bytes.extend(3_u64.to_le_bytes());
-        bytes.extend(kind.to_le_bytes());
-        bytes.extend(1_u32.to_le_bytes());
-        bytes.extend((-4_i64).to_le_bytes());
-        let sections = bytes.len();
-        for (kind, at, size, of) in [(1_u32, code, 8, 0_u32), (RELOCATIONS, relocation, 24, 0)] {
-            let mut header = [0; 64];
-            header[4..8].copy_from_slice(&kind.to_le_bytes());
-            header[0x18..0x20].copy_from_slice(&(at as u64).to_le_bytes());
-            header[0x20..0x28].copy_from_slice(&(size as u64).to_le_bytes());
-            header[0x2c..0x30].copy_from_slice(&of.to_le_bytes());
-            bytes.extend(header);
-        }
-        bytes[0x28..0x30].copy_from_slice(&(sections as u64).to_le_bytes());
-        bytes[0x3c..0x3e].copy_from_slice(&2_u16.to_le_bytes());
-        bytes
+    fn object(opcode: u8, kind: RelocationType) -> Vec<u8> {
+        let code = [0x48, opcode, 0x05, 0, 0, 0, 0, 0xc3];
+        made::object(&code, "x", false, &[(3, kind)])
     }
 
     #[test]
     fn an_address_is_computed_where_it_was_looked_up() {
-        let changed = without_table(object(MOV, GOTPCREL)).unwrap();
-        assert_eq!(changed, object(LEA, PC32));
+        let changed = without_table(object(MOV, R_X86_64_GOTPCREL)).unwrap();
+        assert_eq!(changed, object(LEA, R_X86_64_PC32));
     }
 
     #[test]
     fn what_has_no_such_use_stays() {
-        assert_eq!(without_table(object(MOV, PC32)).unwrap(), object(MOV, PC32));
+        let other = object(MOV, R_X86_64_PC32);
+        assert_eq!(without_table(other.clone()).unwrap(), other);
     }
 
     #[test]
     fn other_uses_and_damaged_files_are_told() {
-        let said = without_table(object(0x03, GOTPCREL)).unwrap_err();
+        let said = without_table(object(0x03, R_X86_64_GOTPCREL)).unwrap_err();
         assert!(said.contains("in a way that is not known"), "{said}");
-        let mut short = object(MOV, GOTPCREL);
-        short.truncate(short.len() - 40);
-        assert!(without_table(short).is_err());
+        let whole = object(MOV, R_X86_64_GOTPCREL);
+        for length in 0..whole.len() {
+            assert!(without_table(whole[..length].to_vec()).is_err(), "{length}");
+        }
         assert!(without_table(b"no object".to_vec()).is_err());
     }
 }

@@ -6,24 +6,23 @@
 //! a variable `rsp` in each object. Where nothing uses it, it is made weak, so that the definitions of
 //! many objects are one; where something does, the object would compute with the wrong value.
 
-use crate::elf;
+use object::elf::{SHT_SYMTAB, STB_GLOBAL, STB_WEAK};
+use object::read::elf::{SectionHeader, Sym};
+
+use crate::elf::{ENDIAN, SYMBOL, place, sections};
 
 /// The names that the kernel gives registers by.
 const NAMES: [&[u8]; 3] = [b"rsp", b"esp", b"sp"];
 
 const BUILT_IN: &[u8] = b"__builtin_";
 
-const SYMBOLS: u32 = 2;
-const SYMBOL: usize = 24;
-const RELOCATIONS: u32 = 4;
-const RELOCATION: usize = 24;
-const GLOBAL: u8 = 1;
-const WEAK: u8 = 2;
+/// Of a symbol, `st_info`: its binding in the upper half, behind `st_name`.
+const INFO: usize = 4;
 
 /// Symbols of an object.
 #[derive(Default)]
 struct Found {
-    /// Those of registers: their numbers, and the places of their bindings in the file.
+    /// Those of registers: their numbers, and the places of their `st_info` in the file.
     variables: Vec<(usize, usize)>,
     /// The numbers of all that are used.
     used: Vec<usize>,
@@ -33,7 +32,7 @@ struct Found {
 
 /// The object with weak ones.
 pub fn made_weak(mut object: Vec<u8>) -> Result<Vec<u8>, String> {
-    let found = find(&object).ok_or("its object is no ELF file that can be read")?;
+    let found = find(&object).map_err(|error| format!("its object cannot be read: {error}"))?;
     if let Some(name) = found.strange {
         return Err(format!("it calls {name}, which it does not know"));
     }
@@ -42,116 +41,87 @@ pub fn made_weak(mut object: Vec<u8>) -> Result<Vec<u8>, String> {
         return Err("it uses a register as a variable, and would use memory".into());
     }
     for (_, info) in found.variables {
-        object[info] = WEAK << 4 | object[info] & 15;
+        object[info] = STB_WEAK.0 << 4 | object[info] & 15;
     }
     Ok(object)
 }
 
-fn find(object: &[u8]) -> Option<Found> {
-    let sections = elf::sections(object)?;
+fn find(object: &[u8]) -> object::Result<Found> {
+    let sections = sections(object)?;
     let mut found = Found::default();
-    for section in &sections {
-        let end = section.at.checked_add(section.size)?;
-        if section.kind == SYMBOLS {
-            let names = sections.get(section.link)?;
-            let names = object.get(names.at..names.at.checked_add(names.size)?)?;
-            for (number, at) in (section.at..end).step_by(SYMBOL).enumerate() {
-                let name = names.get(usize::try_from(elf::word(object, at)?).ok()?..)?;
-                let name = name.split(|byte| *byte == 0).next()?;
-                let info = *object.get(at + 4)?;
-                let defined = object.get(at + 6..at + 8)? != [0, 0];
-                if !defined && name.starts_with(BUILT_IN) {
-                    found.strange = Some(String::from_utf8_lossy(name).into_owned());
-                }
-                if defined && info >> 4 == GLOBAL && NAMES.contains(&name) {
-                    found.variables.push((number, at + 4));
-                }
-            }
-        } else if section.kind == RELOCATIONS {
-            for at in (section.at..end).step_by(RELOCATION) {
-                found
-                    .used
-                    .push(usize::try_from(elf::word(object, at + 12)?).ok()?);
-            }
+    let symbols = sections.symbols(ENDIAN, object, SHT_SYMTAB)?;
+    if symbols.is_empty() {
+        return Ok(found);
+    }
+    let table = place(sections.section(symbols.section())?);
+    for (number, symbol) in symbols.enumerate() {
+        let name = symbol.name(ENDIAN, symbols.strings())?;
+        let defined = !symbol.is_undefined(ENDIAN);
+        if !defined && name.starts_with(BUILT_IN) {
+            found.strange = Some(String::from_utf8_lossy(name).into_owned());
+        }
+        if defined && symbol.st_bind() == STB_GLOBAL && NAMES.contains(&name) {
+            found
+                .variables
+                .push((number.0, table + number.0 * SYMBOL + INFO));
         }
     }
-    Some(found)
+    for section in sections.iter() {
+        if let Some((relocations, _)) = section.rela(ENDIAN, object)? {
+            let numbers = relocations
+                .iter()
+                .map(|each| each.r_sym(ENDIAN, false) as usize);
+            found.used.extend(numbers);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
+    use object::elf::R_X86_64_PC32;
+
     use super::*;
+    use crate::elf::made;
 
-    /// An object with a symbol of a name, and a relocation of a symbol.
-    fn object(name: &str, used: u32) -> Vec<u8> {
-        of_section(1, name, used)
-    }
-
-    fn of_section(section: u8, name: &str, used: u32) -> Vec<u8> {
-        let mut bytes = b"\x7fELF\x02\x01".to_vec();
-        bytes.resize(64, 0);
-        let names = bytes.len();
-        bytes.extend(b"\0");
-        bytes.extend(name.bytes().chain([0]));
-        let symbols = bytes.len();
-        bytes.extend([0; SYMBOL]);
-        bytes.extend([1, 0, 0, 0, GLOBAL << 4 | 1, 0, section, 0]);
-        bytes.extend([0; 16]);
-        let relocations = bytes.len();
-        bytes.extend([0; 8]);
-        bytes.extend([2_u32.to_le_bytes(), used.to_le_bytes()].concat());
-        bytes.extend([0; 8]);
-        let sections = bytes.len();
-        let length = symbols - names;
-        for (kind, at, size, link) in [
-            (3_u32, names, length, 0_u32),
-            (SYMBOLS, symbols, 2 * SYMBOL, 0),
-            (RELOCATIONS, relocations, RELOCATION, 1),
-        ] {
-            let mut header = [0; 64];
-            header[4..8].copy_from_slice(&kind.to_le_bytes());
-            header[0x18..0x20].copy_from_slice(&(at as u64).to_le_bytes());
-            header[0x20..0x28].copy_from_slice(&(size as u64).to_le_bytes());
-            header[0x28..0x2c].copy_from_slice(&link.to_le_bytes());
-            bytes.extend(header);
-        }
-        bytes[0x28..0x30].copy_from_slice(&(sections as u64).to_le_bytes());
-        bytes[0x3c..0x3e].copy_from_slice(&3_u16.to_le_bytes());
-        bytes
+    /// An object with a symbol of a name, which its code uses or not.
+    fn object(name: &str, defined: bool, used: bool) -> Vec<u8> {
+        let uses: &[_] = if used { &[(3, R_X86_64_PC32)] } else { &[] };
+        made::object(&[0x48, 0x8b, 0x05, 0, 0, 0, 0, 0xc3], name, defined, uses)
     }
 
     #[test]
     fn a_register_that_nothing_uses_is_weak() {
-        let before = object("rsp", 0);
+        let before = object("rsp", true, false);
         let after = made_weak(before.clone()).unwrap();
         let changed: Vec<_> = (0..before.len())
             .filter(|&at| before[at] != after[at])
             .collect();
         assert_eq!(changed.len(), 1);
-        assert_eq!(after[changed[0]], WEAK << 4 | 1);
+        assert_eq!(after[changed[0]] >> 4, STB_WEAK.0);
+        assert_eq!(after[changed[0]] & 15, before[changed[0]] & 15);
     }
 
     #[test]
     fn one_that_is_used_is_told() {
-        assert!(
-            made_weak(object("rsp", 1))
-                .unwrap_err()
-                .contains("uses a register")
-        );
+        let said = made_weak(object("rsp", true, true)).unwrap_err();
+        assert!(said.contains("uses a register"), "{said}");
     }
 
     #[test]
     fn functions_that_only_gcc_has_are_told() {
-        let said = made_weak(of_section(0, "__builtin_x", 1)).unwrap_err();
+        let said = made_weak(object("__builtin_x", false, true)).unwrap_err();
         assert!(said.contains("it calls __builtin_x"), "{said}");
-        assert!(made_weak(of_section(0, "printk", 1)).is_ok());
+        assert!(made_weak(object("printk", false, true)).is_ok());
     }
 
     #[test]
     fn other_symbols_stay_and_damaged_files_are_told() {
-        assert_eq!(made_weak(object("rsp_of", 1)).unwrap(), object("rsp_of", 1));
-        let mut short = object("rsp", 0);
-        short.truncate(200);
-        assert!(made_weak(short).is_err());
+        let other = object("rsp_of", true, true);
+        assert_eq!(made_weak(other.clone()).unwrap(), other);
+        let whole = object("rsp", true, false);
+        for length in 0..whole.len() {
+            assert!(made_weak(whole[..length].to_vec()).is_err(), "{length}");
+        }
     }
 }

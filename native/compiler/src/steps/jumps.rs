@@ -99,7 +99,8 @@ fn numbered(jumps: &[Jump], line: impl Fn(&Jump) -> usize) -> HashMap<usize, usi
 
 /// Where each jump begins and ends in its section.
 fn places(object: &[u8], count: usize) -> Result<Vec<(u64, u64)>, String> {
-    let symbols = elf::labels(object).ok_or("its object cannot be read")?;
+    let symbols =
+        elf::labels(object).map_err(|error| format!("its object cannot be read: {error}"))?;
     let of = |side, number| symbols.get(&elf::label(side, number)).copied();
     (0..count)
         .map(|number| of('a', number).zip(of('b', number)))
