@@ -84,6 +84,26 @@ def write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
+def whole_lines(path: Path) -> list[str]:
+    """The lines of a file that `append_line` writes; none where it is not there. A last one that a
+    kill cut off is taken out of it."""
+    if not path.exists():
+        return []
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        write_text(path, whole)
+    return whole.splitlines()
+
+
+def append_line(path: Path, line: str) -> None:
+    """Put a line behind those of a file, and onto the disk. Raises DiskFull."""
+    with _space_for(path), path.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def copy_file(source: Path, target: Path) -> None:
     """Copy a file's content, all of it or nothing. Raises DiskFull."""
     with replacing(target) as temporary:

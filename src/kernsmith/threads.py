@@ -50,10 +50,16 @@ def first_ended(jobs: Iterable[Future[Result]]) -> set[Future[Result]]:
 
 
 def each_of(
-    pool: ThreadPoolExecutor, call: Callable[[Item], Result], items: Iterable[Item]
+    pool: ThreadPoolExecutor,
+    call: Callable[[Item], Result],
+    items: Iterable[Item],
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
     """What a call gives for each item, in their order; the calling thread hears of Ctrl-C
-    meanwhile, and of the first call that fails."""
+    meanwhile, and of the first call that fails.
+
+    progress: told how many have ended, and of how many.
+    """
     jobs = [pool.submit(call, item) for item in items]
     waiting = set(jobs)
     while waiting:
@@ -61,6 +67,8 @@ def each_of(
         for job in ended:
             job.result()
         waiting -= ended
+        if progress is not None:
+            progress(len(jobs) - len(waiting), len(jobs))
     return [job.result() for job in jobs]
 
 

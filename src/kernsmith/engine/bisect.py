@@ -12,7 +12,6 @@ a kill the same call goes on from there.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import exp, log, log1p
@@ -32,7 +31,7 @@ from kernsmith.engine.verdicts import (
     primary_metric,
 )
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
-from kernsmith.files import locked, write_text
+from kernsmith.files import append_line, locked, whole_lines
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
 from kernsmith.ledger import Ledger
 from kernsmith.machine import find_machine
@@ -318,13 +317,7 @@ class _Kept:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._steps: dict[str, StepView] = {}
-        whole = ""
-        if path.exists():
-            text = path.read_text(encoding="utf-8")
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:
-                write_text(path, whole)
-        for line in whole.splitlines():
+        for line in whole_lines(path):
             step = StepView(**json.loads(line))
             self._steps[step.commit] = step
 
@@ -332,10 +325,7 @@ class _Kept:
         return self._steps.get(commit)
 
     def add(self, step: StepView) -> StepView:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(step), ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self._path, json.dumps(asdict(step), ensure_ascii=False))
         self._steps[step.commit] = step
         return step
 

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from kernsmith.files import write_text
+from kernsmith.files import append_line, whole_lines
 from kernsmith.study.variant import digest_of
 
 _DIGEST_SHOWN = 12
@@ -24,13 +23,7 @@ class Journal:
         self._path = path
         self._lock = Lock()
         self._known: dict[str, tuple[int, Mapping[str, Any]]] = {}
-        whole = ""
-        if path.exists():
-            text = path.read_text(encoding="utf-8")
-            whole = text[: text.rfind("\n") + 1]
-            if whole != text:
-                write_text(path, whole)
-        for line in whole.splitlines():
+        for line in whole_lines(path):
             kept = json.loads(line)
             self._known[kept["mix"]] = (kept["taken"], kept["judged"])
 
@@ -43,10 +36,8 @@ class Journal:
     def add(self, mix: str, taken: int, judged: Mapping[str, Any]) -> None:
         """Keep what is known of a mixed kernel. taken: how many objects it has of the bad one."""
         line = json.dumps({"mix": mix, "taken": taken, "judged": judged})
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
-            file.flush()
-            os.fsync(file.fileno())
+        with self._lock:
+            append_line(self._path, line)
             self._known[mix] = (taken, judged)
 
     def __iter__(self) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -32,7 +32,7 @@ from kernsmith.kernel.mixed import Pair
 from kernsmith.stats.effect import Effect, effect_of, t_interval
 from kernsmith.stats.multiple import holm_with_levels
 from kernsmith.study.variant import digest_of
-from kernsmith.threads import first_ended, threads
+from kernsmith.threads import each_of, threads
 
 ALPHA = 0.05
 _FUNCTIONS_SHOWN = 3
@@ -112,16 +112,9 @@ class Shares:
     ) -> list[Measured]:
         """Each mixed kernel, measured once."""
         measure = partial(self._one, journal, by_object=by_object)
+        progress = partial(self.events.progress, "mixed kernels")
         with threads(self.slots) as pool:
-            jobs = [pool.submit(measure, taken) for taken in mixes]
-            waiting = set(jobs)
-            while waiting:
-                ended = first_ended(waiting)
-                for job in ended:
-                    job.result()
-                waiting -= ended
-                self.events.progress("mixed kernels", len(jobs) - len(waiting), len(jobs))
-        return [job.result() for job in jobs]
+            return each_of(pool, measure, mixes, progress)
 
     def _one(self, journal: Journal, taken: Collection[str], *, by_object: bool) -> Measured:
         name = mix_name(taken)
