@@ -147,6 +147,13 @@ def test_a_computer_that_cannot_is_told_why(folder: Path) -> None:
     assert asked.output == "not started\n"
 
 
+def test_its_words_are_told(folder: Path) -> None:
+    told = process.run([folder / "kernsmith-batch"], timeout=60, check=False)
+    assert told.returncode == 2
+    words = [line.split()[:2] for line in told.output.splitlines()]
+    assert words == [["./kernsmith-batch", word] for word in ("start", "status", "stop", "step")]
+
+
 def test_no_session_is_opened(image: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="kernsmith resume"):
         machine().open(image, tmp_path)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -133,8 +133,7 @@ def take_batch(prepared: Prepared, folder: Path, ledger: Ledger, events: Events)
                 ledger.record_boot(boot_row(origin, row, outcome.boot)) if found is None else found
             )
         run = run_row(name, attempt, outcome.boot.started_at, outcome, boots[number])
-        run.provenance["batch"] = origin  # type: ignore[index]
-        ledger.record(run)
+        ledger.record(replace(run, provenance={**run.provenance, "batch": origin}))
         new += 1
         if not outcome.ok:
             events.note(f"{outcome.status}: {row.variant}, {row.workload}: {outcome.reason}")

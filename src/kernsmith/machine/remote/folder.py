@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -246,8 +246,3 @@ def _look(path: Path) -> Look | None:
         return read_look(path.read_bytes()) if path.exists() else None
     except KernsmithError:
         return None
-
-
-def numbered(folder: Path) -> Iterator[str]:
-    """The names of its boots, in their order."""
-    yield from sorted(path.name for path in (folder / _BOOTS).iterdir())

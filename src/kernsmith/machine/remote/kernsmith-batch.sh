@@ -138,7 +138,7 @@ furnish() {
 enter() {
 	kernel=$here/kernels/$(cat "$here/boots/$1/kernel")
 	said=$(furnish) || { refuse "$1" "$said"; return; }
-	furnish >/dev/null
+	furnish >/dev/null	# once more, out of the subshell: it says which initramfs
 	if [ "$ENTER" = kexec ]; then
 		said=$(kexec --load "$kernel/vmlinux" --args-linux ${initrd:+--initrd="$initrd"} \
 			--command-line="$(words "$1")" 2>&1) || { refuse "$1" "kexec: $said"; return; }
@@ -230,12 +230,11 @@ go_on() {
 # The machine as it was, but for this folder.
 finish() {
 	rub
-	for kernel in "$here"/kernels/; do
-		for link in $(ls "$kernel"); do
-			release=$(cat "$kernel/$link/release" 2>/dev/null) || continue
-			[ ! -L "/lib/modules/$release" ] || rm "/lib/modules/$release"
-			rm -rf "$kernel/$link/modules" "$kernel/$link/initramfs"
-		done
+	for name in $(ls "$here/kernels"); do
+		kernel=$here/kernels/$name
+		release=$(cat "$kernel/release" 2>/dev/null) || continue
+		[ ! -L "/lib/modules/$release" ] || rm "/lib/modules/$release"
+		rm -rf "$kernel/modules" "$kernel/initramfs"
 	done
 	note "$1"
 	systemctl --quiet disable $unit
@@ -255,5 +254,5 @@ status() { if [ -e "$here/state" ]; then cat "$here/state"; else echo "not start
 
 case ${1:-} in
 start | step | stop | status) "$1" ;;
-*) sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '6,9s/^#\t//p' "$0" >&2; exit 2 ;;
 esac
