@@ -8,9 +8,11 @@ import pytest
 
 from kernsmith import paths
 from kernsmith.cli import main
-from kernsmith.engine.spending import Pilot, costs_of, mixed, read_pilot, spending
+from kernsmith.engine.recorded import Asked, recorded_result
+from kernsmith.engine.spending import Pilot, costs_of, mixed, pilot_of, spending
 from kernsmith.errors import UserError
 from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow, now
+from kernsmith.ledger.rows import REPLAYED
 from kernsmith.ledger.table import read_study_table
 from kernsmith.stats.nested import Costs, Goal, Timing
 
@@ -25,24 +27,38 @@ afdo = { profile = "autofdo" }
 WORKLOADS = ("pipe", "fork")
 
 
-def record(folder: Path, layouts: int = 40, done: bool = True) -> str:
+def record(
+    folder: Path,
+    layouts: int = 40,
+    *,
+    done: bool = True,
+    replayed: bool = False,
+    boots: bool = False,
+) -> str:
     """A ledger with a study whose layouts scatter by 1 % (standard deviation) on each workload."""
     url, random = f"sqlite:///{folder}/ledger.sqlite", np.random.default_rng(1)
     ledger, plan = Ledger(url), []
+    booted: dict[tuple[str, int], int] = {}
     for layout in range(1, layouts + 1):
         for variant in ("base", "afdo"):
             for workload in WORKLOADS:
                 trial = TrialRow(
                     f"{len(plan):064x}", "k" * 64, variant, f"random:1.{layout}", workload,
-                    "tcg", "zen4", 0, conditions={},
+                    "tcg", "zen4", 0, conditions={REPLAYED: True} if replayed else {},
                 )  # fmt: skip
                 plan.append((trial, variant, layout, len(plan)))
     ledger.record_study("a" * 64, "lab", STUDY, plan)
-    for trial, *_ in plan if done else []:
+    for trial, variant, layout, _ in plan if done else []:
+        boot = None
+        if boots:  # of both workloads
+            boot = booted.setdefault((variant, layout), 0) or ledger.record_boot(
+                BootRow(f"{variant}-{layout}", "kvm", "i", "k", trial.layout, (), "", now(), 14.0)
+            )
+            booted[variant, layout] = boot
         attempt = ledger.claim(trial.digest)
         assert attempt is not None
         metrics = {"model_cycles": (1e6 * float(np.exp(random.normal(0, 0.01))), "cycles")}
-        ledger.record(RunRow(trial.digest, attempt, "ok", "", "", now(), 2.0, metrics))
+        ledger.record(RunRow(trial.digest, attempt, "ok", "", "", now(), 2.0, metrics, boot=boot))
     ledger.close()
     return url
 
@@ -50,7 +66,8 @@ def record(folder: Path, layouts: int = 40, done: bool = True) -> str:
 def pilot(url: str, costs: Costs | None = None) -> Pilot:
     ledger = Ledger(url)
     try:
-        return read_pilot(read_study_table("lab", url), ledger, costs)
+        found = recorded_result(read_study_table("lab", url), Asked())
+        return pilot_of(found.prepared, found.measured, ledger, costs)
     finally:
         ledger.close()
 
@@ -58,7 +75,7 @@ def pilot(url: str, costs: Costs | None = None) -> Pilot:
 def test_the_mix_needs_fewer_layouts_than_each_of_its_workloads(tmp_path: Path) -> None:
     found = spending(pilot(record(tmp_path)), Goal(0.5, 0.95))
     assert found["metric"] == "model_cycles"
-    assert found["costs"] == {"layout": 9.0, "boot": 2.0, "run": 1.0}
+    assert found["costs"] == {"layout": 9.0, "boot": 1.0, "run": 1.0}
     assert list(found["of"]) == ["overall", *sorted(WORKLOADS)]
     (scatter,) = found["of"]["pipe"]["components"].values()
     assert scatter["percent"] == pytest.approx(1.0, rel=0.2)
@@ -67,7 +84,22 @@ def test_the_mix_needs_fewer_layouts_than_each_of_its_workloads(tmp_path: Path) 
     # 2 (1.96 + 1.64)² V / δ² layouts, with V = 1 %² / 2: 52. The pilot knows V by a fifth.
     assert 40 < mix["layouts"] < 90
     assert (mix["boots"], mix["runs"]) == (1, 1)
-    assert mix["seconds"] == pytest.approx(2 * mix["layouts"] * (9 + 2 + 1))
+    assert mix["seconds"] == pytest.approx(2 * mix["layouts"] * (9 + 2 * 2))
+    assert each[0]["seconds"] == pytest.approx(2 * each[0]["layouts"] * (9 + 2))
+
+
+def test_replayed_layouts_cost_their_replays(tmp_path: Path) -> None:
+    found = spending(pilot(record(tmp_path, replayed=True)), Goal(0.5, 0.95))
+    assert found["costs"] == {"layout": 0.0, "boot": 0.0, "run": 2.0}
+    mix = found["of"]["overall"]["spend"]
+    assert mix["seconds"] == pytest.approx(2 * mix["layouts"] * 2 * 2)
+
+
+def test_workloads_that_share_a_boot_pay_it_once(tmp_path: Path) -> None:
+    found = spending(pilot(record(tmp_path, boots=True)), Goal(0.5, 0.95))
+    assert found["costs"] == {"layout": 9.0, "boot": 10.0, "run": 2.0}
+    mix = found["of"]["overall"]["spend"]
+    assert mix["seconds"] == pytest.approx(2 * mix["layouts"] * (9 + 10 + 2 * 2))
 
 
 def test_half_the_change_takes_four_times_the_layouts(tmp_path: Path) -> None:
@@ -111,7 +143,7 @@ def test_a_boot_costs_what_its_runs_leave() -> None:
     }
     runs = [run(1, 2.0), run(1, 4.0), run(2, 3.0), run(2, 3.0)]
     assert costs_of(runs, boots) == Costs(9, 24.0, 3.0)
-    assert costs_of([run(None, 7.0)], {}) == Costs(9, 7.0, 1.0)
+    assert costs_of([run(None, 7.0)], {}) == Costs(9, 6.0, 1.0)
 
 
 def test_a_study_that_was_not_measured_is_no_pilot(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from rich.console import Console
 from kernsmith.cli.amounts import read_percent
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine.estimate import estimate
-from kernsmith.engine.spending import read_pilot, spending
+from kernsmith.engine.spending import Wanted
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger
-from kernsmith.ledger.table import read_study_table
 from kernsmith.report.plan_tables import print_plan, print_spending
 from kernsmith.stats.nested import Costs, Goal
 from kernsmith.study.check import check_trust
@@ -80,14 +79,11 @@ def plan(
     check_trust(asked, trust)
     goal = _goal(asked.design.alpha, change, width, power)
     prices = _costs(costs)
+    wanted = Wanted(goal, prices) if goal else None
     opened = Ledger(ledger)
     try:
         with ProgressDisplay() as display:
-            plans = [estimate(each, opened, display) for each in on_each_machine(asked)]
-        if goal is not None:
-            for each in plans:
-                pilot = read_pilot(read_study_table(each["study"], ledger), opened, prices)
-                each["spending"] = spending(pilot, goal)
+            plans = [estimate(each, opened, display, wanted) for each in on_each_machine(asked)]
     finally:
         opened.close()
     if json:

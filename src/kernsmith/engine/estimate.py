@@ -15,6 +15,7 @@ from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.events import Events
 from kernsmith.engine.maker import Maker, open_maker
 from kernsmith.engine.prepare import Prepared, prepare
+from kernsmith.engine.spending import Wanted, what_to_spend
 from kernsmith.engine.trial_rows import CHECKED, Rows, checking_rows, trial_rows
 from kernsmith.engine.trials import finished_trials
 from kernsmith.engine.workers import LocalWorkers
@@ -35,14 +36,19 @@ FORMAT = "kernsmith-plan"
 VERSION = 1
 
 
-def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
+def estimate(
+    study: Study, ledger: Ledger, events: Events, wanted: Wanted | None = None
+) -> dict[str, Any]:
     """The plan as a JSON-able document: builds, training, links, trials in order, seconds.
+
+    wanted: also tell, as `spending`, what to spend on it (see `engine.spending`).
 
     What the caches and the ledger hold already is marked and costs nothing. Nothing that the study
     names is run.
 
     Raises:
-        UserError: a word of the study means nothing.
+        UserError: a word of the study means nothing; or something is wanted of it, and nothing was
+            measured yet.
     """
     prepared = prepare(study, events, look_only=True)
     forge = open_maker(prepared, events)
@@ -83,7 +89,7 @@ def estimate(study: Study, ledger: Ledger, events: Events) -> dict[str, Any]:
         "replays": len(left.replays),
         "seconds": parts | {"total": sum(parts.values())},
         "history": typical,
-    }
+    } | ({"spending": what_to_spend(prepared, rows, ledger, wanted)} if wanted else {})
 
 
 @dataclass(frozen=True)

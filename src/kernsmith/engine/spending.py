@@ -10,14 +10,17 @@ from statistics import fmean
 from typing import Any
 
 from kernsmith.engine.disturbances import timings
-from kernsmith.engine.recorded import Asked, recorded_result
-from kernsmith.engine.verdicts import StudyResult, primary_metric
+from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.trial_rows import Rows
+from kernsmith.engine.verdicts import Measured, primary_metric
 from kernsmith.errors import UserError
 from kernsmith.ledger import BootRow, Ledger, RunRow
-from kernsmith.ledger.table import StudyTable
 from kernsmith.stats.components import Component, variance_components
 from kernsmith.stats.nested import Costs, Goal, Spending, Timing, spend
 from kernsmith.stats.question import OVERALL
+
+_LEAST = 1e-3
+"""Seconds that a run costs at least."""
 
 
 @dataclass(frozen=True)
@@ -26,40 +29,74 @@ class Pilot:
 
     timings: by workload, and of their mix under `OVERALL`, whose runs are geometric means of those
         that belong together.
-    variants: how many the study has. costs: seconds of a layout, a boot and a run.
+    variants: how many the study has. costs: seconds of a layout, a boot and a run of one workload.
+    together: whether workloads share boots.
     """
 
     metric: str
     timings: Mapping[str, Sequence[Timing]]
     variants: int
     costs: Costs
+    together: bool = False
+
+    def costs_of(self, name: str) -> Costs:
+        """What is spent on a workload, or on all of them."""
+        if name != OVERALL:
+            return self.costs
+        count = len(self.timings) - 1
+        boots = 1 if self.together else count
+        return Costs(self.costs.layout, boots * self.costs.boot, count * self.costs.run)
 
 
-def read_pilot(table: StudyTable, ledger: Ledger, costs: Costs | None) -> Pilot:
-    """The pilot that a study in the ledger is.
+@dataclass(frozen=True)
+class Wanted:
+    """What a study is to reach.
 
-    costs: None for what its runs and boots took; a relink takes what it usually does.
+    costs: None for what its runs and boots took; a relink takes what it usually does, and a layout
+        that is replayed has neither that nor a boot.
+    """
+
+    goal: Goal
+    costs: Costs | None = None
+
+
+def what_to_spend(prepared: Prepared, rows: Rows, ledger: Ledger, wanted: Wanted) -> dict[str, Any]:
+    """See `spending`: by those of a plan's trials that have a run.
+
+    Raises:
+        UserError: none has.
+    """
+    runs = ledger.runs(row.digest for row in rows.values())
+    measured = [
+        Measured(trial, row.digest, runs.get(row.digest), row.replayed)
+        for trial, row in rows.items()
+    ]
+    return spending(pilot_of(prepared, measured, ledger, wanted.costs), wanted.goal)
+
+
+def pilot_of(
+    prepared: Prepared, measured: Sequence[Measured], ledger: Ledger, costs: Costs | None
+) -> Pilot:
+    """The pilot that these trials of a study are.
 
     Raises:
         UserError: nothing of it was measured yet.
     """
-    result = recorded_result(table, Asked())
-    measured = {
-        name
-        for each in result.measured
-        if each.run is not None and each.run.ok
-        for name in each.run.metrics
-    }
-    metric = primary_metric(result.prepared.study.design, measured)
-    names = [workload.name for workload in result.prepared.workloads]
-    by_workload = {name: timings(result.measured, name, metric) for name in names}
+    ended = [each for each in measured if each.run is not None and each.run.ok]
+    known = {name for each in ended if each.run is not None for name in each.run.metrics}
+    metric = primary_metric(prepared.study.design, known)
+    names = [workload.name for workload in prepared.workloads]
+    by_workload = {name: timings(ended, name, metric) for name in names}
     by_workload = {name: rows for name, rows in by_workload.items() if rows}
     if not by_workload:
-        raise UserError(f"nothing of {table.name} has a {metric} yet: measure some layouts first")
+        raise UserError(
+            f"nothing of {prepared.study.name} has a {metric} yet: run it with some layouts first"
+        )
     if len(by_workload) > 1:
         by_workload = {OVERALL: mixed(by_workload), **by_workload}
-    variants = len({variant.name for variant in result.prepared.variants})
-    return Pilot(metric, by_workload, variants, costs or _costs(result, ledger))
+    variants = len({variant.name for variant in prepared.variants})
+    together = _share_boots(ended)
+    return Pilot(metric, by_workload, variants, costs or _costs(ended, ledger), together)
 
 
 def mixed(by_workload: Mapping[str, Sequence[Timing]]) -> list[Timing]:
@@ -75,29 +112,40 @@ def mixed(by_workload: Mapping[str, Sequence[Timing]]) -> list[Timing]:
     ]
 
 
-def _costs(result: StudyResult, ledger: Ledger) -> Costs:
-    """What a boot and a run took; a run that has a boot to itself is a part of it."""
-    runs = [each.run for each in result.measured if each.run is not None and each.run.ok]
+def _share_boots(measured: Sequence[Measured]) -> bool:
+    workloads: dict[int, set[str]] = {}
+    for each in measured:
+        if each.run is not None and each.run.boot is not None:
+            workloads.setdefault(each.run.boot, set()).add(each.trial.workload)
+    return any(len(names) > 1 for names in workloads.values())
+
+
+def _costs(measured: Sequence[Measured], ledger: Ledger) -> Costs:
+    replays = [each.run for each in measured if each.run is not None and each.replayed]
+    if replays:
+        return Costs(0.0, 0.0, max(_LEAST, fmean(run.wall_seconds for run in replays)))
+    runs = [each.run for each in measured if each.run is not None]
     numbers = {run.boot for run in runs if run.boot is not None}
     return costs_of(runs, ledger.boots(numbers))
 
 
 def costs_of(runs: Sequence[RunRow], boots: Mapping[int, BootRow]) -> Costs:
-    """Means over runs, and over boots without the runs in them, in seconds."""
+    """Means over runs, and over boots without the runs in them, in seconds; a run that has a boot
+    to itself is a part of what that took."""
     usual = Costs()
     shared: dict[int, list[RunRow]] = {}
     for run in runs:
         if run.boot is not None:
             shared.setdefault(run.boot, []).append(run)
     if not any(len(each) > 1 for each in shared.values()):
-        whole = [run.wall_seconds for run in runs]
-        return Costs(usual.layout, fmean(whole) if whole else usual.boot, usual.run)
+        whole = fmean(run.wall_seconds for run in runs) if runs else usual.boot + usual.run
+        return Costs(usual.layout, max(0.0, whole - usual.run), usual.run)
     alone = [
         max(0.0, ended - sum(run.wall_seconds for run in shared[number]))
         for number, boot in boots.items()
         if number in shared and (ended := boot.wall_seconds) is not None
     ]
-    run_seconds = max(1e-3, fmean(run.wall_seconds for run in runs))
+    run_seconds = max(_LEAST, fmean(run.wall_seconds for run in runs))
     return Costs(usual.layout, fmean(alone) if alone else usual.boot, run_seconds)
 
 
@@ -113,13 +161,14 @@ def spending(pilot: Pilot, goal: Goal) -> dict[str, Any]:
         "goal": {"percent": goal.percent, "power": goal.power, "alpha": goal.alpha},
         "costs": {"layout": costs.layout, "boot": costs.boot, "run": costs.run},
         "variants": pilot.variants,
-        "of": {name: _one(rows, goal, pilot) for name, rows in pilot.timings.items()},
+        "of": {name: _one(name, goal, pilot) for name in pilot.timings},
     }
 
 
-def _one(rows: Sequence[Timing], goal: Goal, pilot: Pilot) -> dict[str, Any]:
+def _one(name: str, goal: Goal, pilot: Pilot) -> dict[str, Any]:
+    rows = pilot.timings[name]
     found = _components(rows)
-    planned = spend(found, _design(rows), goal, pilot.costs) if found else None
+    planned = spend(found, _design(rows), goal, pilot.costs_of(name)) if found else None
     return {
         "components": {
             part.name: {
