@@ -7,6 +7,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.proof.master_boot_record import FIRST, master_boot_record
@@ -60,6 +62,29 @@ def test_without_such_a_type_it_is_the_largest_file_system(tmp_path: Path) -> No
     small, large = ext4(tmp_path / "small", "2M"), ext4(tmp_path / "large", "6M")
     swap = bytes(SECTOR * 20_000)
     assert kept(gpt(tmp_path / "disk.raw", (LINUX, small), (LINUX, large), (LINUX, swap)), large)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(440, 1200), st.binary(min_size=1, max_size=8)), max_size=6))
+def test_of_a_damaged_table_no_partition_lies_outside(
+    tmp_path: Path, damage: list[tuple[int, bytes]]
+) -> None:
+    disk = gpt(tmp_path / "disk.raw", (SYSTEM, bytes(SECTOR * 8)), (ROOT, bytes(SECTOR * 16)))
+    content = bytearray(disk.read_bytes())
+    for at, piece in damage:
+        content[at : at + len(piece)] = piece
+    disk.write_bytes(content)
+    for each in partitions(disk):
+        assert 0 < each.offset < each.offset + each.size <= len(content)
+
+
+def test_a_table_of_strange_entries_is_none(tmp_path: Path) -> None:
+    disk = gpt(tmp_path / "disk.raw", (ROOT, bytes(SECTOR * 16)))
+    content = bytearray(disk.read_bytes())
+    for size in (0, 64, 1 << 31):
+        content[SECTOR + 84 : SECTOR + 88] = struct.pack("<I", size)
+        disk.write_bytes(content)
+        assert partitions(disk) == []
 
 
 def test_a_master_boot_record_is_read_too(tmp_path: Path) -> None:

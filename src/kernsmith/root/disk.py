@@ -23,6 +23,7 @@ _GPT, _EXTENDED = b"EFI PART", (0x05, 0x0F, 0x85)
 # The Discoverable Partitions Specification: the root of x86-64.
 _ROOT = UUID("4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
 _MOST_ENTRIES, _PIECE = 1024, 1 << 20
+_ENTRY_BYTES = range(128, 4097)
 _CONVERT_SECONDS = 1800.0
 # docs/interop/qcow2.txt of QEMU: version 3's incompatible features; data in a file beside it.
 _EXTERNAL_DATA = 1 << 2
@@ -50,6 +51,8 @@ def partitions(disk: Path) -> list[Partition]:
         start = file.read(2 * SECTOR).ljust(2 * SECTOR, b"\0")
         if start[SECTOR : SECTOR + len(_GPT)] == _GPT:
             at, count, entry = struct.unpack_from("<QII", start, SECTOR + 72)
+            if entry not in _ENTRY_BYTES:
+                return []
             file.seek(min(at * SECTOR, size))
             table = file.read(min(count, _MOST_ENTRIES) * entry)
             found = list(_of_gpt(table, entry))
@@ -59,8 +62,6 @@ def partitions(disk: Path) -> list[Partition]:
 
 
 def _of_gpt(table: bytes, entry: int) -> Iterator[Partition]:
-    if entry < 128:
-        return
     for number in range(len(table) // entry):
         kind = UUID(bytes_le=table[number * entry : number * entry + 16])
         first, last = struct.unpack_from("<QQ", table, number * entry + 32)
