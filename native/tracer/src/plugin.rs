@@ -9,10 +9,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use kernsmith_arch::{Architecture, Marker, PageMap};
-use kernsmith_frontend::{Counters, CpuModel};
-use kernsmith_trace::{Facts, TraceWriter};
+use kernsmith_frontend::CpuModel;
+use kernsmith_trace::TraceWriter;
 
-use crate::difference;
 use crate::engine::Engine;
 use crate::ffi::{self, Info, MemoryCallback, PluginId, Tb};
 use crate::frame::FrameReader;
@@ -25,6 +24,8 @@ use crate::page_reader::PageReader;
 use crate::stream::Stream;
 use crate::values::Values;
 use crate::watch;
+
+mod results;
 
 /// The API version QEMU checks.
 #[unsafe(no_mangle)]
@@ -300,60 +301,6 @@ impl Tracer {
         }
         // SAFETY: called from a callback.
         unsafe { ffi::qemu_plugin_reset(self.id, on_reset) };
-    }
-
-    /// User mode's and kernel mode's counters.
-    fn counters(&self, engine: &Engine) -> [Counters; 2] {
-        let mut counters = engine.counters();
-        for (mode, counters) in counters.iter_mut().enumerate() {
-            (counters.rep_iterations, counters.rep_bytes) = self.instrumentation.iterations(mode);
-        }
-        counters
-    }
-
-    fn write(&mut self, engine: &mut Engine) -> Result<(), String> {
-        let counters = self.counters(engine);
-        let [user, kernel] = counters;
-        if self.options.exact {
-            difference::tell(&counters, &self.instrumentation, engine);
-        }
-        if let Some(path) = &self.options.profile {
-            output::write_whole(path, engine.profile_text())?;
-        }
-        if let (Some(path), Some(memory)) = (&self.options.memory, self.memory.take()) {
-            memory.end(path)?;
-        }
-        if let (Some(path), Some(values)) = (&self.options.values, self.values.take()) {
-            values.end(path)?;
-        }
-        let facts = Facts {
-            tag: self.options.tag.clone(),
-            cpu: self.model.name.clone(),
-            architecture: self.architecture.qemu_target().to_owned(),
-            pages: self
-                .pages
-                .as_ref()
-                .map(PageReader::map)
-                .cloned()
-                .unwrap_or_default(),
-            counters,
-        };
-        engine
-            .finish_trace(&facts)
-            .map_err(|error| format!("cannot write the trace: {error}"))?;
-        let counted = if self.options.user {
-            user + kernel
-        } else {
-            kernel
-        };
-        let (in_user, in_kernel) = (user.instructions, kernel.instructions);
-        let [user_data, kernel_data] = engine.data_counters();
-        let data = self.options.data.then(|| match self.options.user {
-            true => user_data + kernel_data,
-            false => kernel_data,
-        });
-        let json = output::counters_json(&self.model, in_user, in_kernel, &counted, data.as_ref());
-        output::write_whole(&self.options.out, json)
     }
 }
 
