@@ -13,7 +13,7 @@ from chromium import Chromium
 from rich.console import Console
 
 from kernsmith.report.watch.comment import watch_comment
-from kernsmith.report.watch.site import INDEX, site_pages
+from kernsmith.report.watch.site import INDEX, site_files
 from kernsmith.report.watch.terminal import print_watch
 from made_history import SLOW, hash_of, made_history
 
@@ -22,8 +22,11 @@ NASTY = "</script><img src=x onerror=alert(1)> | `x` [a](b) & 'quoted'"
 
 
 def test_there_is_a_page_for_all_workloads_and_one_for_each() -> None:
-    pages = site_pages(made_history(commit_url=URL))
-    assert set(pages) == {INDEX, "overall.html", "pipe.html", "fork.html", "mmap.html"}
+    pages = site_files(made_history(commit_url=URL))
+    assert set(pages) == {
+        INDEX, "overall.html", "pipe.html", "fork.html", "mmap.html", "charts.js"
+    }  # fmt: skip
+    assert all(len(pages[name]) < 200_000 for name in pages if name.endswith(".html"))
     index = pages[INDEX]
     assert "model_cycles has changed" in index
     assert f'href="{URL.replace("%s", hash_of(SLOW))}"' in index
@@ -32,7 +35,7 @@ def test_there_is_a_page_for_all_workloads_and_one_for_each() -> None:
     assert f"since {SLOW:012x} change {SLOW}" in pages["pipe.html"]
     assert "study/report.html" not in index
     written = replace(made_history(), report="study/report.html")
-    assert 'href="study/report.html"' in site_pages(written)[INDEX]
+    assert 'href="study/report.html"' in site_files(written)[INDEX]
 
 
 def test_subjects_and_tags_are_text() -> None:
@@ -40,7 +43,8 @@ def test_subjects_and_tags_are_text() -> None:
     revisions = tuple(
         replace(each, name=f"v'{{{n}}}</b>") for n, each in enumerate(document.revisions)
     )
-    for html in site_pages(replace(document, revisions=revisions)).values():
+    files = site_files(replace(document, revisions=revisions))
+    for html in (files[name] for name in files if name.endswith(".html")):
         assert "<img src=x" not in html
         assert "</script><img" not in html
     comment = watch_comment(document)
@@ -73,8 +77,10 @@ def test_the_terminal_shows_each_revision_in_the_width_that_there_is(width: int)
 
 @pytest.mark.browser
 def test_pages_open_without_a_fault_at_several_sizes(chromium: Chromium, tmp_path: Path) -> None:
-    for name, html in site_pages(made_history(commit_url=URL)).items():
-        (tmp_path / name).write_text(html, encoding="utf-8")
+    files = site_files(made_history(commit_url=URL))
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in files.keys() - {"charts.js"}:
         for width in (390, 1200):
             chromium.call(
                 "Emulation.setDeviceMetricsOverride",

@@ -39,7 +39,7 @@ from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.report.study.pair import pair_document
 from kernsmith.report.study.terminal import print_study
-from kernsmith.report.watch.site import site_pages
+from kernsmith.report.watch.site import site_files
 from kernsmith.study import Study
 from kernsmith.study.machines import on_each_machine
 
@@ -222,8 +222,8 @@ def write_watch(document: WatchDocument, result: StudyResult, folder: Path) -> W
     below.mkdir(exist_ok=True)
     write_report(result, below)
     document = replace(document, report="study/report.html", site=str(folder.absolute()))
-    for name, html in site_pages(document).items():
-        write_text(folder / name, html)
+    for name, text in site_files(document).items():
+        write_text(folder / name, text)
     write_text(folder / "watch.json", document_text.as_json(document))
     return document
 

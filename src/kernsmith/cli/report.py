@@ -100,7 +100,7 @@ def result_page(document: Document, coverage: str = "") -> str:
     from kernsmith.report.layout.page import layout_page
     from kernsmith.report.shares.page import shares_page
     from kernsmith.report.study.page import study_page
-    from kernsmith.report.watch.site import INDEX, site_pages
+    from kernsmith.report.watch.site import index_page
 
     match document:
         case StudyDocument():
@@ -112,7 +112,7 @@ def result_page(document: Document, coverage: str = "") -> str:
         case SharesDocument():
             return shares_page(document)
         case WatchDocument():
-            return site_pages(document)[INDEX]
+            return index_page(document)
         case _:
             return layout_page(document)
 

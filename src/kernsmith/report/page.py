@@ -13,7 +13,8 @@
 Every text is escaped; nothing in a cell can become markup or script. The page carries Vega,
 Vega-Lite and Vega-Embed itself (from vl-convert) and forbids itself all network access by a
 content security policy. Charts are drawn twice: as SVG in the page, which prints and needs no
-script, and interactively in its place where scripts run.
+script, and interactively in its place where scripts run. Pages of a site may share that script: a
+file beside them, which `charts_script` makes.
 """
 
 from __future__ import annotations
@@ -148,6 +149,8 @@ class Page:
     subtitle: one line under the title (the command, the data).
     figures: JSON-able; offered as a download, every figure unrounded.
     footer: provenance; versions, commands.
+    charts_file: name of a file beside the page that has what draws its charts, of `charts_script`;
+        empty: the page has it itself.
     """
 
     title: str
@@ -155,6 +158,7 @@ class Page:
     subtitle: str = ""
     figures: Mapping[str, object] | None = None
     footer: Sequence[str] = field(default_factory=tuple)
+    charts_file: str = ""
 
 
 _KIND_WORDS: dict[Kind, str] = {
@@ -168,9 +172,11 @@ _KIND_WORDS: dict[Kind, str] = {
 def render_page(page: Page) -> str:
     """The page as HTML text."""
     template = _environment().get_template("page.html.j2")
+    has_chart = _has_chart(page.sections)
     return template.render(
         page=page,
-        bundle=_script(_vega_bundle()) if _has_chart(page.sections) else "",
+        bundle=_script(_vega_bundle()) if has_chart and not page.charts_file else "",
+        charts_file=page.charts_file if has_chart else "",
         style=Markup(_resource("page.css")),
         script=_script(_resource("page.js")),
     )
@@ -183,6 +189,12 @@ def write_page(page: Page, path: Path) -> None:
         OSError: the file cannot be written.
     """
     path.write_text(render_page(page), encoding="utf-8")
+
+
+def charts_script() -> str:
+    """What draws the charts of pages, as a script of its own: no module, which a page that was
+    opened as a file may not load."""
+    return f"(() => {{\n{_vega_bundle()}\n}})();\n"
 
 
 def _has_chart(sections: Sequence[Section]) -> bool:

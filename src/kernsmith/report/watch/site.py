@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A history as a site: a page for all workloads and one for each, which any server can host.
 
-Every page is whole by itself; links lead from page to page by their names, to the study's report
-below `study/`, and to commits where a pattern for their addresses is known.
+Links lead from page to page by their names, to the study's report below `study/`, and to commits
+where a pattern for their addresses is known. What draws the charts is a file that all pages share.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kernsmith.report.page import (
     Text,
     Value,
     Verdict,
+    charts_script,
     render_page,
 )
 from kernsmith.report.study.silicon import caution_sections
@@ -37,11 +38,12 @@ from kernsmith.report.watch.words import (
 )
 
 INDEX = "index.html"
+_CHARTS = "charts.js"
 
 
-def site_pages(document: WatchDocument) -> Mapping[str, str]:
-    """The HTML of each page by its file's name."""
-    pages = {INDEX: _index(document)}
+def site_files(document: WatchDocument) -> Mapping[str, str]:
+    """The texts of the pages, and of what they share, by their files' names."""
+    pages = {INDEX: index_page(document, _CHARTS), _CHARTS: charts_script()}
     pages |= {page_name(each.workload): _workload(document, each) for each in document.histories}
     return pages
 
@@ -69,7 +71,8 @@ def _kind(document: WatchDocument) -> Kind:
     )
 
 
-def _index(document: WatchDocument) -> str:
+def index_page(document: WatchDocument, charts_file: str = "") -> str:
+    """The page of all workloads. charts_file: see `Page`; without one it is whole by itself."""
     first, last = document.revisions[0], document.revisions[-1]
     sections: list[Section] = [Verdict(summary(document), _kind(document))]
     if document.change_points:
@@ -91,6 +94,7 @@ def _index(document: WatchDocument) -> str:
             sections=sections,
             figures=as_plain(document),
             footer=[f"kernsmith {document.kernsmith}"],
+            charts_file=charts_file,
         )
     )
 
@@ -112,6 +116,7 @@ def _workload(document: WatchDocument, history: HistoryView) -> str:
             sections=sections,
             figures=as_plain(history),
             footer=[f"kernsmith {document.kernsmith}"],
+            charts_file=_CHARTS,
         )
     )
 
@@ -163,7 +168,7 @@ def _workload_table(document: WatchDocument) -> Table:
     ]
     columns = [
         Column("workload"), Column("newest against oldest"),
-        Column("one binary of each", "+.2f", "%"), Column("change_points", "d"),
+        Column("one binary of each", "+.2f", "%"), Column("change points", "d"),
     ]  # fmt: skip
     return Table(columns, rows, f"{document.metric} over the whole range")
 
