@@ -74,8 +74,13 @@ fn compiling(words: &[OsString], object: &Path, assembly: &Path, way: &Way) -> V
             _ => word.clone(),
         })
         .collect();
-    if family_of(words) == FOR_CLANG && way.assembler.first().is_some_and(|kind| kind == GNU) {
-        changed.push("-fno-integrated-as".into());
+    if family_of(words) == FOR_CLANG {
+        // ccache preprocesses with these words, for which `-S` is one too many, and kbuild makes an
+        // error of that: nothing would ever be cached.
+        changed.push("-Wno-unused-command-line-argument".into());
+        if way.assembler.first().is_some_and(|kind| kind == GNU) {
+            changed.push("-fno-integrated-as".into());
+        }
     }
     changed
 }
