@@ -271,8 +271,8 @@ def test_objects_without_a_rule_are_compiled_as_ever(folder: Folder) -> None:
 
 
 FOR_CLANG = (
-    "--target=x86_64-linux-gnu", "-Werror=unknown-warning-option", "-Werror=ignored-optimization-argument",
-    "-Werror=option-ignored", "-Werror=unused-command-line-argument",
+    "--target=x86_64-linux-gnu", "-Werror=unknown-warning-option", "-Werror=option-ignored",
+    "-Werror=ignored-optimization-argument", "-Werror=unused-command-line-argument",
 )  # fmt: skip
 """What kbuild tells clang alone (scripts/Makefile.clang)."""
 
