@@ -16,7 +16,14 @@ from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
 
 CATALOGUE = load_catalogue()
-SIZES = {"lmbench": 19, "unixbench": 12, "unixbench-high": 12, "neper": 8, "neper-veth": 8}
+SIZES = {
+    "lmbench": 19,
+    "unixbench": 12,
+    "unixbench-high": 12,
+    "neper": 8,
+    "neper-veth": 8,
+    "smp": 2,
+}
 # The rows of an article's table of lmbench (docs/examples/lmbench.csv), in its order.
 LMBENCH = (
     "file-read", "mmap-read", "pipe-bandwidth", "tcp-bandwidth", "unix-bandwidth", "tcp-connect",
@@ -35,7 +42,7 @@ def test_lmbench_has_the_19_rows_of_the_table() -> None:
     assert names == {f"lmbench-{row}" for row in LMBENCH}
 
 
-@pytest.mark.parametrize("name", ["lmbench", "unixbench", "unixbench-high", "neper"])
+@pytest.mark.parametrize("name", ["lmbench", "unixbench", "unixbench-high", "neper", "smp"])
 def test_the_micro_kernel_has_what_they_need(name: str) -> None:
     symbols = read_fragment("micro").symbols
     assert not [w.name for w in CATALOGUE.select([name]) if w.missing(symbols)]

@@ -61,7 +61,8 @@ def test_how_many_boot_at_once_and_how_long_they_may_is_no_condition_of_a_figure
     [
         (
             "hugepages = true",
-            "machine.settings: tcg has no setting hugepages: allowed are time_limit, slots, depth",
+            "machine.settings: tcg has no setting hugepages: allowed are time_limit, slots, depth, "
+            "vcpus",
         ),
         ("slots = 0", "machine.settings.slots: input should be greater than or equal to 1"),
         ("time_limit = 0", "machine.settings.time_limit: input should be greater than 0"),

@@ -9,6 +9,7 @@ use kernsmith_frontend::{Access, Branch, Counters, CpuModel, DataCounters, Front
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks};
+use crate::core::Core;
 use crate::profile::Profile;
 
 /// Accesses of one block that are told apart; later ones are taken for the last of these.
@@ -20,9 +21,14 @@ const MOST_TOLD: u64 = 63;
 /// one is entered; so each entry first settles the block before it: either the last instruction
 /// can have led here, or an interrupt or an exception came in between, and then the frame of
 /// the interrupted program says where.
+///
+/// Each vCPU has a front end and a flow of its own; what is counted is the sum over all of them.
 pub struct Engine {
     space: AddressSpace,
-    front_end: FrontEnd,
+    core: Core,
+    /// Those that do not run now, by vCPU; none in the place of the one that does.
+    waiting: Vec<Option<Core>>,
+    running: usize,
     /// User mode, kernel mode.
     counters: [Counters; 2],
     data_counters: [DataCounters; 2],
@@ -30,41 +36,54 @@ pub struct Engine {
     profile: Profile,
     profiles_programs: bool,
     trace: Option<TraceWriter>,
-    previous: *const Block,
-    /// Loads and stores since the last block was entered.
-    accesses: u64,
     frame: Option<Frame>,
     faults: [u64; 2],
     undone: [u64; 2],
 }
 
-// SAFETY: the pointer is to a record in `blocks`, which the engine owns as well; records are `Sync`.
+// SAFETY: the pointers are to records in `blocks`, which the engine owns as well; records are `Sync`.
 unsafe impl Send for Engine {}
 
 impl Engine {
     /// Everything empty. The records of the blocks that will be entered are in `blocks`, where
-    /// others may put in more at any time. `trace`: where the sequence goes, if it is wanted.
+    /// others may put in more at any time. `trace`: where the sequence goes, if it is wanted, which
+    /// is of one vCPU. The vCPU 0 runs.
     pub fn new(
         model: &CpuModel,
+        vcpus: usize,
         space: AddressSpace,
         blocks: Arc<Mutex<Blocks>>,
         trace: Option<TraceWriter>,
     ) -> Self {
+        let others = (1..vcpus).map(|_| Some(Core::new(model)));
         Self {
             space,
-            front_end: FrontEnd::new(model),
+            core: Core::new(model),
+            waiting: std::iter::once(None).chain(others).collect(),
+            running: 0,
             counters: [Counters::default(); 2],
             data_counters: [DataCounters::default(); 2],
             blocks,
             profile: Profile::default(),
             profiles_programs: false,
             trace,
-            previous: std::ptr::null(),
-            accesses: 0,
             frame: None,
             faults: [0; 2],
             undone: [0; 2],
         }
+    }
+
+    /// From now on, this vCPU runs.
+    pub fn run_on(&mut self, vcpu: usize) {
+        if let Some(next) = self.waiting.get_mut(vcpu).and_then(Option::take) {
+            self.waiting[self.running] = Some(std::mem::replace(&mut self.core, next));
+            self.running = vcpu;
+        }
+    }
+
+    fn front_ends(&mut self) -> impl Iterator<Item = &mut FrontEnd> {
+        let cores = std::iter::once(&mut self.core).chain(self.waiting.iter_mut().flatten());
+        cores.map(|core| &mut core.front_end)
     }
 
     /// Counters go to zero; caches and predictors keep their state.
@@ -95,17 +114,18 @@ impl Engine {
 
     /// From now on, the kernel's code is mapped in these pages.
     pub fn map(&mut self, pages: PageMap) {
-        self.front_end.map(pages);
+        self.front_ends().for_each(|one| one.map(pages.clone()));
     }
 
     /// From now on, loads and stores are followed, too: before anything is executed.
     pub fn follow_data(&mut self, model: &CpuModel) {
-        self.front_end.follow_data(model);
+        self.front_ends().for_each(|one| one.follow_data(model));
     }
 
     /// From now on, the kernel's data are mapped in these large pages.
     pub fn map_data(&mut self, pages: PageMap) {
-        self.front_end.map_data(pages);
+        self.front_ends()
+            .for_each(|one| one.map_data(pages.clone()));
     }
 
     /// The block that was entered last loads or stores. Which instruction does, is told by how many
@@ -113,18 +133,18 @@ impl Engine {
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u64, store: bool) {
         // SAFETY: it was a record when it was entered, and still is one.
-        let Some(block) = (unsafe { self.previous.as_ref() }) else {
+        let Some(block) = (unsafe { self.core.previous.as_ref() }) else {
             return;
         };
         let access = Access {
             address,
             bytes,
             store,
-            place: block.start.wrapping_add(self.accesses.min(MOST_TOLD)),
+            place: block.start.wrapping_add(self.core.accesses.min(MOST_TOLD)),
         };
-        self.accesses += 1;
+        self.core.accesses += 1;
         let counters = &mut self.data_counters[usize::from(block.kernel)];
-        self.front_end.access(access, counters);
+        self.core.front_end.access(access, counters);
     }
 
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
@@ -190,26 +210,26 @@ impl Engine {
         &mut self,
         entered: *const Block,
     ) {
-        let before = std::mem::replace(&mut self.previous, entered);
-        self.accesses = 0;
+        let before = std::mem::replace(&mut self.core.previous, entered);
+        self.core.accesses = 0;
         // SAFETY: promised by the caller, now and when `before` was entered.
         let (before, block) = unsafe { (before.as_ref(), &*entered) };
         if let Some(before) = before {
             if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
                 let led_to = self.interrupted::<PROFILED>(before, block);
-                self.front_end.interrupt();
+                self.core.front_end.interrupt();
                 if TRACED {
                     self.trace_interruption(led_to);
                 }
             }
         } else {
-            self.front_end.interrupt();
+            self.core.front_end.interrupt();
             self.trace_interruption(None);
         }
         if TRACED && let Some(trace) = &mut self.trace {
             trace.block(block.number());
         }
-        if self.front_end.wants(block.number()) {
+        if self.core.front_end.wants(block.number()) {
             self.describe(block);
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
@@ -217,7 +237,8 @@ impl Engine {
         if block.kind == Kind::Repeat {
             counters.rep_instructions += 1;
         }
-        self.front_end
+        self.core
+            .front_end
             .enter(block.number(), block.start, block.end() - 1, counters);
         if PROFILED {
             self.profile.count_entry(block);
@@ -279,7 +300,7 @@ impl Engine {
             },
         };
         let counters = &mut self.counters[usize::from(block.kernel)];
-        self.front_end.branch(branch, counters);
+        self.core.front_end.branch(branch, counters);
         if PROFILED && self.is_profiled(block) && to != next {
             if block.is_direct() {
                 self.profile.count_taken(block);
@@ -328,7 +349,8 @@ impl Engine {
         let (number, start) = (block.number(), block.start);
         let conditional = block.kind == Kind::Conditional;
         let sizes = self.blocks().sizes(block);
-        self.front_end
+        self.core
+            .front_end
             .describe(number, start, sizes.into_iter(), conditional);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! QEMU's plugin API, version 4 (QEMU 10.0, `include/qemu/qemu-plugin.h`), as far as it is used
-//! here, and two functions of GLib, which every QEMU is linked with.
+//! here, and some functions of GLib and the C library, which every QEMU is linked with.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -139,6 +139,9 @@ unsafe extern "C" {
     pub fn g_byte_array_new() -> *mut GByteArray;
     pub fn g_byte_array_set_size(array: *mut GByteArray, bytes: c_uint) -> *mut GByteArray;
     pub fn g_array_free(array: *mut GArray, free_segment: c_int) -> *mut c_char;
+
+    /// Of the system's own library: where a name of the program, or of what it has loaded, lies.
+    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 
     /// Ends the process without running exit handlers: QEMU's own would wait for this thread.
     pub fn _exit(status: c_int) -> !;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is put into translated code, and the memory that translated code writes.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,10 +17,10 @@ const SIZES: usize = 4;
 /// Counts of user and kernel mode.
 type ByMode = [u64; 2];
 
-/// Written by translated code, so its layout is fixed.
+/// What one vCPU has counted. Written by translated code, so its layout is fixed.
 // The alignment makes the size a power of two, which makes QEMU's address computation cheap.
 #[repr(C, align(128))]
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Written {
     /// Address of the repeated string instruction that was executed last, if no block was
     /// entered since; else zero.
@@ -31,42 +31,56 @@ struct Written {
     started: ByMode,
 }
 
+/// Who counts what translated code counts itself where it can.
+///
+/// on_repeat: called before each iteration of a repeated string instruction, with what
+/// [`Instrumentation::repeat`] takes; on_start: before each instruction, with its mode.
+pub struct Counting {
+    pub on_repeat: ExecuteCallback,
+    pub on_start: ExecuteCallback,
+}
+
+/// What is called: `on_block` at the entry of each block, with its record; `on_handler` instead where
+/// interrupts and exceptions may arrive; `on_access`, if there is one, after each load and store;
+/// and, where there are several vCPUs, so many and what counts for them.
+pub struct Callbacks {
+    pub on_block: ExecuteCallback,
+    pub on_handler: ExecuteCallback,
+    pub on_access: Option<MemoryCallback>,
+    pub several: Option<(usize, Counting)>,
+}
+
 /// Instruments blocks while they are translated.
 pub struct Instrumentation {
     architecture: &'static dyn Architecture,
-    on_block: ExecuteCallback,
-    on_handler: ExecuteCallback,
+    callbacks: Callbacks,
     exact: bool,
-    /// Called with each load and store, where they are followed.
-    on_access: Option<MemoryCallback>,
     blocks: Arc<Mutex<Blocks>>,
     scoreboard: *mut ffi::Scoreboard,
+    /// Of all vCPUs, one behind the other.
     written: *mut Written,
+    vcpus: usize,
 }
 
 impl Instrumentation {
-    /// `on_block` is called at the entry of each block, with its record; `on_handler` instead
-    /// where interrupts and exceptions may arrive; `on_access`, if there is one, after each load and
-    /// store.
-    pub fn new(
-        architecture: &'static dyn Architecture,
-        [on_block, on_handler]: [ExecuteCallback; 2],
-        exact: bool,
-        on_access: Option<MemoryCallback>,
-    ) -> Self {
+    /// Nothing is instrumented yet. exact: every instruction is counted one by one, too.
+    pub fn new(architecture: &'static dyn Architecture, callbacks: Callbacks, exact: bool) -> Self {
         // SAFETY: allocates.
         let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<Written>()) };
-        let blocks = Arc::default();
-        let written = null_mut();
+        let vcpus = callbacks.several.as_ref().map_or(1, |(vcpus, _)| *vcpus);
+        // Never freed, as a scoreboard is not.
+        let written = match vcpus {
+            1 => null_mut(),
+            _ => vec![Written::default(); vcpus].leak().as_mut_ptr(),
+        };
         Self {
             architecture,
-            on_block,
-            on_handler,
+            callbacks,
             exact,
-            on_access,
-            blocks,
+            blocks: Arc::default(),
             scoreboard,
             written,
+            vcpus,
         }
     }
 
@@ -75,10 +89,23 @@ impl Instrumentation {
         Arc::clone(&self.blocks)
     }
 
-    /// To be called when the vCPU exists: finds what translated code will write.
+    /// To be called when the first vCPU exists: finds what translated code will write, if it does.
     pub fn locate(&mut self) {
-        // SAFETY: the scoreboard is never freed, and never moved because vCPUs are not added.
-        self.written = unsafe { ffi::qemu_plugin_scoreboard_find(self.scoreboard, 0).cast() };
+        if self.callbacks.several.is_none() {
+            // SAFETY: the scoreboard is never freed, and never moved because vCPUs are not added.
+            self.written = unsafe { ffi::qemu_plugin_scoreboard_find(self.scoreboard, 0).cast() };
+        }
+    }
+
+    fn written(&self) -> &[Written] {
+        // SAFETY: `locate` was called before any block ran.
+        unsafe { std::slice::from_raw_parts(self.written, self.vcpus) }
+    }
+
+    /// What one of several vCPUs has counted, for a callback of it to change.
+    fn of(&mut self, vcpu: u32) -> &mut Written {
+        // SAFETY: as above; no translated code writes there.
+        unsafe { &mut std::slice::from_raw_parts_mut(self.written, self.vcpus)[vcpu as usize] }
     }
 
     fn entry(&self, offset: usize) -> Entry {
@@ -88,43 +115,75 @@ impl Instrumentation {
         }
     }
 
-    /// A block is entered, so no string instruction is being repeated.
+    /// A vCPU enters a block, so it is repeating no string instruction.
     #[inline(always)]
-    pub fn leave_repetition(&self) {
-        // SAFETY: `locate` was called before any block ran.
-        unsafe { (*self.written).repeating = 0 };
+    pub fn leave_repetition(&self, vcpu: u32) {
+        // SAFETY: `locate` was called before any block ran, and there is such a vCPU.
+        unsafe { (*self.written.add(vcpu as usize)).repeating = 0 };
+    }
+
+    /// Whether one of several vCPUs enters a block only to repeat its string instruction once more.
+    ///
+    /// # Safety
+    ///
+    /// `block` is a record.
+    #[inline(always)]
+    pub unsafe fn is_repeating(&mut self, vcpu: u32, block: *const Block) -> bool {
+        // SAFETY: promised by the caller.
+        let block = unsafe { &*block };
+        block.is_repeat() && self.of(vcpu).repeating == block.last()
+    }
+
+    /// One of several vCPUs begins an iteration of a repeated string instruction.
+    ///
+    /// # Safety
+    ///
+    /// `data` is what the callback was asked for with.
+    pub unsafe fn repeat(&mut self, vcpu: u32, data: *mut c_void) {
+        let shift = data as usize & (SIZES - 1);
+        // SAFETY: promised by the caller: the address of a record, whose low bits were clear.
+        let block = unsafe { &*data.wrapping_byte_sub(shift).cast::<Block>() };
+        let written = self.of(vcpu);
+        written.iterations[usize::from(block.kernel)][shift] += 1;
+        written.repeating = block.last();
+    }
+
+    /// One of several vCPUs begins an instruction, in this mode.
+    pub fn start(&mut self, vcpu: u32, mode: usize) {
+        self.of(vcpu).started[mode] += 1;
     }
 
     /// Sets all counts to zero.
     pub fn begin(&mut self) {
-        // SAFETY: see `leave_repetition`.
-        unsafe {
-            (*self.written).iterations = Default::default();
-            (*self.written).started = Default::default();
+        for vcpu in 0..self.vcpus {
+            let written = self.of(vcpu as u32);
+            written.iterations = Default::default();
+            written.started = Default::default();
         }
     }
 
     /// Iterations of string instructions, and the bytes they handled.
     pub fn iterations(&self, mode: usize) -> (u64, u64) {
-        // SAFETY: see `leave_repetition`.
-        let by_size = unsafe { (*self.written).iterations[mode] };
-        let bytes = by_size
-            .iter()
-            .enumerate()
-            .map(|(shift, count)| count << shift);
-        (by_size.iter().sum(), bytes.sum())
+        let by_size = self.written().iter().map(|one| one.iterations[mode]);
+        let of_one = by_size.map(|by_size| {
+            let bytes = by_size
+                .iter()
+                .enumerate()
+                .map(|(shift, count)| count << shift);
+            (by_size.iter().sum::<u64>(), bytes.sum::<u64>())
+        });
+        of_one.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
     /// Instructions started, counted one by one.
     pub fn started(&self, mode: usize) -> u64 {
-        // SAFETY: see `leave_repetition`.
-        unsafe { (*self.written).started[mode] }
+        self.written().iter().map(|one| one.started[mode]).sum()
     }
 
     /// Adds the callback at the block's entry.
     ///
     /// A repeated string instruction is executed as a block of its own for each iteration: only
-    /// the first one calls back, and all are counted by translated code.
+    /// the first one is told, and all are counted.
     ///
     /// # Safety
     ///
@@ -148,7 +207,7 @@ impl Instrumentation {
             let block = &*record;
             let mode = usize::from(block.kernel);
             self.call_back(tb, block);
-            if let Some(on_access) = self.on_access {
+            if let Some(on_access) = self.callbacks.on_access {
                 let report = ffi::qemu_plugin_register_vcpu_mem_cb;
                 let (flags, accesses) = (ffi::CB_NO_REGS, ffi::MEM_RW);
                 insns
@@ -158,22 +217,40 @@ impl Instrumentation {
             if let Terminator::Repeat { bytes } =
                 self.architecture.terminator(last.address, last.code())
             {
-                let place = mode * SIZES + bytes.trailing_zeros() as usize;
-                let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
-                inline(*last_insn, ffi::INLINE_ADD_U64, self.entry(offset), 1);
-                inline(
-                    *last_insn,
-                    ffi::INLINE_STORE_U64,
-                    self.repeating(),
-                    last.address,
-                );
+                self.count_iterations(*last_insn, block, bytes.trailing_zeros() as usize);
             }
             if self.exact {
+                insns.iter().for_each(|insn| self.count_start(*insn, mode));
+            }
+        }
+    }
+
+    /// Has iterations of the string instruction at the end of a block counted. shift: log2 of the
+    /// bytes of one.
+    unsafe fn count_iterations(&self, insn: *mut Insn, block: &Block, shift: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if let Some((_, counting)) = &self.callbacks.several {
+                let data = std::ptr::from_ref(block).cast::<c_void>().cast_mut();
+                call(insn, counting.on_repeat, data.wrapping_byte_add(shift));
+            } else {
+                let place = usize::from(block.kernel) * SIZES + shift;
+                let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
+                inline(insn, ffi::INLINE_ADD_U64, self.entry(offset), 1);
+                inline(insn, ffi::INLINE_STORE_U64, self.repeating(), block.last());
+            }
+        }
+    }
+
+    /// Has an instruction's executions counted.
+    unsafe fn count_start(&self, insn: *mut Insn, mode: usize) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if let Some((_, counting)) = &self.callbacks.several {
+                call(insn, counting.on_start, mode as *mut c_void);
+            } else {
                 let offset = std::mem::offset_of!(Written, started) + mode * size_of::<u64>();
-                let started = self.entry(offset);
-                insns
-                    .iter()
-                    .for_each(|insn| inline(*insn, ffi::INLINE_ADD_U64, started, 1));
+                inline(insn, ffi::INLINE_ADD_U64, self.entry(offset), 1);
             }
         }
     }
@@ -185,15 +262,15 @@ impl Instrumentation {
     /// Has the entry of a block reported.
     unsafe fn call_back(&self, tb: *mut Tb, block: &Block) {
         let (on_block, flags) = if block.is_exception_entry() {
-            (self.on_handler, ffi::CB_R_REGS)
+            (self.callbacks.on_handler, ffi::CB_R_REGS)
         } else {
-            (self.on_block, ffi::CB_NO_REGS)
+            (self.callbacks.on_block, ffi::CB_NO_REGS)
         };
         let (last, repeating) = (block.last(), self.repeating());
         let data = std::ptr::from_ref(block).cast_mut().cast();
         // SAFETY: promised by the caller.
         unsafe {
-            if block.is_repeat() {
+            if block.is_repeat() && self.callbacks.several.is_none() {
                 let unless_repeating = ffi::qemu_plugin_register_vcpu_tb_exec_cond_cb;
                 unless_repeating(tb, on_block, flags, ffi::COND_NE, repeating, last, data);
             } else {
@@ -201,6 +278,11 @@ impl Instrumentation {
             }
         }
     }
+}
+
+unsafe fn call(insn: *mut Insn, callback: ExecuteCallback, data: *mut c_void) {
+    // SAFETY: promised by the caller: `insn` is being translated.
+    unsafe { ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, callback, ffi::CB_NO_REGS, data) };
 }
 
 unsafe fn inline(insn: *mut Insn, operation: c_int, entry: Entry, value: u64) {

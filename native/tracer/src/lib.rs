@@ -4,6 +4,7 @@
 //! `docs/model.md` what the model is.
 
 pub mod block;
+mod core;
 mod difference;
 pub mod engine;
 mod ffi;
@@ -16,6 +17,7 @@ pub mod output;
 mod page_reader;
 mod plugin;
 pub mod profile;
+mod running;
 pub mod stream;
 mod values;
 mod vcpu;

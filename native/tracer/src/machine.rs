@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What can be traced: whole machines with one vCPU, of a known architecture.
+//! What can be traced: whole machines of a known architecture.
 
 use std::ffi::CStr;
 
@@ -25,10 +25,10 @@ pub unsafe fn check(info: &Info) -> Result<&'static dyn Architecture, String> {
             "only whole machines can be traced, not programs: use qemu-system-{target}"
         ));
     }
-    if info.max_vcpus != 1 || info.smp_vcpus != 1 {
+    if info.max_vcpus != info.smp_vcpus {
         return Err(format!(
-            "only one vCPU can be traced, not {}: use -smp 1",
-            info.max_vcpus
+            "all vCPUs must be there from the beginning, not {} of {}: use -smp {}",
+            info.smp_vcpus, info.max_vcpus, info.max_vcpus
         ));
     }
     if !(info.version_min..=info.version_cur).contains(&ffi::API_VERSION) {

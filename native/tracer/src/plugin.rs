@@ -13,7 +13,7 @@ use kernsmith_frontend::CpuModel;
 use kernsmith_trace::TraceWriter;
 
 use crate::engine::Engine;
-use crate::ffi::{self, Info, MemoryCallback, PluginId, Tb};
+use crate::ffi::{self, Info, PluginId, Tb};
 use crate::frame::FrameReader;
 use crate::instrument::Instrumentation;
 use crate::machine;
@@ -21,11 +21,13 @@ use crate::memory::Memory;
 use crate::options::Options;
 use crate::output;
 use crate::page_reader::PageReader;
+use crate::running::Running;
 use crate::stream::Stream;
 use crate::values::Values;
 use crate::watch;
 
 mod results;
+mod several;
 
 /// The API version QEMU checks.
 #[unsafe(no_mangle)]
@@ -42,9 +44,10 @@ enum Phase {
     Done,
 }
 
-/// Everything the callbacks share. There is one vCPU, so one thread at a time uses it.
+/// Everything the callbacks share. All vCPUs take turns in one thread, which alone uses it.
 struct Tracer {
     id: PluginId,
+    vcpus: usize,
     architecture: &'static dyn Architecture,
     options: Options,
     model: CpuModel,
@@ -52,6 +55,8 @@ struct Tracer {
     instrumentation: Instrumentation,
     /// While armed.
     stream: Option<Stream>,
+    /// Where there are several vCPUs.
+    running: Option<Running>,
     frames: Option<FrameReader>,
     pages: Option<PageReader>,
     memory: Option<Memory>,
@@ -86,7 +91,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let arguments: Vec<_> = arguments.map(CStr::to_string_lossy).collect();
     let installed = unsafe { machine::check(&*info) }.and_then(|architecture| {
         let options = Options::parse(arguments.iter().map(AsRef::as_ref))?;
-        install(id, architecture, options)
+        let vcpus = unsafe { (*info).max_vcpus };
+        install(id, architecture, options, vcpus as usize)
     });
     match installed {
         Ok(()) => 0,
@@ -105,7 +111,13 @@ fn install(
     id: PluginId,
     architecture: &'static dyn Architecture,
     options: Options,
+    vcpus: usize,
 ) -> Result<(), String> {
+    if options.trace.is_some() && vcpus > 1 {
+        return Err(format!(
+            "a trace is of one vCPU, not of {vcpus}: use -smp 1, or leave trace= out"
+        ));
+    }
     let model = CpuModel::load(&options.cpu)?;
     if options.data && model.data.is_none() {
         return Err(format!(
@@ -113,7 +125,6 @@ fn install(
             model.name
         ));
     }
-    let on_access = options.data.then_some(on_access as MemoryCallback);
     let files = std::iter::once(&options.out);
     let asked = [
         &options.profile,
@@ -126,17 +137,18 @@ fn install(
     }
     let tracer = Tracer {
         id,
+        vcpus,
         architecture,
         instrumentation: Instrumentation::new(
             architecture,
-            [on_block, on_handler],
+            several::callbacks(vcpus, options.data),
             options.exact,
-            on_access,
         ),
         options,
         model,
         phase: Phase::Waiting,
         stream: None,
+        running: None,
         frames: None,
         pages: None,
         memory: None,
@@ -159,12 +171,18 @@ fn register(id: PluginId) {
     }
 }
 
-extern "C" fn on_vcpu_init(_id: PluginId, _vcpu: c_uint) {
+extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
+    if tracer.vcpus > 1 {
+        tracer.find_running();
+    }
+    if vcpu != 0 {
+        return;
+    }
+    tracer.instrumentation.locate();
     tracer.frames = FrameReader::find(tracer.architecture);
     tracer.pages = PageReader::find(tracer.architecture);
-    tracer.instrumentation.locate();
     if tracer.options.memory.is_some() {
         tracer.memory = Memory::of(tracer.options.span);
     }
@@ -234,6 +252,7 @@ impl Tracer {
         let pages = self.read_pages();
         let mut engine = Engine::new(
             &self.model,
+            self.vcpus,
             self.architecture.address_space(),
             self.instrumentation.blocks(),
             trace,
@@ -329,10 +348,10 @@ extern "C" fn on_call(_vcpu: c_uint, _data: *mut c_void) {
     }
 }
 
-extern "C" fn on_block(_vcpu: c_uint, data: *mut c_void) {
+extern "C" fn on_block(vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
-    tracer.instrumentation.leave_repetition();
+    tracer.instrumentation.leave_repetition(vcpu);
     if let Some(stream) = &mut tracer.stream {
         stream.block(data.cast());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Carries what the vCPU executes to the engine, which runs in a thread of its own.
+//! Carries what the vCPUs execute to the engine, which runs in a thread of its own.
 //!
-//! The vCPU's thread only appends a word for each block to a buffer: simulating in its callbacks
+//! The vCPUs' thread only appends a word for each block to a buffer: simulating in its callbacks
 //! would take as long as the execution itself, and each would push the other's data and code out
 //! of the host's caches. The engine sees the same sequence whenever it comes to it, so the result
 //! does not depend on the threads' timing.
@@ -18,7 +18,7 @@ use crate::engine::Engine;
 /// Words in a buffer: 128 KiB, what fits in a second-level cache beside other things.
 const WORDS: usize = 16 * 1024;
 
-/// Buffers: when all of them are full, the vCPU waits.
+/// Buffers: when all of them are full, the vCPUs wait.
 const BUFFERS: usize = 8;
 
 /// Marks the first word of a frame; addresses of records have their low bits clear.
@@ -39,6 +39,12 @@ const ADDRESS_AT: u32 = 7;
 /// In the first word of a frame: whether it is a fault.
 const IS_FAULT: u64 = 2;
 
+/// Beside the mark of a frame: it is none, but the number of the vCPU that goes on.
+const IS_VCPU: u64 = 8;
+
+/// Where that number is.
+const VCPU_AT: u32 = 32;
+
 enum Message {
     /// Addresses of records of entered blocks; before one, two words may describe a frame, and behind
     /// it stand its loads and stores.
@@ -51,9 +57,10 @@ enum Message {
     DataPages(PageMap),
 }
 
-/// The vCPU's end.
+/// The vCPUs' end.
 pub struct Stream {
     current: Vec<u64>,
+    vcpu: u32,
     full: SyncSender<Message>,
     free: Receiver<Vec<u64>>,
     simulation: JoinHandle<Engine>,
@@ -82,10 +89,20 @@ impl Stream {
             .spawn(move || simulate(engine, &incoming, &done))?;
         Ok(Self {
             current: Vec::with_capacity(WORDS),
+            vcpu: 0,
             full,
             free,
             simulation,
         })
+    }
+
+    /// All that follows is of this vCPU.
+    #[inline(always)]
+    pub fn run_on(&mut self, vcpu: u32) {
+        if vcpu != self.vcpu {
+            self.vcpu = vcpu;
+            self.word(u64::from(vcpu) << VCPU_AT | IS_VCPU | IS_FRAME);
+        }
     }
 
     /// A block is entered.
@@ -226,6 +243,8 @@ impl Follower {
             let address = (word as i64 >> ADDRESS_AT) as u64;
             let bytes = 1 << (word >> SIZE_AT & 7);
             self.engine.access(address, bytes, word & IS_STORE != 0);
+        } else if word & IS_VCPU != 0 {
+            self.engine.run_on((word >> VCPU_AT) as usize);
         } else {
             self.fault = Some(word & IS_FAULT != 0);
         }

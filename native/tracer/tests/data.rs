@@ -17,7 +17,7 @@ const DIRECT_MAP: u64 = 0xff11_0000_0000_0000;
 fn engine(follows: bool) -> (Engine, Arc<Mutex<Blocks>>) {
     let model = CpuModel::parse(include_str!("../../../cpus/emeraldrapids.toml")).expect("valid");
     let blocks = Arc::<Mutex<Blocks>>::default();
-    let mut engine = Engine::new(&model, X86_64.address_space(), Arc::clone(&blocks), None);
+    let mut engine = Engine::new(&model, 1, X86_64.address_space(), Arc::clone(&blocks), None);
     if follows {
         engine.follow_data(&model);
     }

@@ -31,7 +31,7 @@ impl Machine {
         let model = CpuModel::parse(PENALTIES).expect("valid");
         let blocks = Arc::<Mutex<Blocks>>::default();
         Self {
-            engine: Engine::new(&model, X86_64.address_space(), Arc::clone(&blocks), None),
+            engine: Engine::new(&model, 1, X86_64.address_space(), Arc::clone(&blocks), None),
             blocks,
         }
     }

@@ -24,6 +24,12 @@ class Qemu:
         """QEMU's options for machine and processor."""
         return (*(("-machine", self.machine) if self.machine else ()), "-cpu", self.cpu)
 
+    @staticmethod
+    def processors(vcpus: int) -> str:
+        """The value of `-smp`: several are sockets of one core each, for the table that SeaBIOS
+        writes of them for kernels without ACPI has one processor of each socket."""
+        return "1" if vcpus == 1 else f"{vcpus},sockets={vcpus},cores=1,threads=1"
+
 
 @dataclass(frozen=True)
 class BootWords:
@@ -132,6 +138,7 @@ class Arch:
     booted: the image that QEMU boots: a target of make, and the file below kbuild's output.
     image: the image that a boot loader takes: a target of make. image_file: its file.
     switch: the function that changes from one thread's stack to another's.
+    processors: config symbols, any of which has a kernel find those that QEMU gives it.
     """
 
     name: str
@@ -141,6 +148,7 @@ class Arch:
     image: str
     image_file: str
     switch: str
+    processors: tuple[str, ...]
     qemu: Qemu
     boot: BootWords
     disk: Disk

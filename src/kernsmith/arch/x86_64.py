@@ -14,6 +14,7 @@ ARCH = Arch(
     image="bzImage",
     image_file="arch/x86/boot/bzImage",
     switch="__switch_to_asm",
+    processors=("ACPI", "X86_MPPARSE"),
     qemu=Qemu(
         program="qemu-system-x86_64",
         machine="",

@@ -192,7 +192,7 @@ def optimize(
         profile=str(profile.absolute()) if profile else "",
         root=str(root.absolute()) if root else "",
         design=_design(
-            layouts_by or default_layouts_by(machine, "seed", depth),
+            layouts_by or default_layouts_by(machine, "seed", depth_settings(depth)),
             layouts,
             seed,
             until,

@@ -88,6 +88,7 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
         "sets": " ".join(each.sets) or "none",
         "rounds": f"{each.rounds}, {each.warmup} before the region of interest",
         "a round is": f"{each.operations:,} × {each.unit}",
+        "vcpus": str(each.vcpus),
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
     if each.file:
@@ -333,6 +334,7 @@ def _as_json(each: Workload) -> dict[str, Any]:
         "warmup": each.warmup,
         "operations": each.operations,
         "unit": each.unit,
+        "vcpus": each.vcpus,
         "needs": list(each.needs),
         "file": each.file or None,
         "content": each.content or None,

@@ -32,8 +32,9 @@ def count_functions(
     """Count, by function, each kernel and workload in the default layout, where nobody has.
 
     The boot that writes the trace is the trial in the default layout, and is recorded as such; the
-    trace goes when it is counted. Nothing on machines that write none, and of kernels that BOLT has
-    rewritten, in which nobody has looked where functions are.
+    trace goes when it is counted. Nothing on machines that write none, nor of guests with several
+    vCPUs, of which there is none, nor of kernels that BOLT has rewritten, in which nobody has
+    looked where functions are.
     """
     todo = list(_uncounted(prepared, _kernels(prepared, forge)))
     if not todo:
@@ -76,7 +77,8 @@ def _uncounted(
         return
     for kernel in kernels.values():
         for workload in prepared.workloads:
-            if not costs_path(trace_path(kernel, workload, machine), machine.cpu).exists():
+            costs = costs_path(trace_path(kernel, workload, machine), machine.cpu)
+            if workload.vcpus == 1 and not costs.exists():
                 yield kernel, workload
 
 

@@ -115,8 +115,9 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     words = [*study.workloads, *study.train]
     root = Path(study.root) if study.root else None
     catalogue = load_catalogue().including(words, root, events.note, look_only=look_only)
+    catalogue = catalogue.on_vcpus(study.vcpus)
     workloads = catalogue.select(study.workloads)
-    _check_layouts_by(study, machine)
+    _check_layouts_by(study, machine, workloads)
     _check_workloads(workloads, machine)
     trainer = machine if machine.profiles else _trainer(study)
 
@@ -137,6 +138,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     variants, told = with_needs(variants, sources, list(run.values()))
     remarks += told
     refused = _refused(variants, sources, study, look_only=look_only)
+    _check_sampled(variants, [run[name] for name in _trained(names, variants)])
     left_open = map(not_checked, sources.values()) if look_only else ()
     for each in refused:
         events.note(each.sentence)
@@ -255,12 +257,30 @@ def _trainer(study: Study) -> Machine:
     return find_machine("tcg", study.cpu or DEFAULT_CPU, settings)
 
 
-def _check_layouts_by(study: Study, machine: Machine) -> None:
-    if study.design.layouts_by == "replay" and (machine.cpu is None or not machine.exact):
+def _check_layouts_by(study: Study, machine: Machine, workloads: Sequence[Workload]) -> None:
+    if study.design.layouts_by != "replay":
+        return
+    for workload in workloads:
+        if workload.vcpus > 1:
+            raise UserError(
+                f"design.layouts_by: a trace is of one vCPU, and the guest of {workload.name} has "
+                f"{workload.vcpus}: allowed is boot (--layouts-by boot)"
+            )
+    if machine.cpu is None or not machine.exact:
         raise UserError(
             f"design.layouts_by: the machine {machine.name} writes no traces to replay: allowed "
             "is boot"
         )
+
+
+def _check_sampled(variants: Sequence[Variant], train: Sequence[Workload]) -> None:
+    if any(step.period for variant in variants for step in variant.steps):
+        for workload in train:
+            if workload.vcpus > 1:
+                raise UserError(
+                    f"samples are taken of a trace, which is of one vCPU, and the guest of "
+                    f"{workload.name} has {workload.vcpus}: train on others, or on exact counts"
+                )
 
 
 def _check_workloads(workloads: Sequence[Workload], machine: Machine) -> None:

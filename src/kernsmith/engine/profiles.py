@@ -239,7 +239,8 @@ def _replays(prepared: Prepared, workload: Workload) -> bool:
 
 def _amount(workload: Workload) -> tuple[str | int, ...]:
     own = (workload.content,) if workload.content else ()
-    return workload.name, workload.rounds, workload.warmup, *own
+    several = (workload.vcpus,) if workload.vcpus > 1 else ()
+    return workload.name, workload.rounds, workload.warmup, *own, *several
 
 
 def _noted(path: Path) -> dict[str, list[str]]:

@@ -135,6 +135,8 @@ def _row(
     conditions |= {"rounds": workload.rounds, "warmup": workload.warmup}
     if workload.content:
         conditions["content"] = workload.content
+    if workload.vcpus > 1:
+        conditions["vcpus"] = workload.vcpus
     fields: dict[str, Any] = {
         "kernel": kernel.key,
         "layout": str(trial.layout),

@@ -19,7 +19,7 @@ from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
 from kernsmith.guest.source_parts import FOLDER as SOURCE_FOLDER
 from kernsmith.guest.source_parts import SourceParts
-from kernsmith.guest.suite import Operations, Unit
+from kernsmith.guest.suite import Operations, Unit, Vcpus
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
 from kernsmith.root import RootImage, check_package, debian_root, known_root, root_of
@@ -84,6 +84,7 @@ class OwnWorkload(BaseModel):
     check: exit status, and a file with what it must print; without that, output is not checked.
     root: the root file system; without it the guest has nothing but the program and its files.
     source: parts of a kernel's source, which lie in the folder `source` beside the files.
+    vcpus: how many processors the guest has that it runs in.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -102,6 +103,7 @@ class OwnWorkload(BaseModel):
     check: _Check = Field(default_factory=lambda: _Check.model_validate({}))
     root: _Root | None = None
     source: SourceParts | None = None
+    vcpus: Vcpus = 1
 
     @field_validator("name")
     @classmethod
@@ -151,7 +153,7 @@ def described(path: Path) -> Workload:
     sets = (path.parent.name,) if path in shipped_files("") else ()
     return Workload(
         said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
-        operations=said.operations, unit=said.unit,
+        operations=said.operations, unit=said.unit, vcpus=said.vcpus,
     )  # fmt: skip
 
 
@@ -229,7 +231,7 @@ def read_own_workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
         said.warmup, tuple(needs), str(path),
         kept_initramfs(_initramfs(members, image), said.name), image.path if image else None,
-        said.operations, said.unit, program=own_program().name,
+        said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kernsmith.errors import UserError
 from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, read_program
-from kernsmith.guest.workloads import Baseline, Workload
+from kernsmith.guest.workloads import MOST_VCPUS, Baseline, Workload
 from kernsmith.paths import shipped
 
 Operations = Annotated[int, Field(ge=1, le=1_000_000_000)]
@@ -28,6 +28,10 @@ Operations = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 Unit = Annotated[str, Field(min_length=1, max_length=40)]
 """A word in the singular."""
+
+
+Vcpus = Annotated[int, Field(ge=1, le=MOST_VCPUS)]
+"""How many processors the guest has."""
 
 
 class _Baseline(BaseModel):
@@ -43,6 +47,7 @@ class _Entry(BaseModel):
     operations: Operations = 1
     unit: Unit = "round"
     baseline: _Baseline | None = None
+    vcpus: Vcpus = 1
 
 
 class Suite(BaseModel):
@@ -50,7 +55,7 @@ class Suite(BaseModel):
 
     programs: of this host, static ones, that lie in the guest's /bin.
     workloads: by name, the amount of a round and, for an index, what the baseline's machine does:
-        `count` operations in `seconds`.
+        `count` operations in `seconds`; and how many processors the guest has.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -77,7 +82,11 @@ class Suite(BaseModel):
         said = self.workloads.get(workload.name) or _Entry()
         baseline = said.baseline and Baseline(said.baseline.count, said.baseline.seconds)
         return replace(
-            workload, operations=said.operations, unit=said.unit, baseline=baseline or None
+            workload,
+            operations=said.operations,
+            unit=said.unit,
+            baseline=baseline or None,
+            vcpus=said.vcpus,
         )
 
 

@@ -10,11 +10,15 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kernsmith import process
+from kernsmith.arch import find_arch
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.initramfs import build_initramfs, kept_initramfs
 from kernsmith.paths import shipped
 
 Progress = Callable[[str, float | None], None]
+
+MOST_VCPUS = 8
+"""As many as the shipped configs have (CONFIG_NR_CPUS)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Workload:
         content; None: the initramfs is all there is.
     operations, unit: what a round is, in numbers: 16 times a `loop`.
     baseline: of the index that it belongs to (see `guest.index`).
+    vcpus: how many the guest has that it runs in.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Workload:
     unit: str = "round"
     baseline: Baseline | None = None
     program: str = ""
+    vcpus: int = 1
 
     @property
     def content(self) -> str:
@@ -70,7 +76,8 @@ class Workload:
     def amount(self) -> str:
         """What runs, and how often, in a word: what is kept of its runs is named by it."""
         own = f"-{self.content[:16]}" if self.content else ""
-        return f"{self.name}-{self.rounds}-{self.warmup}{own}"
+        several = f"-{self.vcpus}-vcpus" if self.vcpus > 1 else ""
+        return f"{self.name}-{self.rounds}-{self.warmup}{own}{several}"
 
     @property
     def advice(self) -> str:
@@ -79,9 +86,23 @@ class Workload:
 
     def missing(self, symbols: Mapping[str, str]) -> tuple[str, ...]:
         """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks."""
-        return tuple(
+        lacking = [
             need for need in self.needs if symbols.get(need.removeprefix("CONFIG_"), "n") == "n"
-        )
+        ]
+        return tuple(dict.fromkeys((*lacking, *_missing_for(self.vcpus, symbols))))
+
+
+def _missing_for(vcpus: int, symbols: Mapping[str, str]) -> tuple[str, ...]:
+    """What a kernel lacks that is to run so many processors."""
+    if vcpus == 1:
+        return ()
+    if symbols.get("SMP", "n") == "n":
+        return ("CONFIG_SMP",)
+    if int(symbols.get("NR_CPUS", vcpus)) < vcpus:
+        return (f"CONFIG_NR_CPUS={vcpus}",)
+    found_by = find_arch().processors
+    found = any(symbols.get(name, "n") != "n" for name in found_by)
+    return () if found else (" or ".join(f"CONFIG_{name}" for name in found_by),)
 
 
 class UnknownWorkload(UserError):
@@ -130,6 +151,10 @@ class Catalogue:
                 raise UnknownWorkload(name, also.sets, tuple(dict.fromkeys(also.names)))
             wanted |= found
         return tuple(workload for workload in self.workloads if workload.name in wanted)
+
+    def on_vcpus(self, vcpus: int) -> Catalogue:
+        """The same workloads, each in a guest that has at least so many."""
+        return Catalogue(tuple(replace(w, vcpus=max(w.vcpus, vcpus)) for w in self.workloads))
 
     def including(
         self,

@@ -119,6 +119,15 @@ class Kvm:
         """See `Machine`."""
         return tuple(map(metric, OF_TIMED))
 
+    def refusal(self, workload: Workload) -> str:
+        """See `Choosy`."""
+        if workload.vcpus == 1:
+            return ""
+        return (
+            f"the workload {workload.name!r} needs {workload.vcpus} vCPUs, and guests of the "
+            f"machine {self.name} have one: use tcg"
+        )
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """See `Machine`; with what this host does to times."""

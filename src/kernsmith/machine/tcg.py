@@ -24,6 +24,7 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.files import locked, write_bytes
 from kernsmith.guest.initramfs import build_initramfs
+from kernsmith.guest.suite import Vcpus
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
@@ -53,8 +54,9 @@ DATA_FOLLOWED = (
 
 # What a noise-free model leaves out; docs/model.md says more.
 ASSUMPTIONS = (
-    "The guest has one vCPU. Its time is virtual: one instruction takes 2 ns and idling none: "
-    "interrupts do not depend on what code costs.",
+    "The guest has one vCPU, or as many as its workload needs, which take turns. Its time is "
+    "virtual: one instruction takes 2 ns and idling none: interrupts do not depend on what code "
+    "costs.",
     DATA_FREE,
     "Kernel code is in the pages that the guest maps it in: on x86-64 of 2 MiB, up to 2 MiB at the "
     "end of the text of 4 KiB. Programs have pages of 4 KiB.",
@@ -72,16 +74,19 @@ class Table(BaseModel):
     time_limit: float = Field(BOOT_SECONDS, gt=0)
     slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     depth: Depth = FRONTEND
+    vcpus: Vcpus = 1
 
 
 @dataclass(frozen=True)
 class Tcg:
-    """QEMU with one vCPU, `-icount` and the tracer plugin; all of it pinned when it was opened.
+    """QEMU with `-icount` and the tracer plugin; all of it pinned when it was opened.
 
     model, tracer, guest: the CPU model, the plugin, and the initramfs.
     boot_seconds: the time limit of a boot. slots: sessions at once; they share nothing.
     depth: of the simulation. What trains or traces is the depth `frontend`: loads and stores are in
         no trace.
+    vcpus: of every guest; one has more where its workload needs more. They take turns in one
+        thread. Traces are of one vCPU.
     """
 
     model: Pinned
@@ -91,6 +96,7 @@ class Tcg:
     boot_seconds: float = BOOT_SECONDS
     slots: int = 1
     depth: Depth = FRONTEND
+    vcpus: int = 1
     name: str = NAME
     exact: bool = True
     apart: bool = True
@@ -150,6 +156,10 @@ class Tcg:
         """A session that boots anew for each run; nothing of it stays in `folder`."""
         yield TcgSession(self, image)
 
+    def vcpus_of(self, workload: Workload) -> int:
+        """How many vCPUs the guest of a workload has."""
+        return max(self.vcpus, workload.vcpus)
+
     def initramfs(self, job: Job) -> Path:
         """The guest's archive or the workload's, with that of the kernel's modules behind it."""
         own = job.workload.initramfs or self.guest.path
@@ -183,7 +193,8 @@ class Tcg:
         plugin = ",".join(word.replace(",", ",,") for word in asked)
         return [
             str(self.qemu.path), "-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off",
-            "-smp", "1", *memory, *_ARCH.qemu.options, "-seed", "1",
+            "-smp", _ARCH.qemu.processors(self.vcpus_of(job.workload)),
+            *memory, *_ARCH.qemu.options, "-seed", "1",
             "-rtc", "base=2026-01-01,clock=vm", "-nodefaults", "-display", "none",
             "-serial", "stdio", "-no-reboot",
             "-kernel", str(image), "-initrd", str(initramfs),
@@ -209,7 +220,16 @@ class TcgSession:
         """Boot the image with the workload as its only process and wait for the end.
 
         Who else runs in the same folder waits.
+
+        Raises:
+            UserError: there is to be a trace, and several vCPUs.
         """
+        vcpus = self.machine.vcpus_of(job.workload)
+        if job.trace and vcpus > 1:
+            raise UserError(
+                f"a trace is of one vCPU, and the guest of {job.workload.name} has {vcpus}: what "
+                "replays traces cannot take it"
+            )
         with locked(job.folder / "lock"):
             return self._run(job)
 
@@ -320,6 +340,7 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
         boot_seconds=settings.time_limit,
         slots=settings.slots,
         depth=settings.depth,
+        vcpus=settings.vcpus,
     )
 
 

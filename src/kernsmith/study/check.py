@@ -104,6 +104,11 @@ def _check_design(study: Study, steps: Sequence[str]) -> None:
             f"design.layouts_by: loads and stores are in no trace, so the depth {study.depth} "
             'cannot be replayed: allowed is "boot", or the depth frontend'
         )
+    if design.layouts_by == "replay" and study.vcpus > 1:
+        raise UserError(
+            f"design.layouts_by: a trace is of one vCPU, and machine.settings asks for "
+            f'{study.vcpus}: allowed is "boot"'
+        )
     if design.layouts_by == "replay" and design.data:
         raise UserError(
             "design.data: no CPU model sees where data lie, and replays say nothing of it: allowed "

@@ -40,9 +40,9 @@ from kernsmith.study.study import (
     LayoutsBy,
     Named,
     Pairing,
+    Setting,
     Study,
     default_layouts_by,
-    depth_of,
 )
 from kernsmith.study.unsaid import config_on, cpu_on, runs_on, workloads_on
 from kernsmith.study.variant import name_of_levels
@@ -128,8 +128,8 @@ class DesignTable(_Table):
     """How layouts of two variants belong together."""
     layouts_by: LayoutsBy | None = None
     """How random layouts are measured: `replay` from one trace of each workload, or `boot`;
-    default: replay on machines that write traces (tcg), unless pairing is `place` or their depth is
-    `core`."""
+    default: replay on machines that write traces (tcg), unless pairing is `place`, their depth is
+    `core`, or they have several vCPUs."""
     every: int = Field(0, ge=0, le=1000)
     """Replay one of so many windows of each trace; 1: all; default: what suits the CPU model."""
     data: bool = False
@@ -223,8 +223,8 @@ def _said(table: BaseModel, key: str, otherwise: Any) -> Any:
 def _design(file: StudyFile) -> Design:
     """The design with what the file leaves open."""
     table, machines = file.design, [machine.use for machine in file.machine]
-    depth = depth_of(file.machine[0].settings.items())
-    way = table.layouts_by or usual_way(machines, table.pairing, depth)
+    settings = tuple(file.machine[0].settings.items())
+    way = table.layouts_by or usual_way(machines, table.pairing, settings)
     said = {name: value for name, value in table.model_dump().items() if value is not None}
     left_open: dict[str, Any] = {
         "layouts": DEFAULT_LAYOUTS[way],
@@ -237,9 +237,11 @@ def _design(file: StudyFile) -> Design:
     return Design(**left_open | said)
 
 
-def usual_way(machines: Sequence[str], pairing: Pairing, depth: str) -> LayoutsBy:
+def usual_way(
+    machines: Sequence[str], pairing: Pairing, settings: Sequence[tuple[str, Setting]]
+) -> LayoutsBy:
     """How layouts are measured unasked: on two machines, in the same way."""
-    return "boot" if len(machines) > 1 else default_layouts_by(machines[0], pairing, depth)
+    return "boot" if len(machines) > 1 else default_layouts_by(machines[0], pairing, settings)
 
 
 def variants_in(

@@ -62,13 +62,16 @@ SELF = "self"
 """The machine that goes through a folder while kernsmith does not run."""
 
 
-def default_layouts_by(machine: str, pairing: Pairing, depth: str = FRONTEND) -> LayoutsBy:
-    """How layouts are measured if a study does not say it: replayed, where that can be."""
-    can = machine in TRACING and pairing == "seed" and depth == FRONTEND
-    return "replay" if can else "boot"
-
-
 Setting = bool | int | float | str
+
+
+def default_layouts_by(
+    machine: str, pairing: Pairing, settings: Iterable[tuple[str, Setting]] = ()
+) -> LayoutsBy:
+    """How layouts are measured if a study does not say it: replayed, where that can be."""
+    traced = machine in TRACING and depth_of(settings) == FRONTEND and vcpus_of(settings) == 1
+    return "replay" if traced and pairing == "seed" else "boot"
+
 
 Named = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 """Variants by name, each with the factor levels that make it."""
@@ -77,6 +80,13 @@ Named = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 def depth_of(settings: Iterable[tuple[str, Setting]]) -> str:
     """The `depth` among a machine's settings."""
     return str(dict(settings).get("depth", FRONTEND))
+
+
+def vcpus_of(settings: Iterable[tuple[str, Setting]]) -> int:
+    """The `vcpus` among a machine's settings; one, too, where that is no number, which its machine
+    says."""
+    found = dict(settings).get("vcpus", 1)
+    return found if isinstance(found, int) else 1
 
 
 def depth_settings(depth: Depth) -> tuple[tuple[str, Setting], ...]:
@@ -187,6 +197,11 @@ class Study:
     def depth(self) -> str:
         """How deep its machine simulates a processor."""
         return depth_of(self.settings)
+
+    @property
+    def vcpus(self) -> int:
+        """How many vCPUs every guest of its machine has, at least."""
+        return vcpus_of(self.settings)
 
     def with_layouts(self, layouts: int) -> Study:
         """The same study with another number of random layouts."""

@@ -58,7 +58,7 @@ def write_study(study: Study) -> str:
         lines.append(f"metric = {quote(design.metric)}")
     if design.pairing != "seed":
         lines.append(f"pairing = {quote(design.pairing)}")
-    if design.layouts_by != usual_way(machines, design.pairing, study.depth):
+    if design.layouts_by != usual_way(machines, design.pairing, study.settings):
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
     if design.every:
         lines.append(f"every = {design.every}")
