@@ -241,7 +241,8 @@ packages() {
 
 python_parts() {
     local key python sources=(pyproject.toml Cargo.toml Cargo.lock
-        native/arch native/frontend native/trace native/layout native/profile native/python)
+        native/arch native/exchange native/frontend native/trace native/layout native/profile
+        native/python)
     key=$(digest "${sources[@]}")
     is_done python "$key" .venv/bin/kernsmith && .venv/bin/python -c '' 2>/dev/null && return
     if ! .venv/bin/python -c "import pip" 2>/dev/null; then

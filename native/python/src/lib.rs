@@ -5,6 +5,7 @@ mod collisions;
 mod coverage;
 mod cpu;
 mod cpuid;
+mod exchange;
 mod functions;
 mod instrumented;
 mod layout;
@@ -22,6 +23,7 @@ mod _native {
         coverage::{source_coverage, source_functions},
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
+        exchange::FunctionExchange,
         functions::trace_functions,
         instrumented::{
             counted, counters_span, gcov_files, llvm_raw_profile, seen_values, value_functions,

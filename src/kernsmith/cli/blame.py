@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`kernsmith blame`: the objects that make a bad kernel bad, found by linking alone."""
+"""`kernsmith blame`: the objects and functions that make a kernel bad, found by linking alone."""
 
 from __future__ import annotations
 
@@ -46,19 +46,21 @@ def blame(
     layouts: str = "",
     seed: int = 1,
     repeat: int = 1,
+    functions: bool = True,
     train: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     machine: str = "tcg",
     cpu: str = DEFAULT_CPU,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     json: bool = False,
 ) -> int:
-    """Find the smallest set of objects whose exchange turns a good kernel into a bad one.
+    """Find the smallest set of objects, then functions, whose exchange makes a good kernel bad.
 
     Both kernels are of one source and config, built by two compilers, with other flags, or with and
     without a profile. Nothing is compiled but these two: each test links the objects of the good
     kernel with some of the bad one's (delta debugging), several at once, and judges what comes out.
-    For objects that are to blame, the functions are named whose code differs. Killed at any moment,
-    the same command goes on where it stopped.
+    Then functions of the objects that were found are exchanged likewise, as far as each has a
+    section of its own (CONFIG_AUTOFDO_CLANG=y sees to that). Killed at any moment, the same command
+    goes on where it stopped.
 
     With --top N the question is another one: which N objects bring most of what the kernels differ
     by in a metric, each by how much, and all of them together.
@@ -112,6 +114,9 @@ def blame(
         Seed of the layouts.
     repeat
         How often a test runs on each mixed kernel, which is bad when it is bad once.
+    functions
+        Whether to go on to the functions of the objects; without, those are named whose code
+        differs.
     train
         Workloads or sets of them that the profiles of variants are trained on.
     machine
@@ -165,7 +170,7 @@ def blame(
             print_shares(shares, result_console())
         return 0 if shares.top else 1
     asked = _mix_test(study, workloads, command, " ".join(test), repeat)
-    document = _run(study, kernels, asked, output)
+    document = _run(study, kernels, asked, output, functions=functions)
     if json:
         sys.stdout.write(as_json(document))
     else:
@@ -185,7 +190,12 @@ def _check_top(top: int, metric: str, layouts: str) -> None:
 
 
 def _run(
-    study: Study, kernels: dict[str, Kernel | None], test: MixTest, output: Path | None
+    study: Study,
+    kernels: dict[str, Kernel | None],
+    test: MixTest,
+    output: Path | None,
+    *,
+    functions: bool,
 ) -> BlameDocument:
     """Build what is not built, search, and write the result's files."""
     from kernsmith.cli.outcome import write_blame
@@ -196,7 +206,8 @@ def _run(
         pair = _pair(study, kernels, display)
         key = blame_key(pair, test)
         folder = (output or Path("kernsmith-results") / f"blame-{key}").absolute()
-        document = Blame(pair, test, folder / f"state-{key}", display).run()
+        asked = Blame(pair, test, folder / f"state-{key}", display, functions=functions)
+        document = asked.run()
     return write_blame(document, folder)
 
 

@@ -20,8 +20,9 @@ class MixedSideView:
 class MixTestView:
     """One mixed kernel and what the test said of it.
 
-    taken: how many objects of the bad kernel it has. verdict: `good`, `bad` or `unresolved`; the
-    reason is a few words.
+    taken: how many objects of the bad kernel it has. functions: how many functions of the bad one,
+        where not all of these objects are taken as a whole; else None.
+    verdict: `good`, `bad` or `unresolved`; the reason is a few words.
     change, low, high: of the metric, in per cent of the good kernel, over layouts with the
         always-valid interval; None where no metric decides (the bounds also without any yet).
     seconds: that the test took.
@@ -36,14 +37,22 @@ class MixTestView:
     low: float | None = None
     high: float | None = None
     layouts: int = 0
+    functions: int | None = None
 
 
 @dataclass(frozen=True)
 class BlamedView:
-    """An object that is to blame. functions: those of which its code differs in the two kernels."""
+    """An object that is to blame.
+
+    functions: those of which its code differs in the two kernels. narrowed: those of them that are
+        to blame by the test, in groups that can be exchanged only together; empty where the search
+        stays with the object. why: it does, in a few words; empty where no functions were searched.
+    """
 
     object: str
     functions: tuple[str, ...]
+    narrowed: tuple[tuple[str, ...], ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,8 @@ class BlameDocument:
         kernel is not bad.
     limit: change of the metric, in per cent, from which a kernel counts as bad; None without one.
     link_is_bad: whether the bad kernel as it was built is bad, though its objects are not.
-    vmlinux: path of the mixed kernel with the blamed objects; empty without any.
+    vmlinux: path of the mixed kernel with the blamed objects, or with the blamed functions of them;
+        empty without any.
     report: path of the HTML page.
     """
 

@@ -5,13 +5,14 @@ kbuild's link takes `vmlinux.a`, a thin archive with the names of all objects in
 mixed kernel is linked by the rules of one of the two kernels, its *base*, with a list in the place
 of that archive which names some objects in the output of the other. The tables that a link makes
 itself (symbols, exceptions) are the mixed kernel's own; what is linked beside the archive (exports,
-the version's text, libraries of older sources) is the base's.
+the version's text, libraries of older sources) is the base's. Of an object, functions alone may be
+the bad kernel's: it is made of both kernels' objects.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest
 from kernsmith.kernel.config import parse_config
+from kernsmith.kernel.exchange import Exchange, by_object, exchange_of, mixed_object
 from kernsmith.kernel.link import (
     as_given,
     keep_link,
@@ -34,6 +36,7 @@ from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.steps import step_symbols
 
 _ARCHIVE = "vmlinux.a"
+_MIXED = "mixed-objects"
 _LIST_SECONDS = 60
 _SHOWN = 5
 
@@ -88,7 +91,8 @@ class Pair:
     ) -> Path:
         """Link the good kernel with some objects of the bad one; returns the `vmlinux`.
 
-        taken: names of the objects that are the bad kernel's. target: a folder for `vmlinux` and
+        taken: names of the objects that are the bad kernel's, and of functions of others, as
+            `kernel.exchange` names them. target: a folder for `vmlinux` and
             `System.map`; what was there is replaced.
         order: functions, first to last; those that it does not name follow.
         with_map: sections stay as they are given to the linker, and its map, `map`, is in the
@@ -97,7 +101,6 @@ class Pair:
         Raises:
             LinkFailed: the linker or a table tool ended with an error.
         """
-        bad = frozenset(taken)
         work = target.with_name(f".{target.name}")
         work.parent.mkdir(parents=True, exist_ok=True)
         with locked(work.with_name(f".{target.name}.lock")):
@@ -107,9 +110,7 @@ class Pair:
             try:
                 mirror_output(self.base.output, work)
                 (work / _ARCHIVE).unlink(missing_ok=True)
-                paths = (
-                    (self.bad if name in bad else self.good).output / name for name in self.objects
-                )
+                paths = self._paths(taken, work / _MIXED)
                 (work / _ARCHIVE).write_text(_input_list(paths), encoding="utf-8")
                 flags = ordered_flags(self.base, work, list(order))
                 if with_map:
@@ -119,6 +120,30 @@ class Pair:
             finally:
                 shutil.rmtree(work, ignore_errors=True)
         return target / "vmlinux"
+
+    def exchange(self, name: str) -> Exchange:
+        """Which functions of an object can be taken.
+
+        Raises:
+            NotExchangeable: none can.
+        """
+        return exchange_of(self.good.output / name, self.bad.output / name)
+
+    def _paths(self, taken: Collection[str], folder: Path) -> Iterator[Path]:
+        """The files of all objects. folder: for those that are made of both kernels'."""
+        parts = by_object(taken)
+        for name in self.objects:
+            good, bad = self.good.output / name, self.bad.output / name
+            functions = parts.get(name, ())
+            if name not in parts:
+                yield good
+            elif functions is None:
+                yield bad
+            else:
+                made = folder / name
+                made.parent.mkdir(parents=True, exist_ok=True)
+                made.write_bytes(mixed_object(good, bad, functions))
+                yield made
 
 
 def short_key(kernel: Kernel) -> str:

@@ -8,6 +8,7 @@ from math import nan
 from kernsmith.document import BlameDocument
 from kernsmith.document.text import as_plain
 from kernsmith.report.blame.sections import answer_sections, test_table
+from kernsmith.report.blame.words import amount_words
 from kernsmith.report.charts import Interval, forest_plot
 from kernsmith.report.page import Chart, Details, Page, Section, Table, render_page
 from kernsmith.report.plain import as_markdown
@@ -43,12 +44,12 @@ def blame_markdown(document: BlameDocument) -> str:
 def _chart(document: BlameDocument) -> Chart:
     lines = [
         Interval(
-            f"{test.verdict}: {test.taken} objects",
+            f"{test.verdict}: {amount_words(test)}",
             test.change,
             nan if test.low is None else test.low,
             nan if test.high is None else test.high,
             kind=_COLOURS[test.verdict],
-            overall=test.taken == document.suspects,
+            overall=test.taken == document.suspects and test.functions is None,
         )
         for test in document.tests
         if test.change is not None

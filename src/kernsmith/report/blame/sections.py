@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from kernsmith.document import BlameDocument
 from kernsmith.report.blame.words import (
+    amount_words,
     change_of,
     condition_words,
     function_words,
+    narrowed_words,
     verdict_sentence,
 )
 from kernsmith.report.page import Column, Kind, Section, Table, Text, Value, Verdict
@@ -21,7 +23,7 @@ def answer_sections(document: BlameDocument) -> list[Section]:
     if document.blamed:
         sections.append(_blamed_table(document))
     if document.vmlinux:
-        sections.append(Text(f"The mixed kernel with these objects: {document.vmlinux}"))
+        sections.append(Text(f"The mixed kernel with what is to blame: {document.vmlinux}"))
     return sections
 
 
@@ -30,7 +32,7 @@ def test_table(document: BlameDocument) -> Table:
     rows: list[list[Value]] = [
         [
             test.number,
-            test.taken,
+            amount_words(test),
             test.verdict,
             change_of(test),
             test.layouts or None,
@@ -40,7 +42,7 @@ def test_table(document: BlameDocument) -> Table:
         for test in document.tests
     ]
     columns = [
-        Column("test", "d"), Column("objects of the bad kernel", "d"), Column("verdict"),
+        Column("test", "d"), Column("of the bad kernel"), Column("verdict"),
         Column("change over layouts"), Column("layouts", "d"), Column("reason"),
         Column("took", ".1f", "s"),
     ]  # fmt: skip
@@ -49,7 +51,10 @@ def test_table(document: BlameDocument) -> Table:
 
 def _blamed_table(document: BlameDocument) -> Table:
     rows: list[list[Value]] = [
-        [view.object, function_words(view) or None] for view in document.blamed
+        [view.object, narrowed_words(view) or None, function_words(view) or None]
+        for view in document.blamed
     ]
-    columns = [Column("object"), Column("functions whose code differs")]
+    columns = [
+        Column("object"), Column("functions to blame"), Column("functions whose code differs"),
+    ]  # fmt: skip
     return Table(columns, rows, "To blame")

@@ -14,9 +14,10 @@ def verdict_sentence(document: BlameDocument) -> str:
     if document.blamed:
         names = ", ".join(view.object for view in document.blamed)
         many = "suspects are" if len(document.blamed) > 1 else "suspects is"
+        narrowed = "".join(f" {words}" for view in document.blamed if (words := found_words(view)))
         return (
             f"{len(document.blamed)} of {document.suspects} {many} to blame: with {names} of "
-            f"{bad!r}, {good!r} is bad{_change_words(document)}."
+            f"{bad!r}, {good!r} is bad{_change_words(document)}.{narrowed}"
         )
     if document.link_is_bad:
         return (
@@ -38,6 +39,29 @@ def condition_words(document: BlameDocument) -> str:
         f"Test: {what}. {document.suspects} of {document.objects} objects differ; {tests} mixed "
         f"kernels were linked and judged{took}; linked by the rules of the {document.base} kernel."
     )
+
+
+def found_words(view: BlamedView) -> str:
+    """The functions of an object that are to blame; nothing where the search stays with it."""
+    if not view.narrowed:
+        return ""
+    units = [" and ".join(unit) for unit in view.narrowed]
+    many = "functions" if sum(map(len, view.narrowed)) > 1 else "function"
+    return f"Of {view.object} it is the {many} {', '.join(units)}."
+
+
+def amount_words(test: MixTestView) -> str:
+    """What a mixed kernel has of the bad one."""
+    if test.functions is not None:
+        return f"{test.functions} functions"
+    return f"{test.taken} objects"
+
+
+def narrowed_words(view: BlamedView) -> str:
+    """The functions that are to blame by the test, or why none are named."""
+    if view.narrowed:
+        return ", ".join(" + ".join(unit) for unit in view.narrowed)
+    return f"not told apart: {view.why}" if view.why else ""
 
 
 def function_words(view: BlamedView) -> str:
