@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.exchange import Exchange, NotExchangeable
 from kernsmith.kernel.mixed import Pair
 from kernsmith.machine import Boot, Job, Outcome
 from kernsmith.machine.protocol import Metric
@@ -20,9 +21,11 @@ NAMES = tuple(f"fs/{number:03}.o" for number in range(100))
 
 @dataclass(frozen=True)
 class MadePair(Pair):
-    """linked: what was taken of the bad kernel, for each link."""
+    """linked: what was taken of the bad kernel, for each link. exchanges: of objects of which
+    functions can be taken."""
 
     linked: list[frozenset[str]] = field(default_factory=list)
+    exchanges: dict[str, Exchange] = field(default_factory=dict)
 
     objects = NAMES
     suspects = NAMES
@@ -33,6 +36,11 @@ class MadePair(Pair):
     @property
     def base(self) -> Kernel:
         return self.good
+
+    def exchange(self, name: str) -> Exchange:
+        if name not in self.exchanges:
+            raise NotExchangeable("it is made up")
+        return self.exchanges[name]
 
     def link(self, taken: Collection[str], target: Path, order: Sequence[str] = ()) -> Path:
         self.linked.append(frozenset(taken))

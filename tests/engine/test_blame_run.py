@@ -70,8 +70,16 @@ def test_a_planted_miscompilation_is_found(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["blamed"] == [{"object": MISTAKE.object, "functions": [MISTAKE.function]}]
+    functions = [MISTAKE.function]
+    assert found["blamed"] == [
+        {"object": MISTAKE.object, "functions": functions, "narrowed": [functions], "why": ""}
+    ]
     assert found["suspects"] > (50 if others else 800)
-    assert len(found["tests"]) <= 25
+    of_objects = [each for each in found["tests"] if each["functions"] is None]
+    of_functions = [
+        (each["functions"], each["verdict"]) for each in found["tests"][len(of_objects) :]
+    ]
+    assert len(of_objects) <= 25
+    assert sorted(of_functions) == [(0, "good"), (1, "bad")]
     mixes = judged(tmp_path / "found")
     assert len(mixes) == len(set(mixes)) == len(found["tests"])

@@ -43,7 +43,11 @@ OWN int depth(int n) { return n <= 0 ? STEP : STEP + depth(n - 1) * (n & 1 ? 1 :
     "is_twice": "OWN int is_twice(int (*a)(int)) { return a == twice ? STEP : 0; }",
     "pointed": "int (*pointed(void))(int) { calls += STEP; return twice; }",
     "total": """\
-OWN int total(void) { int s = STEP; for (int *p = counted; p != counted + 4; p++) s += *p; return s; }""",
+OWN int total(void) {
+    int sum = STEP;
+    for (int *p = counted; p != counted + 4; p++) sum += *p;
+    return sum;
+}""",
     "switched": """\
 OWN int switched(int n) {
     switch (n) {
@@ -156,8 +160,199 @@ def test_a_program_does_what_its_functions_do(compiler: str, level: str, bench: 
     assert bench.printed(bench.mixed(good, bad, ()), main) == bench.printed(good, main)
     assert bench.printed(bench.mixed(good, bad, names), main) == bench.printed(bad, main)
     drawn = random.Random(f"{compiler} {level}")
-    for _ in range(4):
+    for _ in range(2):
         units = drawn.sample(exchange.units, drawn.randrange(1, len(exchange.units)))
         chosen = {name for unit in units for name in unit}
         is_so = bench.printed(bench.mixed(good, bad, [unit[0] for unit in units]), main)
         assert is_so == bench.printed(bench.compiled(source(chosen)), main), chosen
+
+
+def kept(good: Path, bad: Path) -> dict[str, str]:
+    return dict(exchange_of(good, bad).kept)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_functions_that_share_a_section_stay(compiler: str, bench: Bench) -> None:
+    text = """
+        #define SAME __attribute__((section(".same.text")))
+        SAME int f(int a) { return a + STEP; }
+        SAME int g(int a) { return a * 3; }
+        int h(int a) { return a - STEP; }
+    """
+    objects = [bench.compiled(text, f"-DSTEP={n}", compiler=compiler) for n in (5, 6)]
+    assert kept(*objects) == {"f": "it shares the section .same.text with others"}
+    assert exchange_of(*objects).units == (("h",),)
+    with pytest.raises(NotExchangeable, match="f cannot be exchanged"):
+        mixed_object(*objects, ["f"])
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_function_that_needs_a_variable_of_its_own_stays(compiler: str, bench: Bench) -> None:
+    """In the good form the compiler left it out, or it has another size."""
+    text = "static int only SIZE; int f(int a) { return USE + a; }"
+
+    def compiled(*flags: str) -> Path:
+        return bench.compiled(text, *flags, compiler=compiler)
+
+    plain = compiled("-DSIZE=", "-DUSE=only++")
+    for good in (compiled("-DSIZE=", "-DUSE=1"), compiled("-DSIZE=[2]", "-DUSE=only[a]++")):
+        assert kept(good, plain) == {
+            "f": "it refers to only, of which the good object has none of that size"
+        }
+    assert kept(plain, compiled("-DSIZE=", "-DUSE=only--")) == {}
+
+
+def test_variables_that_gcc_numbers_are_told_apart_only_alone(bench: Bench) -> None:
+    """gcc numbers static variables in the order in which it needs their names."""
+    text = """
+        int f(void) { static int times; return ++times + STEP; }
+        int g(void) { static int MORE; return ++MORE + STEP; }
+    """
+    several = [bench.compiled(text, f"-DSTEP={n}", "-DMORE=times", compiler="gcc") for n in (5, 6)]
+    assert {why.split(",")[0].split(".")[0] for why in kept(*several).values()} == {
+        "it refers to times"
+    }
+    others = [bench.compiled(text, f"-DSTEP={n}", "-DMORE=more", compiler="gcc") for n in (5, 6)]
+    assert kept(*others) == {}
+    by_clang = [bench.compiled(text, f"-DSTEP={n}", "-DMORE=times") for n in (5, 6)]
+    assert kept(*by_clang) == {}
+
+
+def test_vectors_are_not_exchanged_for_data_that_is_aligned_less(bench: Bench) -> None:
+    text = """
+        typedef int v __attribute__((vector_size(16)));
+        static int x[4] __attribute__((aligned(ALIGN))) = {1};
+        void *where(void) { return x; }
+        v f(void) { return *(v *)x + STEP; }
+    """
+    good, bad = (
+        bench.compiled(text, f"-DALIGN={n}", f"-DSTEP={n}", "-fno-strict-aliasing", compiler="gcc")
+        for n in (4, 16)
+    )
+    assert kept(good, bad) == {"f": "it refers to x, which the good object aligns less"}
+    assert kept(bad, good) == {}
+
+
+PRIVATE = """
+    extern int out(int);
+    static __attribute__((noinline, noclone))
+    int inner(int a, int b) { return out(a * STEP) + STEP; }
+    int outer(int a) { return inner(a, 2) + CALLER; }
+    int other(int a) { return inner(a, 3) - 1; }
+"""
+
+
+def test_a_private_function_goes_with_the_callers_that_differ(bench: Bench) -> None:
+    """How it is called is its compiler's business; a caller that does not differ calls both."""
+
+    def objects(compiler: str, caller: int, text: str = PRIVATE) -> list[Path]:
+        return [
+            bench.compiled(text, f"-DSTEP={5 + n}", f"-DCALLER={n * caller}", compiler=compiler)
+            for n in (0, 1)
+        ]
+
+    for compiler in COMPILERS:
+        assert exchange_of(*objects(compiler, 0)).units == (("inner",),)
+        assert exchange_of(*objects(compiler, 1)).units == (("inner", "outer"),)
+    shown = PRIVATE + "int (*pointer)(int, int) = inner;"
+    assert exchange_of(*objects("clang-22", 1, shown)).units == (("inner",), ("outer",))
+    # gcc's callers count on what registers it uses, all the same.
+    assert exchange_of(*objects("gcc", 1, shown)).units == (("inner", "outer"),)
+
+
+def test_a_private_function_that_stays_keeps_its_callers(bench: Bench) -> None:
+    text = PRIVATE.replace("noclone", 'noclone, section(".text.two")')
+    text += '__attribute__((section(".text.two"))) int two(void) { return 2; }'
+    objects = [bench.compiled(text, f"-DSTEP={n}", f"-DCALLER={n}") for n in (5, 6)]
+    assert kept(*objects) == {
+        "inner": "it shares the section .text.two with others",
+        "outer": "it goes together with inner, which shares the section .text.two with others",
+    }
+
+
+def test_pieces_that_gcc_splits_off_go_with_their_function(bench: Bench) -> None:
+    text = """
+        extern int out(int);
+        extern void warn(int) __attribute__((cold)), end(int) __attribute__((cold, noreturn));
+        int f(int a) { if (a > STEP) { warn(a); warn(STEP); end(a + STEP); } return out(STEP); }
+    """
+    objects = [bench.compiled(text, f"-DSTEP={n}", compiler="gcc") for n in (5, 6)]
+    assert b"f.cold" in objects[0].read_bytes()
+    assert exchange_of(*objects).units == (("f",),)
+    main = bench.compiled(
+        """
+        extern int printf(const char *, ...);
+        extern void exit(int);
+        extern int f(int);
+        int out(int a) { printf("out %d\\n", a); return a; }
+        void warn(int a) { printf("warn %d\\n", a); }
+        void end(int a) { printf("end %d\\n", a); exit(0); }
+        int main(void) { f(1); f(9); }
+        """
+    )
+    good, bad = (bench.printed(each, main) for each in objects)
+    assert good == ["out 5", "warn 9", "warn 5", "end 14"]
+    assert bad == ["out 6", "warn 9", "warn 6", "end 15"]
+    assert bench.printed(bench.mixed(*objects, []), main) == good
+    assert bench.printed(bench.mixed(*objects, ["f"]), main) == bad
+
+
+def test_names_that_a_linker_sees_say_which_form_is_called(bench: Bench) -> None:
+    objects = [bench.compiled(source(bad)) for bad in ((), FUNCTIONS)]
+    text = subprocess.run(
+        ["nm", bench.mixed(*objects, ["once"])], capture_output=True, text=True, check=True
+    ).stdout
+    names = {line.split()[-1] for line in text.splitlines()}
+    assert {"once", "once.good", "depth", "depth.bad"} <= names
+    assert not {"once.bad", "depth.good"} & names
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"BC\xc0\xde" * 40, b"\x7fELF\x02\x01" + b"\xff" * 80], ids=range(3)
+)
+def test_what_is_no_object_is_said_to_be_none(content: bytes, bench: Bench) -> None:
+    path = bench.folder / "x.o"
+    path.write_bytes(content)
+    with pytest.raises(NotExchangeable, match="is no object"):
+        exchange_of(path, path)
+
+
+def test_an_object_of_another_kind_is_refused(bench: Bench) -> None:
+    objects = [bench.compiled("int f(void) { return STEP; }", f"-DSTEP={n}") for n in (1, 2)]
+    for place, value, why in [
+        (16, 3, "the bad object cannot be read: it is no relocatable file"),
+        (18, 183, "the bad object cannot be read: it is for another architecture than x86-64"),
+    ]:
+        content = bytearray(objects[1].read_bytes())
+        content[place] = value
+        other = bench.folder / "other.o"
+        other.write_bytes(content)
+        with pytest.raises(NotExchangeable, match=why):
+            exchange_of(objects[0], other)
+
+
+def test_damaged_objects_are_refused_or_mixed_and_nothing_else(bench: Bench) -> None:
+    good, bad = (bench.compiled(source(each)) for each in ((), FUNCTIONS))
+    whole, damaged = bad.read_bytes(), bench.folder / "damaged.o"
+    drawn, refused = random.Random(17), 0
+    headers = int.from_bytes(whole[40:48], "little")
+    for number in range(400):
+        content = bytearray(whole)
+        for _ in range(drawn.randrange(1, 4)):
+            # Half of them hit the headers of sections.
+            at = drawn.randrange(headers if number % 2 else 0, len(content))
+            content[at] = drawn.choice([0, 1, 0x7F, 0x80, 0xFF, drawn.randrange(256)])
+        damaged.write_bytes(
+            content[: drawn.choice([len(whole)] * 3 + [drawn.randrange(len(whole))])]
+        )
+        try:
+            exchange = exchange_of(good, damaged)
+            mixed_object(good, damaged, [unit[0] for unit in exchange.units])
+        except NotExchangeable:
+            refused += 1
+    assert 100 < refused < 400
+
+
+def test_what_is_taken_is_told_by_object() -> None:
+    names = ["fs/a.o", function_of("fs/b.o"), function_of("fs/b.o", "f"), function_of("fs/c.o")]
+    assert by_object(names) == {"fs/a.o": None, "fs/b.o": ("f",), "fs/c.o": ()}
