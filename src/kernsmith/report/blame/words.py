@@ -52,9 +52,10 @@ def found_words(view: BlamedView) -> str:
 
 def amount_words(test: MixTestView) -> str:
     """What a mixed kernel has of the bad one."""
+    count, word = test.taken, "object"
     if test.functions is not None:
-        return f"{test.functions} functions"
-    return f"{test.taken} objects"
+        count, word = test.functions, "function"
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def narrowed_words(view: BlamedView) -> str:
