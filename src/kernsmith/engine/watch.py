@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import exp, isfinite, log1p, nan
+from pathlib import Path
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def watch_document(
     return WatchDocument(
         kernsmith=__version__,
         source=source,
-        config=prepared.study.config,
+        config=Path(prepared.study.config).name,
         metric=metric,
         unit=(listed.get(metric) or catalogued(metric)).unit,
         better=better,

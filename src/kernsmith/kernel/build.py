@@ -269,7 +269,7 @@ def _make(
 
     def read(line: str) -> None:
         if _MISTAKE.search(line) and len(mistakes) < _MISTAKES_SHOWN:
-            mistakes.append(line.strip())
+            mistakes.append(line.strip().replace(f"{recipe.source.path}/", ""))
         if on_line:
             on_line(line)
 
