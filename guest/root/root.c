@@ -5,6 +5,10 @@
  * becomes the program /root/init of the initramfs. Files there: `type` (what the file system is),
  * and, bound to the new root's folder of that name, /workload.
  *
+ * Built with KERNSMITH_SYSTEMD it becomes the root's own systemd instead, which starts a unit of
+ * kernsmith's when all others are up (service.c). What it needs for that is in /root/above of the
+ * initramfs, which lies above the image as one layer more.
+ *
  * What fails is told as of a workload:
  *
  *	kernsmith: end root status=ERRNO mount of a squashfs: message
@@ -21,7 +25,14 @@
 #include <termios.h>
 #include <unistd.h>
 
+/* What the preprocessor leaves for guests without systemd is what it was: their figures stay. */
+#ifdef KERNSMITH_SYSTEMD
+#define LOWER "lowerdir=/root/above:/image"
+static const char type_file[] = "/root/type", disk[] = "/dev/mtdblock0";
+#else
+#define LOWER "lowerdir=/image"
 static const char type_file[] = "/root/type", program[] = "/root/init", disk[] = "/dev/mtdblock0";
+#endif
 static const char own_files[] = "/workload";
 
 static int make_folder(const char *path)
@@ -62,7 +73,7 @@ static int mount_layers(const char *type)
 		return failed("mount of a tmpfs");
 	error = make_folders(layers);
 	if (!error && mount("overlay", "/tree", "overlay", 0,
-			    "lowerdir=/image,upperdir=/written/files,workdir=/written/work"))
+			    LOWER ",upperdir=/written/files,workdir=/written/work"))
 		error = failed("mount of an overlay");
 	return error;
 }
@@ -100,6 +111,45 @@ static int change_root(void)
 	return 0;
 }
 
+#ifdef KERNSMITH_SYSTEMD
+/*
+ * What systemd would do once after each update of /usr, such as caches for other programs, is not
+ * wanted in a root that is thrown away: it is told that it has done so (systemd-update-done(8)).
+ */
+static int all_updated(void)
+{
+	static const char *const files[] = { "/etc/.updated", "/var/.updated", NULL };
+
+	for (const char *const *file = files; *file; file++) {
+		int fd = open(*file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		if (fd >= 0)
+			close(fd);
+		else if (errno != ENOENT)
+			return failed(*file);
+	}
+	return 0;
+}
+
+/* Returns only with an error. */
+static int become_systemd(void)
+{
+	static const char *const programs[] = {
+		"/usr/lib/systemd/systemd", "/lib/systemd/systemd", NULL
+	};
+	static char *const arguments[] = {
+		"systemd", "--unit=kernsmith.target", "--show-status=no", NULL
+	};
+	/* Which keeps the console a list of lines. */
+	static char *const environment[] = { "TERM=dumb", NULL };
+	int error = all_updated();
+
+	for (const char *const *each = programs; *each && !error; each++)
+		execve(*each, arguments, environment);
+	return error ? error : failed("the root has no systemd");
+}
+#endif
+
 static int read_type(char *type, size_t size)
 {
 	int fd = open(type_file, O_RDONLY | O_CLOEXEC);
@@ -124,15 +174,21 @@ static _Noreturn void end(int error)
 
 int main(void)
 {
+#ifndef KERNSMITH_SYSTEMD
 	static char *const arguments[] = { "/init", NULL }, *const environment[] = { NULL };
+#endif
 	char type[32];
 
 	if (getpid() != 1) {
 		fputs("usage: as /init of a guest with a root file system\n", stderr);
 		return 2;
 	}
+#ifdef KERNSMITH_SYSTEMD
+	int error = read_type(type, sizeof(type));
+#else
 	int next = open(program, O_RDONLY | O_CLOEXEC);
 	int error = next < 0 ? failed(program) : read_type(type, sizeof(type));
+#endif
 
 	if (!error)
 		error = mount_layers(type);
@@ -141,8 +197,12 @@ int main(void)
 	if (!error)
 		error = change_root();
 	if (!error) {
+#ifdef KERNSMITH_SYSTEMD
+		error = become_systemd();
+#else
 		fexecve(next, arguments, environment);
 		error = failed(program);
+#endif
 	}
 	end(error);
 }

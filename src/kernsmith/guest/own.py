@@ -11,6 +11,7 @@ import re
 import stat
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -20,6 +21,12 @@ from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, r
 from kernsmith.guest.source_parts import FOLDER as SOURCE_FOLDER
 from kernsmith.guest.source_parts import SourceParts
 from kernsmith.guest.suite import Operations, Unit, Vcpus
+from kernsmith.guest.systemd import (
+    SYSTEMCTL,
+    SYSTEMD_NEEDS,
+    systemd_layer,
+    systemd_program,
+)
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
 from kernsmith.root import RootImage, check_package, debian_root, known_root, root_of
@@ -48,12 +55,15 @@ class _Root(BaseModel):
 
     packages: Debian's, beside the essential ones. image: a folder or an image of the user's, below
         the folder of this file. One of the two.
+    init: process 1. `small`: kernsmith's own, with the workload and nothing else; `systemd`: the
+        root's own, with all that its packages have enabled.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     packages: list[str] | None = Field(None, max_length=_MOST_WORDS)
     image: str = ""
+    init: Literal["small", "systemd"] = "small"
 
     @field_validator("packages")
     @classmethod
@@ -226,11 +236,15 @@ def read_own_workload(
     if said.check.output:
         expected = _beside(path, said.check.output, "check.output").read_bytes()
         members.append(Member(f"{_FOLDER}/output", expected))
-    needs = dict.fromkeys((*said.needs, *(image.needs if image else ())))
+    systemd = said.root is not None and said.root.init == "systemd"
+    needs = dict.fromkeys(
+        (*said.needs, *(image.needs if image else ()), *(SYSTEMD_NEEDS if systemd else ()))
+    )
+    archive = _initramfs(members, image, systemd=systemd)
     return Workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
         said.warmup, tuple(needs), str(path),
-        kept_initramfs(_initramfs(members, image), said.name), image.path if image else None,
+        kept_initramfs(archive, said.name), image.path if image else None,
         said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
     )  # fmt: skip
 
@@ -249,20 +263,27 @@ def _root_image(
     for key, word in (("program", said.program), *(("set_up", w) for w in said.set_up[:1])):
         if not word.startswith("./") and not image.has(word):
             raise UserError(f"{path}: {key}: the root has no program {word!r}")
+    if said.root.init == "systemd" and not image.has(SYSTEMCTL):
+        raise UserError(
+            f"{path}: root.init: the root has no systemd: name it among root.packages, or leave "
+            "init out"
+        )
     return image
 
 
-def _initramfs(members: list[Member], image: RootImage | None) -> bytes:
+def _initramfs(members: list[Member], image: RootImage | None, *, systemd: bool) -> bytes:
     """What the guest is booted with; with a root, of what content that is, too."""
     if image is None:
         return build_initramfs(own_program(), members)
+    own = Member("root/init", read_program(own_program()), executable=True)
     below = [
         Member("root"),
-        Member("root/init", read_program(own_program()), executable=True),
+        *([] if systemd else [own]),
         Member("root/type", image.filesystem.encode()),
         Member("root/digest", image.digest.encode()),
+        *(systemd_layer() if systemd else []),
     ]
-    return build_initramfs(root_program(), [*below, *members])
+    return build_initramfs(systemd_program() if systemd else root_program(), [*below, *members])
 
 
 def _with_zeros(words: list[str]) -> bytes:
