@@ -49,6 +49,7 @@ MAY_BE_ABSENT = {
     "afalg-cipher": {errno.EAFNOSUPPORT, errno.ENOENT},
     "afalg-hash": {errno.EAFNOSUPPORT, errno.ENOENT},
     "binder": {errno.ENODEV, errno.EPERM},
+    **{name: {errno.EINVAL} for name in ("cpu-futex", "cpu-pipe")},  # a second processor
     **{name: NAT_MAY_LACK for name in NAMES if name.endswith("-veth")},
 }
 # Of these a round is many programs.

@@ -58,7 +58,7 @@ impl Tracer {
     }
 }
 
-pub(super) extern "C" fn on_block(_vcpu: c_uint, data: *mut c_void) {
+extern "C" fn on_block(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback, with the record of a block.
     unsafe {
         let tracer = tracer();
@@ -70,19 +70,19 @@ pub(super) extern "C" fn on_block(_vcpu: c_uint, data: *mut c_void) {
     }
 }
 
-pub(super) extern "C" fn on_handler(_vcpu: c_uint, data: *mut c_void) {
+extern "C" fn on_handler(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback.
     let vcpu = unsafe { tracer() }.turn();
     super::on_handler(vcpu, data);
 }
 
-pub(super) extern "C" fn on_access(_vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
+extern "C" fn on_access(_vcpu: c_uint, info: u32, address: u64, data: *mut c_void) {
     // SAFETY: a callback.
     let vcpu = unsafe { tracer() }.turn();
     super::on_access(vcpu, info, address, data);
 }
 
-pub(super) extern "C" fn on_repeat(_vcpu: c_uint, data: *mut c_void) {
+extern "C" fn on_repeat(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback, with what the instrumentation asked for it with.
     unsafe {
         let tracer = tracer();
@@ -91,7 +91,7 @@ pub(super) extern "C" fn on_repeat(_vcpu: c_uint, data: *mut c_void) {
     }
 }
 
-pub(super) extern "C" fn on_start(_vcpu: c_uint, data: *mut c_void) {
+extern "C" fn on_start(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
     let vcpu = tracer.running();
