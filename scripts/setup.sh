@@ -17,7 +17,7 @@ PACKAGES=(
     debhelper libdw-dev # what kbuild's bindeb-pkg needs
 )
 readonly TEST_PACKAGES=(
-    chromium chromium-driver e2fsprogs gpg gpg-agent linux-perf lz4 mmdebstrap openssh-server pahole
+    chromium chromium-driver e2fsprogs gpg gpg-agent linux-perf lz4 mmdebstrap openssh-server ovmf pahole
     postgresql qemu-utils rpm squashfs-tools tcc
 )
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
@@ -270,7 +270,7 @@ programs() {
 guest() {
     local key product=build/guest/kernsmith-guest
     key=$(digest guest)
-    is_done guest "$key" "$product" build/guest/{,timed/}kernsmith-own build/guest/kernsmith-{root,runner} && return
+    is_done guest "$key" "$product" build/guest/{,timed/}kernsmith-own build/guest/kernsmith-{root,runner,service,systemd} && return
     say "building the guest programs"
     logged guest make -C guest
     mark_done guest "$key"

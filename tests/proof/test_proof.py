@@ -19,6 +19,8 @@ from kernsmith.kernel.package import make_packages
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.proof import Proof, prove
+from kernsmith.proof import firmware as firmware_module
+from kernsmith.proof.firmware import FIRMWARE
 from kernsmith.proof.proof import Fact, machine
 from kernsmith.study import Study, plan_variants
 
@@ -70,10 +72,38 @@ def test_a_kernel_without_the_drivers_is_told_before_anything_is_installed(tmp_p
     )
 
 
+def test_by_uefi_it_must_know_that(tmp_path: Path) -> None:
+    disk = render_config(read_fragment("disk").symbols)
+    with pytest.raises(UserError) as caught:
+        prove(package(tmp_path, disk), tmp_path, firmware="uefi")
+    assert str(caught.value).endswith(
+        "cannot boot Debian from a disk here by uefi: its config does not set CONFIG_ACPI, "
+        "CONFIG_EFI, CONFIG_EFI_STUB (Debian's configs do)"
+    )
+
+
 def test_the_machine_is_a_pc_that_its_firmware_starts() -> None:
-    command = machine(Path("/a,b/disk.img"), Path("/tmp/line"))
+    command = machine(Path("/a,b/disk.img"), Path("/tmp/line"), FIRMWARE["bios"])
     assert "file=/a,,b/disk.img,format=raw,if=virtio" in command
     assert not {"-kernel", "-initrd", "-append"} & set(command)
+
+
+def test_uefi_is_flash_of_which_it_writes_a_copy(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    command = machine(folder / "disk.img", Path("/tmp/line"), FIRMWARE["uefi"])
+    code, variables = (word for word in command if word.startswith("if=pflash"))
+    assert "readonly=on" in code and "readonly" not in variables
+    assert f"file={tmp_path}/a,,b/" in variables
+    assert (folder / "OVMF_VARS_4M.fd").stat().st_size > 0
+
+
+def test_without_ovmf_it_is_told_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firmware_module, "_OVMF", tmp_path)
+    with pytest.raises(UserError, match=r"is not installed here; .*apt-get install ovmf"):
+        prove(package(tmp_path, ""), tmp_path, firmware="uefi")
 
 
 def test_a_proof_holds_when_all_that_is_expected_is_seen() -> None:

@@ -7,7 +7,7 @@ import json as json_text
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -24,6 +24,7 @@ def prove(
     /,
     *,
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("pipe", "file", "fork"),
+    firmware: Literal["bios", "uefi"] = "bios",
     study: Path | None = None,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("kernsmith-proof"),
     json: bool = False,
@@ -31,7 +32,7 @@ def prove(
     """Prove a package: what was measured is what boots where it is installed.
 
     A fresh Debian (mmdebstrap) gets the package by dpkg, its own initramfs-tools make the
-    initramfs, its own GRUB goes to a disk image, and SeaBIOS boots that in QEMU. Over the serial
+    initramfs, its own GRUB goes to a disk image, and firmware boots that in QEMU. Over the serial
     console somebody logs in, asks for uname -r and -v, the build id and the note in the package,
     and has workloads run. It takes some minutes; no loop device is needed.
 
@@ -47,6 +48,9 @@ def prove(
         A linux-image package that `kernsmith package` or `optimize --package deb` made.
     workload
         Workloads of `kernsmith workload list` to run there; may be given several times.
+    firmware
+        What boots the disk: bios (SeaBIOS, from a master boot record) or uefi (OVMF, from a GUID
+        partition table with a system partition; Debian's package ovmf).
     study
         A report's study.json: the kernel must be one of its variants'.
     output
@@ -68,7 +72,7 @@ def prove(
     variants = _build_ids(study) if study else {}
     with ProgressDisplay() as display:
         display.stage(f"proof of {package.name}")
-        proof = prove_package(package, output, names, display.note)
+        proof = prove_package(package, output, names, display.note, firmware)
     variant = variants.get(proof.note.build_id, "")
     if json:
         found = asdict(proof) | {"holds": proof.holds, "variant": variant}

@@ -19,7 +19,7 @@ from kernsmith import process
 from kernsmith.arch import find_arch
 from kernsmith.errors import KernsmithError, ProcessFailed, ProgramMissing, UserError
 from kernsmith.kernel.apt import KEYRINGS, acquire_options, host_mirrors
-from kernsmith.proof.master_boot_record import write_disk
+from kernsmith.proof.firmware import Firmware
 from kernsmith.root.debian import SUITE, told_failure
 
 Progress = Callable[[str, float | None], None]
@@ -29,12 +29,8 @@ PASSWORD = "kernsmith"
 LABEL = "kernsmith"
 
 _PACKAGES = (
-    "e2fsprogs", "grub-common", "grub-pc-bin", "grub2-common", "initramfs-tools", "kmod", "login",
-    "passwd", "systemd-sysv", "udev",
-)  # fmt: skip
-# What GRUB's image has in it: it reads no further files than its configuration and the kernel's.
-_GRUB_MODULES = (
-    "biosdisk", "part_msdos", "ext2", "normal", "linux", "configfile", "serial", "terminal",
+    "e2fsprogs", "grub-common", "grub2-common", "initramfs-tools", "kmod", "login", "passwd",
+    "systemd-sysv", "udev",
 )  # fmt: skip
 _GRUB_CONFIG = """\
 serial --unit=0 --speed=115200
@@ -60,18 +56,14 @@ rm tmp/kernel.deb
 cp {programs} usr/local/bin/
 mkdir -p boot/grub
 cp {config} boot/grub/grub.cfg
-chroot . grub-mkimage --format=i386-pc --output=/boot/grub/core.img \\
-    --prefix='(hd0,msdos1)/boot/grub' {modules}
-ls boot/initrd.img-{release} > /dev/null
+{grub}ls boot/initrd.img-{release} > /dev/null
 """
 # The archive becomes a folder again and that a file system: for both one must be its user 0.
 _PACK = """\
 set -e
 mkdir root
 tar --extract --file root.tar --directory root --exclude='./dev/*'
-cp root/usr/lib/grub/i386-pc/boot.img root/boot/grub/core.img .
-chmod 644 boot.img core.img
-mke2fs -q -F -t ext4 -L {label} -m 0 -d root root.ext4
+{taken}mke2fs -q -F -t ext4 -L {label} -m 0 -d root root.ext4
 rm -rf root root.tar
 """
 _FREE = 512 << 20
@@ -85,12 +77,17 @@ def _words() -> str:
 
 
 def make_disk(
-    package: Path, release: str, programs: list[Path], folder: Path, progress: Progress
+    package: Path,
+    release: str,
+    programs: list[Path],
+    folder: Path,
+    firmware: Firmware,
+    progress: Progress,
 ) -> Path:
     """A disk in a folder, with the kernel of a Debian package.
 
-    release: of the kernel. programs: what comes to /usr/local/bin, too. progress: called with what
-        is being done.
+    release: of the kernel. programs: what comes to /usr/local/bin, too. firmware: what is to start
+        it. progress: called with what is being done.
 
     Raises:
         UserError: no Debian mirror; a program that is needed is not installed.
@@ -115,11 +112,11 @@ def make_disk(
             package=shlex.quote(str(package)),
             programs=shlex.join(map(str, programs)),
             config=shlex.quote(str(config)),
-            modules=" ".join(_GRUB_MODULES),
+            grub=firmware.install,
             release=release,
         )
     )
-    _install(hook, folder, progress)
+    _install(hook, folder, firmware, progress)
     progress("making the disk", None)
     image = folder / "root.ext4"
     size = (folder / "root.tar").stat().st_size
@@ -128,16 +125,18 @@ def make_disk(
     os.truncate(image, size * 5 // 4 + _FREE)
     helper = [] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
     process.run(
-        [*helper, "sh", "-c", _PACK.format(label=LABEL)], cwd=folder, log=folder / "pack.log",
+        [*helper, "sh", "-c", _PACK.format(label=LABEL, taken=firmware.pack)],
+        cwd=folder,
+        log=folder / "pack.log",
         timeout=_SECONDS,
-    )  # fmt: skip
+    )
     disk = folder / "disk.img"
-    write_disk(disk, (folder / "boot.img").read_bytes(), (folder / "core.img").read_bytes(), image)
+    firmware.write(disk, folder, image)
     image.unlink()
     return disk
 
 
-def _install(hook: Path, folder: Path, progress: Progress) -> None:
+def _install(hook: Path, folder: Path, firmware: Firmware, progress: Progress) -> None:
     mirror, _ = host_mirrors()
     if mirror is None:
         raise UserError(
@@ -147,7 +146,8 @@ def _install(hook: Path, folder: Path, progress: Progress) -> None:
     keyring = next((file for file in KEYRINGS if file.exists()), None)
     command: list[str | Path] = [
         "mmdebstrap", "--variant=essential", "--components=main", "--format=tar",
-        f"--architectures={find_arch().target.debian}", f"--include={','.join(_PACKAGES)}",
+        f"--architectures={find_arch().target.debian}", 
+        f"--include={','.join((*_PACKAGES, *firmware.packages))}",
         *([f"--keyring={keyring}"] if keyring else []),
         *(f"--aptopt={option}" for option in acquire_options()),
         "--dpkgopt=force-unsafe-io",  # nobody needs it after a power failure

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What becomes of a package where people install it.
 
-A fresh Debian gets it by dpkg, with the initramfs that its own tool makes; SeaBIOS starts GRUB from
-the disk, GRUB the kernel, that the initramfs, that systemd. Somebody logs in over the serial line,
-asks the kernel what it is, and has it run workloads.
+A fresh Debian gets it by dpkg, with the initramfs that its own tool makes; firmware starts GRUB
+from the disk, GRUB the kernel, that the initramfs, that systemd. Somebody logs in over the serial
+line, asks the kernel what it is, and has it run workloads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from kernsmith.kernel.package_kind import DEB, KINDS, kind_of
 from kernsmith.machine.running import build_id_of
 from kernsmith.machine.serial_line import SerialLine, connect
 from kernsmith.proof.debian_disk import PASSWORD, Progress, make_disk
+from kernsmith.proof.firmware import FIRMWARE, Firmware
 from kernsmith.threads import threads
 
 BOOT_SECONDS = 1800.0
@@ -79,10 +80,12 @@ def prove(
     folder: Path,
     workloads: Sequence[str] = WORKLOADS,
     progress: Progress = lambda what, share: None,
+    firmware: str = "bios",
 ) -> Proof:
     """Install a Debian package of a kernel, boot it from a disk, log in, and run workloads.
 
-    folder: gets the console's log. workloads: of the guest program's catalogue.
+    folder: gets the console's log. workloads: of the guest program's catalogue. firmware: `bios` or
+        `uefi`.
 
     Raises:
         UserError: no such package, or its kernel cannot boot such a disk; what makes disks is not
@@ -95,23 +98,27 @@ def prove(
         raise UserError(f"there is no package {package}")
     program = find_arch().qemu.program
     process.find(program)
+    by = FIRMWARE[firmware]
     with tempfile.TemporaryDirectory(prefix="kernsmith-proof-", ignore_cleanup_errors=True) as name:
         work = Path(name)
         # Without root's rights, the root's user 0 is somebody else, who writes here.
         work.chmod(0o755 if os.geteuid() == 0 else 0o777)
-        note, digest = _read_package(package, work / "package")
-        disk = make_disk(package, note.release, [guest_program()], work, progress)
+        by.options(work)  # what is missing is told before anything is installed
+        note, digest = _read_package(package, work / "package", by)
+        disk = make_disk(package, note.release, [guest_program()], work, by, progress)
         progress("booting it", None)
         console = work / CONSOLE
         try:
-            facts, seconds = _booted(disk, console, note, digest, workloads)
+            facts, seconds = _booted(
+                disk, console, by, lambda guest: _facts(guest, note, digest, workloads, by)
+            )
         finally:
             if console.exists():
                 copy_file(console, folder / CONSOLE)
     return Proof(package, note, facts, seconds, (folder / CONSOLE).absolute())
 
 
-def _read_package(package: Path, unpacked: Path) -> tuple[Note, str]:
+def _read_package(package: Path, unpacked: Path, firmware: Firmware) -> tuple[Note, str]:
     """The note in a package, and the digest of its file; that its kernel can boot the disk."""
     process.run(KINDS[DEB].unpack(package, unpacked), timeout=_COMMAND_SECONDS)
     notes = list(unpacked.glob(f"lib/modules/*/{FOLDER}/{NOTE}"))
@@ -125,21 +132,23 @@ def _read_package(package: Path, unpacked: Path) -> tuple[Note, str]:
     if file_digest(image) != note.image_sha256:
         raise UserError(f"{package} has another image than the one that its note is of")
     symbols = parse_config((unpacked / f"boot/config-{note.release}").read_text(encoding="utf-8"))
-    missing = [f"CONFIG_{name}" for name in _NEEDS if symbols.get(name, "n") == "n"]
+    needs = sorted((*_NEEDS, *firmware.needs))
+    missing = [f"CONFIG_{name}" for name in needs if symbols.get(name, "n") == "n"]
     if missing:
+        has = "Debian's configs do" if firmware.needs else "the shipped config disk does"
         raise UserError(
-            f"the kernel of {package.name} cannot boot Debian from a disk here: its config does "
-            f"not set {', '.join(missing)} (the shipped config disk does)"
+            f"the kernel of {package.name} cannot boot Debian from a disk here by {firmware.name}: "
+            f"its config does not set {', '.join(missing)} ({has})"
         )
     return note, file_digest(notes[0])
 
 
 def _booted(
-    disk: Path, console: Path, note: Note, digest: str, workloads: Sequence[str]
+    disk: Path, console: Path, firmware: Firmware, ask: Callable[[SerialLine], Iterator[Fact]]
 ) -> tuple[tuple[Fact, ...], float]:
     line = disk.with_name("line")
     log = disk.with_name("qemu.log")
-    command = machine(disk, line)
+    command = machine(disk, line, firmware)
     began = time.monotonic()
     with threads(1) as pool:
         qemu = pool.submit(
@@ -148,13 +157,13 @@ def _booted(
         with connect(line, console, seconds=30) as guest:
             _log_in(guest, console)
             seconds = time.monotonic() - began
-            facts = tuple(_facts(guest, note, digest, workloads))
+            facts = tuple(ask(guest))
             guest.say("reboot -f")
             qemu.result(timeout=_COMMAND_SECONDS)
     return facts, seconds
 
 
-def machine(disk: Path, line: Path) -> list[str]:
+def machine(disk: Path, line: Path, firmware: Firmware) -> list[str]:
     """QEMU's command line: a PC with a disk, started by its firmware, and a serial line.
 
     line: a path for the socket of the serial line; QEMU waits until somebody is there.
@@ -164,7 +173,7 @@ def machine(disk: Path, line: Path) -> list[str]:
         # An instruction takes 2 ns of the guest's clock: on a busy host nothing in it times out.
         arch.qemu.program, "-accel", "tcg,thread=single", "-icount", "shift=1",
         "-m", str(_MEMORY_MIB), "-smp", "1", "-cpu", "max",
-        "-nodefaults", "-display", "none", "-no-reboot",
+        "-nodefaults", "-display", "none", "-no-reboot", *firmware.options(disk.parent),
         "-drive", f"file={str(disk).replace(',', ',,')},format=raw,if=virtio",
         "-serial", f"unix:{str(line).replace(',', ',,')},server=on,wait=on",
     ]  # fmt: skip
@@ -197,7 +206,9 @@ def last_lines(console: Path, count: int = 15) -> str:
     return "".join(f"\n    {line}" for line in shown[-count:])
 
 
-def _facts(guest: SerialLine, note: Note, digest: str, workloads: Sequence[str]) -> Iterator[Fact]:
+def _facts(
+    guest: SerialLine, note: Note, digest: str, workloads: Sequence[str], firmware: Firmware
+) -> Iterator[Fact]:
     def said(command: str) -> str:
         return guest.run(command, seconds=_COMMAND_SECONDS)[1]
 
@@ -207,7 +218,10 @@ def _facts(guest: SerialLine, note: Note, digest: str, workloads: Sequence[str])
     yield Fact("build id", _build_id(notes), note.build_id)
     path = f"/lib/modules/$(uname -r)/{FOLDER}/{NOTE}"
     yield Fact("the package's note", said(f"sha256sum < {path}").partition(" ")[0], digest)
-    yield Fact("root", " ".join(said("findmnt -no SOURCE,FSTYPE /").split()))
+    started = said("test -d /sys/firmware/efi && echo uefi || echo bios")
+    yield Fact("firmware", started, firmware.name)
+    root = " ".join(said("findmnt -no SOURCE,FSTYPE /").split())
+    yield Fact("root", root, f"{firmware.root} ext4")
     yield Fact("modules", " ".join(sorted(said("cut -d' ' -f1 /proc/modules").split())))
     initramfs = "test -d /run/initramfs && echo initramfs-tools"
     yield Fact("initramfs", said(initramfs), "initramfs-tools")
