@@ -33,7 +33,10 @@ _DATA = ("configs", "cpus", "studies", "workloads", "guest/programs")
 _PROGRAMS = ("libkernsmith_tracer.so", "kernsmith-compiler")
 _SUITES = [folder.name for folder in sorted(_ROOT.glob("guest/workloads/*/"))]
 _FILES = (
-    *(f"build/guest/kernsmith-{name}" for name in ("guest", "own", "modules", "root", "runner")),
+    *(
+        f"build/guest/kernsmith-{name}"
+        for name in ("guest", "own", "modules", "root", "runner", "service", "systemd")
+    ),
     *(f"build/guest/kernsmith-guest-{name}" for name in _SUITES),
     *(f"build/guest/timed/kernsmith-{name}" for name in ("guest", "own")),
     *(f"build/guest/timed/kernsmith-guest-{name}" for name in _SUITES),
