@@ -4,6 +4,7 @@
 mod code;
 mod data;
 mod functions;
+mod names;
 mod object;
 mod obstacles;
 mod references;

@@ -6,8 +6,8 @@
 
 use object::build::elf::{self as build, Builder, SectionData};
 use object::elf::*;
-use object::read::elf::{FileHeader, Rela, SectionHeader, Sym};
-use object::{Endianness, LittleEndian};
+use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, Sym};
+use object::{Endianness, LittleEndian, SectionIndex, SymbolIndex};
 
 type Header = FileHeader64<LittleEndian>;
 const ENDIAN: LittleEndian = LittleEndian;
@@ -156,9 +156,9 @@ fn read(data: &[u8]) -> Result<Object, Fault> {
     for (index, section) in table.enumerate() {
         let kind = section.sh_type(ENDIAN);
         match kind {
-            SHT_NULL | SHT_SYMTAB | SHT_STRTAB | SHT_RELA | ADDRESS_SIGNIFICANCE => continue,
+            SHT_NULL | SHT_SYMTAB | SHT_STRTAB | SHT_RELA | SHT_REL => continue,
+            ADDRESS_SIGNIFICANCE => continue,
             SHT_GROUP => return fault("it has groups of sections"),
-            SHT_REL => return fault("its relocations have no addends"),
             SHT_SYMTAB_SHNDX => return fault("it has too many sections"),
             _ => {}
         }
@@ -189,7 +189,7 @@ fn read(data: &[u8]) -> Result<Object, Fault> {
         if let Some(own) = place(index.0) {
             read.sections[own].link = place(section.sh_link(ENDIAN) as usize);
         }
-        let Some((relocations, link)) = section.rela(ENDIAN, data)? else {
+        let Some((relocations, link)) = relocations(section, data)? else {
             continue;
         };
         let Some(own) = place(section.sh_info(ENDIAN) as usize) else {
@@ -198,18 +198,11 @@ fn read(data: &[u8]) -> Result<Object, Fault> {
         if link != symbols.section() {
             return fault("it has relocations by another table of symbols");
         }
-        for each in relocations {
-            let symbol = each.symbol(ENDIAN, false).map(|symbol| symbol.0 - 1);
-            if symbol.is_some_and(|symbol| symbol + 1 >= symbols.len()) {
-                return fault("a relocation names no symbol");
-            }
-            read.sections[own].relocations.push(Relocation {
-                offset: each.r_offset.get(ENDIAN),
-                symbol,
-                kind: each.r_type(ENDIAN, false),
-                addend: each.r_addend.get(ENDIAN),
-            });
+        let has_symbol = |each: &Relocation| each.symbol.is_none_or(|at| at + 1 < symbols.len());
+        if !relocations.iter().all(has_symbol) {
+            return fault("a relocation names no symbol");
         }
+        read.sections[own].relocations.extend(relocations);
     }
     for (index, symbol) in symbols.enumerate().skip(1) {
         let section = symbols.symbol_section(ENDIAN, symbol, index)?;
@@ -233,6 +226,40 @@ fn read(data: &[u8]) -> Result<Object, Fault> {
         });
     }
     Ok(read)
+}
+
+/// The relocations of a table of them, and its table of symbols.
+///
+/// Those without addends stand only where a linker counts symbols and relocates nothing, in LLVM's
+/// `.llvm.call-graph-profile`: there an addend is none.
+fn relocations(
+    section: &SectionHeader64<LittleEndian>,
+    data: &[u8],
+) -> Result<Option<(Vec<Relocation>, SectionIndex)>, Fault> {
+    let place = |symbol: Option<SymbolIndex>| symbol.map(|symbol| symbol.0 - 1);
+    if let Some((found, link)) = section.rela(ENDIAN, data)? {
+        let relocation = |each: &Rela64<LittleEndian>| Relocation {
+            offset: each.r_offset.get(ENDIAN),
+            symbol: place(each.symbol(ENDIAN, false)),
+            kind: each.r_type(ENDIAN, false),
+            addend: each.r_addend.get(ENDIAN),
+        };
+        return Ok(Some((found.iter().map(relocation).collect(), link)));
+    }
+    let Some((found, link)) = section.rel(ENDIAN, data)? else {
+        return Ok(None);
+    };
+    let relocation = |each: &Rel64<LittleEndian>| Relocation {
+        offset: each.r_offset.get(ENDIAN),
+        symbol: place(each.symbol(ENDIAN)),
+        kind: each.r_type(ENDIAN),
+        addend: 0,
+    };
+    let found: Vec<_> = found.iter().map(relocation).collect();
+    if found.iter().any(|each| each.kind != R_X86_64_NONE) {
+        return fault("its relocations have no addends");
+    }
+    Ok(Some((found, link)))
 }
 
 fn text(name: &[u8]) -> Result<String, Fault> {

@@ -22,7 +22,7 @@ impl<'a> Obstacles<'a> {
     pub fn new(references: &'a References<'a>) -> Result<Self, String> {
         let (mut broken, mut own) = (HashMap::new(), HashMap::new());
         for (section, role) in references.bad.roles.iter().enumerate() {
-            if matches!(role, Role::Data | Role::Nothing) {
+            if !references.comes_along(section) {
                 continue;
             }
             for (relocation, field) in references.bad.uses(section) {

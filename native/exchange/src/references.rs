@@ -5,10 +5,12 @@
 //! is there once. Places inside of functions, tables about code, and constants without names come
 //! along.
 
+use std::collections::BTreeSet;
+
 use object::elf::{SHN_COMMON, SHN_UNDEF, STT_SECTION};
 
 use crate::code::Field;
-use crate::data::Names;
+use crate::names::Names;
 use crate::object::{Relocation, Section, Symbol};
 use crate::roles::Role;
 use crate::side::Side;
@@ -25,11 +27,16 @@ pub enum Target {
     Along(usize, i64),
 }
 
+/// Sections of variables that are like any others.
+const CARRIED: [&str; 2] = [".data", ".bss"];
+
 #[derive(Debug)]
 pub struct References<'a> {
     pub good: &'a Side,
     pub bad: &'a Side,
-    names: Names<'a>,
+    names: Names,
+    /// Sections of the bad object with variables of which the good object's code knows nothing.
+    carried: BTreeSet<usize>,
 }
 
 /// Where a datum of the bad object is in the mixed one: in a section of the good object, and so far
@@ -39,8 +46,33 @@ type Placed = Option<(Option<usize>, usize, u64)>;
 impl<'a> References<'a> {
     #[must_use]
     pub fn new(good: &'a Side, bad: &'a Side) -> Self {
-        let names = Names::new(&bad.object, &good.object);
-        Self { good, bad, names }
+        let names = Names::new(bad, good);
+        let is_carried = |section: usize, symbol: &Symbol| {
+            let name = &bad.object.sections[section].name;
+            let is_plain = CARRIED
+                .iter()
+                .any(|each| name.strip_prefix(each).is_some_and(is_suffix));
+            is_plain && bad.roles[section] == Role::Data && names.is_unknown(symbol)
+        };
+        let data = bad.data.all();
+        let data = data.filter(|(at, datum)| is_carried(*at, &bad.object.symbols[datum.symbol]));
+        let carried = data.map(|(section, _)| section).collect();
+        Self {
+            good,
+            bad,
+            names,
+            carried,
+        }
+    }
+
+    /// Whether a section of the bad object comes along.
+    #[must_use]
+    pub fn comes_along(&self, section: usize) -> bool {
+        match self.bad.roles[section] {
+            Role::Code | Role::Constants | Role::Table => true,
+            Role::Data => self.carried.contains(&section),
+            Role::Nothing => false,
+        }
     }
 
     /// What a relocation is to lead to.
@@ -173,11 +205,11 @@ impl<'a> References<'a> {
     }
 
     /// The good object's datum that is the same as one of the bad object; None: a copy of the
-    /// latter does as well, since nobody writes it. from: the section that refers to it.
+    /// latter does as well, since nobody writes it, or nobody else knows it. from: the section that refers to it.
     fn same(&self, from: usize, number: usize) -> Result<Option<usize>, String> {
         let symbol = self.bad_symbol(number);
         let section = symbol.section.expect("data is in a section");
-        let good = self.names.datum(number);
+        let good = self.names.datum(number, symbol);
         let end = symbol.value.saturating_add(symbol.size.max(1));
         let has_labels = self.bad.has_labels(section, symbol.value, end);
         if self.bad.roles[section] == Role::Constants {
@@ -185,11 +217,14 @@ impl<'a> References<'a> {
             return Ok(good.filter(|_| !has_labels).filter(is_same));
         }
         let name = &symbol.name;
+        if self.carried.contains(&section) && self.names.is_unknown(symbol) {
+            return Ok(None);
+        }
         if has_labels {
             return Err(format!("refers to {name}, which has places of code in it"));
         }
         let good = good.ok_or_else(|| {
-            format!("refers to {name}, of which the good object has none of that size")
+            format!("refers to {name}, for which the good object has no counterpart")
         })?;
         let aligned = [(self.bad, number), (self.good, good)].map(|(side, at)| alignment(side, at));
         if self.bad.codes[from].has_vectors && aligned[0] > aligned[1] {
@@ -223,6 +258,11 @@ fn alignment(side: &Side, symbol: usize) -> u64 {
     section.map_or(u64::MAX, |align| {
         1 << (align | symbol.value).trailing_zeros()
     })
+}
+
+/// Whether a section is of one variable, or of them all (`.data.x`, but not `.data..percpu`).
+fn is_suffix(name: &str) -> bool {
+    name.is_empty() || (name.starts_with('.') && !name.starts_with(".."))
 }
 
 fn bytes<'a>(section: &'a Section, symbol: &Symbol) -> Option<&'a [u8]> {

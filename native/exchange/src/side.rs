@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::code::{Code, Field, Use, code};
-use crate::data::{Data, is_by_clang};
+use crate::data::Data;
 use crate::functions::{Function, Functions};
 use crate::object::{Object, Relocation};
 use crate::roles::{Role, roles};
@@ -114,4 +114,16 @@ impl Side {
         }
         found
     }
+}
+
+/// By its note, `.comment`.
+fn is_by_clang(object: &Object) -> bool {
+    let mut notes = object
+        .sections
+        .iter()
+        .filter(|each| each.name == ".comment");
+    notes.any(|note| {
+        let text = String::from_utf8_lossy(&note.content);
+        text.contains("clang") && !text.contains("GCC:")
+    })
 }

@@ -43,7 +43,7 @@ impl Wiring {
         let mut object = references.good.object.clone();
         let names: BTreeSet<&str> = units.iter().flatten().map(String::as_str).collect();
         refer_by_symbols(&mut object, references.good, &names);
-        let added = Added::new(&mut object, references.bad);
+        let added = Added::new(&mut object, references);
         added.relocate(&mut object, references);
         let switches = added.name_functions(&mut object, references, &names);
         Self { object, switches }
@@ -113,13 +113,13 @@ struct Added {
 }
 
 impl Added {
-    fn new(object: &mut Object, bad: &Side) -> Self {
+    fn new(object: &mut Object, references: &References<'_>) -> Self {
         let mut sections = BTreeMap::new();
-        for (number, role) in bad.roles.iter().enumerate() {
-            if !matches!(role, Role::Code | Role::Constants | Role::Table) {
+        for (number, section) in references.bad.object.sections.iter().enumerate() {
+            if !references.comes_along(number) {
                 continue;
             }
-            object.sections.push(bad.object.sections[number].clone());
+            object.sections.push(section.clone());
             let place = object.sections.len() - 1;
             sections.insert(number, (place, object.section_symbol(place)));
         }
