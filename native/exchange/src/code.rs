@@ -150,3 +150,57 @@ fn immediate_use(instruction: &Instruction) -> Use {
     );
     if is_near { Use::Branch } else { Use::Value }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The field at a place in an instruction that is relocated.
+    fn field(instruction: &[u8], offset: u64, kind: RelocationType) -> Field {
+        let section = Section {
+            name: ".text.f".into(),
+            kind: SHT_PROGBITS,
+            flags: SHF_ALLOC | SHF_EXECINSTR,
+            align: 16,
+            entry: 0,
+            link: None,
+            content: instruction.to_vec(),
+            empty: 0,
+            relocations: vec![Relocation {
+                offset,
+                symbol: Some(0),
+                kind,
+                addend: 0,
+            }],
+        };
+        code(&section, &[0]).fields[0]
+    }
+
+    #[test]
+    fn what_a_field_refers_to_is_told_by_its_instruction() {
+        let told = |bias, how| Field { bias, how };
+        let relative = |bytes: &[u8], offset| field(bytes, offset, R_X86_64_PC32);
+        // mov 0(%rip), %eax
+        assert_eq!(relative(&[0x8b, 5, 0, 0, 0, 0], 2), told(4, Use::Exact));
+        // cmpb $1, 0(%rip); cmpl $1, 0(%rip) with four bytes of a value
+        let cmpb = [0x80, 0x3d, 0, 0, 0, 0, 1];
+        assert_eq!(relative(&cmpb, 2), told(5, Use::Exact));
+        let cmpl = [0x81, 0x3d, 0, 0, 0, 0, 1, 0, 0, 0];
+        assert_eq!(relative(&cmpl, 2), told(8, Use::Exact));
+        // lea 0(%rip), %rax
+        let lea = [0x48, 0x8d, 5, 0, 0, 0, 0];
+        assert_eq!(relative(&lea, 3), told(4, Use::Value));
+        // call 0; jne 0
+        assert_eq!(relative(&[0xe8, 0, 0, 0, 0], 1), told(4, Use::Branch));
+        let jne = [0x0f, 0x85, 0, 0, 0, 0];
+        assert_eq!(relative(&jne, 2), told(4, Use::Branch));
+        let absolute = |bytes: &[u8], offset| field(bytes, offset, R_X86_64_32S);
+        // mov $0, %rdi; mov 0(,%rax,8), %rax
+        let value = [0x48, 0xc7, 0xc7, 0, 0, 0, 0];
+        assert_eq!(absolute(&value, 3), told(0, Use::Value));
+        let table = [0x48, 0x8b, 4, 0xc5, 0, 0, 0, 0];
+        assert_eq!(absolute(&table, 4), told(0, Use::Indexed));
+        // Not where an instruction has a constant.
+        assert_eq!(relative(&[0x90; 8], 2), told(4, Use::Indexed));
+    }
+}

@@ -134,3 +134,18 @@ impl Functions {
         owners.map_or_else(Vec::new, |owners| owners.keys().copied().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn pieces_are_of_functions_and_copies_are_functions() {
+        assert_eq!(whole("f.cold"), Some("f"));
+        assert_eq!(whole("f.isra.0.cold.3"), Some("f.isra.0"));
+        assert_eq!(whole("f.__part.2"), Some("f"));
+        for name in ["f", "cold", "f.part.1", "f.constprop.0", "f12"] {
+            assert_eq!(whole(name), None);
+        }
+    }
+}

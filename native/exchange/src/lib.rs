@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#![doc = include_str!("../README.md")]
+//! Objects of which some functions are in one compilation's form, and the others in another's.
+//!
+//! Nothing is compiled: both forms are in the object, and its symbols say which one is called
+//! (`wiring`). The README says what comes along of the other form, and what goes together.
 
 mod code;
 mod data;

@@ -190,3 +190,17 @@ fn users(side: &Side) -> HashMap<usize, BTreeSet<String>> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn names_of_compilers_have_names_of_the_source_in_them() {
+        for name in ["x", "x.0", "f.x", "f.x.12", "x.b", "f.x.b.3"] {
+            assert_eq!(plain(name), "x");
+        }
+        assert_eq!(plain("b"), "b");
+        assert_eq!(plain("12"), "12");
+    }
+}

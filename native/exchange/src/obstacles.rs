@@ -18,22 +18,25 @@ pub struct Obstacles<'a> {
 impl<'a> Obstacles<'a> {
     /// # Errors
     ///
-    /// A table about code refers to what the good object does not have.
+    /// A table about code, or code that is put into functions by such a table, refers to what the
+    /// good object does not have.
     pub fn new(references: &'a References<'a>) -> Result<Self, String> {
         let (mut broken, mut own) = (HashMap::new(), HashMap::new());
         for (section, role) in references.bad.roles.iter().enumerate() {
             if !references.comes_along(section) {
                 continue;
             }
+            let is_nobodys =
+                *role == Role::Code && references.bad.functions.starts(section).is_empty();
             for (relocation, field) in references.bad.uses(section) {
                 match references.resolve(section, relocation, field) {
                     Ok(target) => {
                         let to = target.and_then(|target| references.own_section(target));
                         own.entry(section).or_insert_with(HashSet::new).extend(to);
                     }
-                    Err(why) if *role == Role::Table => {
+                    Err(why) if *role == Role::Table || is_nobodys => {
                         let name = &references.bad.object.sections[section].name;
-                        return Err(format!("the table {name} {why}"));
+                        return Err(format!("its section {name} {why}"));
                     }
                     Err(why) => {
                         broken.entry(section).or_insert(why);
