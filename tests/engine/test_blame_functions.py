@@ -14,18 +14,18 @@ from kernsmith.engine.metric_test import ChangesMetric
 from kernsmith.engine.mix_tests import MixTest, RunsCommand
 from kernsmith.errors import Interrupted
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.exchange import Exchange
+from kernsmith.kernel.exchange import Exchange, Unit
 from kernsmith.report.blame.page import blame_markdown
 from kernsmith.report.blame.words import verdict_sentence
 from made_pair import NAMES, Counting, MadePair, made_pair
 
 PIPE = Workload("pipe", ("lab",), "", 1, 1, ())
 FIRST, SECOND = NAMES[7], NAMES[70]
-UNITS = tuple((f"f{number:02}",) for number in range(20))
+UNITS = tuple(Unit((f"f{number:02}",)) for number in range(20))
 
 
 def pair_of(
-    folder: Path, kept: Mapping[str, str] | None = None, *, units: tuple[tuple[str, ...], ...]
+    folder: Path, kept: Mapping[str, str] | None = None, *, units: tuple[Unit, ...]
 ) -> MadePair:
     """Kernels of which two objects have these functions."""
     pair = made_pair(folder)
@@ -50,7 +50,7 @@ def search(
 
 
 def narrowed(found: BlameDocument) -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {view.object: view.narrowed for view in found.blamed}
+    return {view.object: tuple(unit.functions for unit in view.narrowed) for view in found.blamed}
 
 
 def test_functions_of_two_objects_are_found(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_functions_of_two_objects_are_found(tmp_path: Path) -> None:
 
 
 def test_functions_that_go_together_are_blamed_together(tmp_path: Path) -> None:
-    pair = pair_of(tmp_path, units=(("f1", "f2"), ("g",)))
+    pair = pair_of(tmp_path, units=(Unit(("f1", "f2"), ("h",)), Unit(("g",))))
     found = search(pair, command(bad_with(FIRST, f"{FIRST}:f1")), tmp_path)
     assert narrowed(found) == {FIRST: (("f1", "f2"),)}
-    assert "Of fs/007.o it is the functions f1 and f2." in verdict_sentence(found)
+    assert "it is the functions f1 and f2 (with h, which it calls" in verdict_sentence(found)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_functions_that_go_together_are_blamed_together(tmp_path: Path) -> None:
         # No function is the cause: a table is, for example.
         (UNITS, {}, bad_with(FIRST), "with all 20 functions that can be exchanged it is good"),
         (
-            (("f",),),
+            (Unit(("f",)),),
             {"g": "it shares the section .init.text with others"},
             bad_with(FIRST),
             "with the function that can be exchanged it is good; 1 function cannot be exchanged "
@@ -105,7 +105,7 @@ def test_functions_that_go_together_are_blamed_together(tmp_path: Path) -> None:
     ],
 )
 def test_where_functions_cannot_be_told_the_object_stays_and_says_why(
-    units: tuple[tuple[str, ...], ...],
+    units: tuple[Unit, ...],
     kept: dict[str, str],
     lines: str,
     why: str,

@@ -71,8 +71,9 @@ def test_a_planted_miscompilation_is_found(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     functions = [MISTAKE.function]
+    narrowed = [{"functions": functions, "along": []}]
     assert found["blamed"] == [
-        {"object": MISTAKE.object, "functions": functions, "narrowed": [functions], "why": ""}
+        {"object": MISTAKE.object, "functions": functions, "narrowed": narrowed, "why": ""}
     ]
     assert found["suspects"] > (50 if others else 800)
     of_objects = [each for each in found["tests"] if each["functions"] is None]

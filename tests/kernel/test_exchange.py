@@ -4,13 +4,14 @@
 import random
 import subprocess
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from kernsmith.kernel.exchange import (
     NotExchangeable,
+    Unit,
     by_object,
     exchange_of,
     function_of,
@@ -105,13 +106,23 @@ int main(void) {
 COMPILERS = ["clang-22", "gcc"]
 
 
-def source(bad: Collection[str]) -> str:
-    """The text with some functions in their bad form."""
+def source(bad: Collection[str], own: Collection[str] = ()) -> str:
+    """The text with some functions in the bad form. own: those that call `helper` in theirs."""
     text = [DATA]
+
+    def add(code: str, is_bad: bool) -> None:
+        step, word = (2, "bad") if is_bad else (1, "good")
+        text.extend(
+            ["#undef STEP", f"#define STEP {step}", "#undef NAME", f'#define NAME "{word}"']
+        )
+        text.append(code)
+
     for name, code in FUNCTIONS.items():
-        step, word = (2, "bad") if name in bad else (1, "good")
-        text += ["#undef STEP", f"#define STEP {step}", "#undef NAME", f'#define NAME "{word}"']
-        text += [code]
+        if name in own:
+            helper = f"helper_of_{name}"
+            add(FUNCTIONS["helper"].replace("helper", helper), name in bad)
+            code = code.replace("helper", helper)
+        add(code, name in bad)
     return "\n".join(text) + "\n"
 
 
@@ -155,16 +166,17 @@ def test_a_program_does_what_its_functions_do(compiler: str, level: str, bench: 
     main = bench.compiled(MAIN)
     exchange = exchange_of(good, bad)
     assert not exchange.kept
-    names = {name for unit in exchange.units for name in unit}
+    names = {name for unit in exchange.units for name in unit.functions}
     assert names >= FUNCTIONS.keys() - {"by_table", "doubled", "helper"}
+    own = {unit.name for unit in exchange.units if "helper" in unit.along}
     assert bench.printed(bench.mixed(good, bad, ()), main) == bench.printed(good, main)
     assert bench.printed(bench.mixed(good, bad, names), main) == bench.printed(bad, main)
     drawn = random.Random(f"{compiler} {level}")
     for _ in range(2):
         units = drawn.sample(exchange.units, drawn.randrange(1, len(exchange.units)))
-        chosen = {name for unit in units for name in unit}
-        is_so = bench.printed(bench.mixed(good, bad, [unit[0] for unit in units]), main)
-        assert is_so == bench.printed(bench.compiled(source(chosen)), main), chosen
+        chosen = {name for unit in units for name in unit.functions}
+        is_so = bench.printed(bench.mixed(good, bad, [unit.name for unit in units]), main)
+        assert is_so == bench.printed(bench.compiled(source(chosen, own)), main), chosen
 
 
 def kept(good: Path, bad: Path) -> dict[str, str]:
@@ -181,7 +193,7 @@ def test_functions_that_share_a_section_stay(compiler: str, bench: Bench) -> Non
     """
     objects = [bench.compiled(text, f"-DSTEP={n}", compiler=compiler) for n in (5, 6)]
     assert kept(*objects) == {"f": "it shares the section .same.text with others"}
-    assert exchange_of(*objects).units == (("h",),)
+    assert exchange_of(*objects).units == (Unit(("h",)),)
     with pytest.raises(NotExchangeable, match="f cannot be exchanged"):
         mixed_object(*objects, ["f"])
 
@@ -248,32 +260,50 @@ PRIVATE = """
 """
 
 
-def test_a_private_function_goes_with_the_callers_that_differ(bench: Bench) -> None:
+def test_a_private_function_is_called_by_its_own_kind(bench: Bench) -> None:
     """How it is called is its compiler's business; a caller that does not differ calls both."""
 
-    def objects(compiler: str, caller: int, text: str = PRIVATE) -> list[Path]:
-        return [
+    def units(compiler: str, caller: int, text: str = PRIVATE) -> list[Unit]:
+        objects = [
             bench.compiled(text, f"-DSTEP={5 + n}", f"-DCALLER={n * caller}", compiler=compiler)
             for n in (0, 1)
         ]
+        return list(exchange_of(*objects).units)
 
-    for compiler in COMPILERS:
-        assert exchange_of(*objects(compiler, 0)).units == (("inner",),)
-        assert exchange_of(*objects(compiler, 1)).units == (("inner", "outer"),)
     shown = PRIVATE + "int (*pointer)(int, int) = inner;"
-    assert exchange_of(*objects("clang-22", 1, shown)).units == (("inner",), ("outer",))
-    # gcc's callers count on what registers it uses, all the same.
-    assert exchange_of(*objects("gcc", 1, shown)).units == (("inner", "outer"),)
+    inner, outer = Unit(("inner",)), Unit(("outer",))
+    assert units("clang-22", 0) == [inner]
+    assert units("clang-22", 1) == [inner, replace(outer, along=("inner",))]
+    assert units("clang-22", 1, shown) == [inner, outer]
+    # gcc's callers count on what registers it uses, too.
+    assert units("gcc", 0) == [inner]
+    assert units("gcc", 1) == units("gcc", 1, shown) == [Unit(("inner", "outer"))]
 
 
-def test_a_private_function_that_stays_keeps_its_callers(bench: Bench) -> None:
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_private_function_that_stays(compiler: str, bench: Bench) -> None:
+    """clang's caller takes it along, gcc's stays with it."""
     text = PRIVATE.replace("noclone", 'noclone, section(".text.two")')
     text += '__attribute__((section(".text.two"))) int two(void) { return 2; }'
-    objects = [bench.compiled(text, f"-DSTEP={n}", f"-DCALLER={n}") for n in (5, 6)]
-    assert kept(*objects) == {
-        "inner": "it shares the section .text.two with others",
-        "outer": "it goes together with inner, which shares the section .text.two with others",
-    }
+    objects = [
+        bench.compiled(text, f"-DSTEP={n}", f"-DCALLER={n}", compiler=compiler) for n in (5, 6)
+    ]
+    why = "shares the section .text.two with others"
+    if compiler == "gcc":
+        together = f"it goes together with inner, which {why}"
+        assert kept(*objects) == {"inner": f"it {why}", "outer": together}
+        return
+    assert kept(*objects) == {"inner": f"it {why}"}
+    main = bench.compiled(
+        """
+        extern int printf(const char *, ...);
+        extern int outer(int), other(int);
+        int out(int a) { printf("out %d\\n", a); return a; }
+        int main(void) { printf("%d\\n", outer(1)); printf("%d\\n", other(1)); }
+        """
+    )
+    (good, bad), mixed = (bench.printed(each, main) for each in objects), ["outer"]
+    assert bench.printed(bench.mixed(*objects, mixed), main) == bad[:2] + good[2:]
 
 
 def test_pieces_that_gcc_splits_off_go_with_their_function(bench: Bench) -> None:
@@ -284,7 +314,7 @@ def test_pieces_that_gcc_splits_off_go_with_their_function(bench: Bench) -> None
     """
     objects = [bench.compiled(text, f"-DSTEP={n}", compiler="gcc") for n in (5, 6)]
     assert b"f.cold" in objects[0].read_bytes()
-    assert exchange_of(*objects).units == (("f",),)
+    assert exchange_of(*objects).units == (Unit(("f",)),)
     main = bench.compiled(
         """
         extern int printf(const char *, ...);
@@ -353,7 +383,7 @@ def test_damaged_objects_are_refused_or_mixed_and_nothing_else(bench: Bench) -> 
         )
         try:
             exchange = exchange_of(good, damaged)
-            mixed_object(good, damaged, [unit[0] for unit in exchange.units])
+            mixed_object(good, damaged, [unit.name for unit in exchange.units])
         except NotExchangeable:
             refused += 1
     assert 100 < refused < 400

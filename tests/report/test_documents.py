@@ -20,6 +20,7 @@ from kernsmith.document import (
     MixChangeView,
     MixedSideView,
     MixTestView,
+    NarrowedView,
     OrdersDocument,
     SharesDocument,
     ShareView,
@@ -42,7 +43,8 @@ BLAME = BlameDocument(
         MixTestView(1, 300, "bad", "it differs", 9.5, 4.0, 3.5, 4.5, 4),
         MixTestView(2, 1, "bad", "over layouts it is beyond +2 %", 9.5, 3.0, 2.5, None, 4),
     ),
-    (BlamedView("fs/pipe.o", ("anon_pipe_read",)),), limit=2.0, vmlinux="/k/mixed/vmlinux",
+    (BlamedView("fs/pipe.o", ("anon_pipe_read", "f"), (NarrowedView(("f",), ("g",)),)),),
+    limit=2.0, vmlinux="/k/mixed/vmlinux",
 )  # fmt: skip
 SHARES = SharesDocument(
     BLAME.good, BLAME.bad, "good", ("pipe",), "model_cycles", "skylake", 32, 0.05, 900, 300, 120,

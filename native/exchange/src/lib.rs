@@ -7,23 +7,24 @@
 mod code;
 mod data;
 mod functions;
+mod interfaces;
 mod names;
 mod object;
 mod obstacles;
 mod references;
 mod roles;
 mod side;
-mod units;
 mod wiring;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use interfaces::Interfaces;
 use obstacles::Obstacles;
 use references::References;
 use side::Side;
 use wiring::Wiring;
 
-pub use units::Unit;
+pub use interfaces::Unit;
 
 /// Two compilations of one source file whose functions can stand in for each other.
 #[derive(Debug)]
@@ -44,26 +45,24 @@ impl Exchange {
             Side::read(data).map_err(|why| format!("the {which} object cannot be read: {why}"))
         };
         let (good, bad) = (read("good", good)?, read("bad", bad)?);
-        let differing = canonical(&good, &bad, differing);
-        let references = References::new(&good, &bad);
+        let interfaces = Interfaces::new(&good, &bad, canonical(&good, &bad, differing));
+        let references = References::new(&good, &bad, &interfaces);
         let obstacles = Obstacles::new(&references)?;
         let (mut units, mut kept) = (Vec::new(), BTreeMap::new());
-        for unit in units::units(&good, &bad, &differing) {
-            let found = unit
-                .iter()
-                .find_map(|name| Some((name, obstacles.of(name)?)));
-            let found = found.map(|(name, why)| (name.clone(), why));
+        for unit in interfaces.units() {
+            let mut names = unit.functions.iter();
+            let found = names.find_map(|name| Some((name, obstacles.of(name)?)));
             let Some((obstacle, why)) = found else {
-                units.push(unit);
+                units.push(unit.clone());
                 continue;
             };
-            for name in unit {
+            for name in &unit.functions {
                 let words = if name == obstacle {
                     format!("it {why}")
                 } else {
                     format!("it goes together with {obstacle}, which {why}")
                 };
-                kept.insert(name, words);
+                kept.insert(name.clone(), words);
             }
         }
         let wiring = Wiring::new(&references, &units);
@@ -94,9 +93,10 @@ impl Exchange {
     pub fn mixed(&self, chosen: &[String]) -> Result<Vec<u8>, String> {
         let mut functions = BTreeSet::new();
         for name in chosen {
-            let unit = self.units.iter().find(|unit| unit.contains(name));
+            let mut units = self.units.iter();
+            let unit = units.find(|unit| unit.functions.contains(name));
             let unit = unit.ok_or_else(|| format!("{name} cannot be exchanged"))?;
-            functions.extend(unit.iter().map(String::as_str));
+            functions.extend(unit.functions.iter().map(String::as_str));
         }
         self.wiring.object(&functions).write()
     }

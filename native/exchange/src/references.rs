@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use object::elf::{SHN_COMMON, SHN_UNDEF, STT_SECTION};
 
 use crate::code::Field;
+use crate::interfaces::Interfaces;
 use crate::names::Names;
 use crate::object::{Relocation, Section, Symbol};
 use crate::roles::Role;
@@ -34,6 +35,7 @@ const CARRIED: [&str; 2] = [".data", ".bss"];
 pub struct References<'a> {
     pub good: &'a Side,
     pub bad: &'a Side,
+    pub interfaces: &'a Interfaces,
     names: Names,
     /// Sections of the bad object with variables of which the good object's code knows nothing.
     carried: BTreeSet<usize>,
@@ -45,7 +47,7 @@ type Placed = Option<(Option<usize>, usize, u64)>;
 
 impl<'a> References<'a> {
     #[must_use]
-    pub fn new(good: &'a Side, bad: &'a Side) -> Self {
+    pub fn new(good: &'a Side, bad: &'a Side, interfaces: &'a Interfaces) -> Self {
         let names = Names::new(bad, good);
         let is_carried = |section: usize, symbol: &Symbol| {
             let name = &bad.object.sections[section].name;
@@ -60,6 +62,7 @@ impl<'a> References<'a> {
         Self {
             good,
             bad,
+            interfaces,
             names,
             carried,
         }
@@ -103,7 +106,10 @@ impl<'a> References<'a> {
                 match self.bad.roles[to] {
                     Role::Table => own,
                     Role::Code if self.bad.roles[section] == Role::Table => own,
-                    Role::Code => self.function(to, offset, field).unwrap_or(own),
+                    Role::Code => {
+                        let from = (section, relocation.offset);
+                        self.function(from, (to, offset), field).unwrap_or(own)
+                    }
                     Role::Constants | Role::Data if symbol.is_place() => {
                         self.placed(section, (to, offset), field, own)?
                     }
@@ -140,9 +146,13 @@ impl<'a> References<'a> {
         }
     }
 
-    /// The good object's function of the same name as that which begins there.
-    fn function(&self, section: usize, offset: u64, field: Field) -> Option<Target> {
-        let name = &self.bad.functions.at(section, offset)?.name;
+    /// The good object's function of the same name as that which begins there; None: it is to stay
+    /// with the bad one's.
+    fn function(&self, from: (usize, u64), to: (usize, u64), field: Field) -> Option<Target> {
+        let name = &self.bad.functions.at(to.0, to.1)?.name;
+        if self.interfaces.keeps_form(self.bad, from.0, from.1, name) {
+            return None;
+        }
         let good = self.good.functions.named(name)?;
         let is_same = |number: &&usize| self.good.object.symbols[**number].name == *name;
         let symbol = good.symbols.iter().find(is_same)?;

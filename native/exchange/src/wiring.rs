@@ -11,11 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, SymbolOther};
 
 use crate::functions::Function;
+use crate::interfaces::Unit;
 use crate::object::{Object, Relocation, Symbol};
 use crate::references::{References, Target};
 use crate::roles::Role;
-use crate::side::Side;
-use crate::units::Unit;
 
 #[derive(Debug)]
 pub struct Wiring {
@@ -41,8 +40,12 @@ impl Wiring {
     #[must_use]
     pub fn new(references: &References<'_>, units: &[Unit]) -> Self {
         let mut object = references.good.object.clone();
-        let names: BTreeSet<&str> = units.iter().flatten().map(String::as_str).collect();
-        refer_by_symbols(&mut object, references.good, &names);
+        let names: BTreeSet<&str> = units
+            .iter()
+            .flat_map(|unit| &unit.functions)
+            .map(String::as_str)
+            .collect();
+        refer_by_symbols(&mut object, references, &names);
         let added = Added::new(&mut object, references);
         added.relocate(&mut object, references);
         let switches = added.name_functions(&mut object, references, &names);
@@ -73,9 +76,10 @@ fn put(symbol: &mut Symbol, (section, value, size): Place) {
     symbol.size = size;
 }
 
-/// References of the good object to the beginnings of functions are by the functions' symbols, and
-/// those of tables by places.
-fn refer_by_symbols(object: &mut Object, good: &Side, names: &BTreeSet<&str>) {
+/// References of the good object to the beginnings of functions are by the functions' symbols; those
+/// of tables, and of code that calls its own form, by places.
+fn refer_by_symbols(object: &mut Object, references: &References<'_>, names: &BTreeSet<&str>) {
+    let good = references.good;
     for (section, role) in good.roles.iter().enumerate() {
         let mut changed: Vec<(usize, Relocation)> = Vec::new();
         for (number, (relocation, field)) in good.uses(section).enumerate() {
@@ -85,18 +89,21 @@ fn refer_by_symbols(object: &mut Object, good: &Side, names: &BTreeSet<&str>) {
                 continue;
             };
             let is_place = good.object.symbols[symbol].is_place();
+            let keeps_form = || {
+                let (interfaces, from) = (references.interfaces, relocation.offset);
+                interfaces.keeps_form(good, section, from, &function.name)
+            };
+            let is_by_place = *role == Role::Table || (*role == Role::Code && keeps_form());
             let mut relocation = *relocation;
-            match role {
-                Role::Table if !is_place => {
-                    relocation.symbol = Some(object.section_symbol(function.section));
-                    let value = good.object.symbols[symbol].value as i64;
-                    relocation.addend = relocation.addend.wrapping_add(value);
-                }
-                Role::Code | Role::Constants | Role::Data if is_place => {
-                    relocation.symbol = Some(function.symbols[0]);
-                    relocation.addend = -field.bias;
-                }
-                _ => continue,
+            if *role == Role::Nothing || is_place == is_by_place {
+                continue;
+            } else if is_by_place {
+                relocation.symbol = Some(object.section_symbol(function.section));
+                let value = good.object.symbols[symbol].value as i64;
+                relocation.addend = relocation.addend.wrapping_add(value);
+            } else {
+                relocation.symbol = Some(function.symbols[0]);
+                relocation.addend = -field.bias;
             }
             changed.push((number, relocation));
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kernsmith_exchange::{Exchange, Unit};
+use kernsmith_exchange::Exchange;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -23,10 +23,12 @@ impl FunctionExchange {
         Ok(Self(made.map_err(PyValueError::new_err)?))
     }
 
-    /// Functions that can be exchanged, in groups of those that only can be together.
+    /// Functions that can be exchanged, in groups of those that only can be together; and for each
+    /// group, others that these call in their own form.
     #[getter]
-    fn units(&self) -> Vec<Unit> {
-        self.0.units().to_vec()
+    fn units(&self) -> Vec<(Vec<String>, Vec<String>)> {
+        let units = self.0.units().iter().cloned();
+        units.map(|unit| (unit.functions, unit.along)).collect()
     }
 
     /// Functions that differ and cannot be exchanged, and why.

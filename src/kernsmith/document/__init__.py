@@ -18,6 +18,7 @@ from kernsmith.document.blame import (
     BlamedView,
     MixedSideView,
     MixTestView,
+    NarrowedView,
 )
 from kernsmith.document.checks import CheckedView, CheckView
 from kernsmith.document.factors import FactorsView, LevelView, TermView
@@ -97,6 +98,7 @@ __all__ = [
     "MixTestView",
     "MixView",
     "MixedSideView",
+    "NarrowedView",
     "NoiseView",
     "OrdersDocument",
     "PairView",

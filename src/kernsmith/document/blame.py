@@ -41,17 +41,28 @@ class MixTestView:
 
 
 @dataclass(frozen=True)
+class NarrowedView:
+    """Functions that are to blame: one, or several that can be exchanged only together.
+
+    along: others that these call in the bad form, and nobody else does: they come along.
+    """
+
+    functions: tuple[str, ...]
+    along: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class BlamedView:
     """An object that is to blame.
 
     functions: those of which its code differs in the two kernels. narrowed: those of them that are
-        to blame by the test, in groups that can be exchanged only together; empty where the search
-        stays with the object. why: it does, in a few words; empty where no functions were searched.
+        to blame by the test; empty where the search stays with the object. why: it does, in a few
+        words; empty where no functions were searched.
     """
 
     object: str
     functions: tuple[str, ...]
-    narrowed: tuple[tuple[str, ...], ...] = ()
+    narrowed: tuple[NarrowedView, ...] = ()
     why: str = ""
 
 

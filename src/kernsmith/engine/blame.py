@@ -18,7 +18,13 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from kernsmith.document import BlameDocument, BlamedView, MixedSideView, MixTestView
+from kernsmith.document import (
+    BlameDocument,
+    BlamedView,
+    MixedSideView,
+    MixTestView,
+    NarrowedView,
+)
 from kernsmith.engine.blame_functions import FunctionSearch, Narrowed
 from kernsmith.engine.ddmin import ddmin
 from kernsmith.engine.events import Events
@@ -187,7 +193,8 @@ class Blame:
             differ = changed_functions(self.pair.good.output / name, self.pair.bad.output / name)
         except NoObject:
             differ = ()
-        return BlamedView(name, differ, narrowed.units, narrowed.why)
+        units = tuple(NarrowedView(unit.functions, unit.along) for unit in narrowed.units)
+        return BlamedView(name, differ, units, narrowed.why)
 
 
 def blame_key(pair: Pair, test: MixTest) -> str:

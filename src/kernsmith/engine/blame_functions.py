@@ -15,7 +15,7 @@ from functools import partial
 from kernsmith.engine.ddmin import ddmin
 from kernsmith.engine.mix_judge import MixJudge
 from kernsmith.engine.mix_tests import BAD, GOOD, MixTest
-from kernsmith.kernel.exchange import Exchange, NotExchangeable, function_of
+from kernsmith.kernel.exchange import Exchange, NotExchangeable, Unit, function_of
 
 _SHOWN = 3
 
@@ -24,11 +24,11 @@ _SHOWN = 3
 class Narrowed:
     """What became of an object.
 
-    units: the functions that are to blame, in groups that were exchanged only together; empty where
-        it stays with the object. why: it does so, in a few words.
+    units: the functions that are to blame; empty where the search stays with the object. why: it
+        does, in a few words.
     """
 
-    units: tuple[tuple[str, ...], ...] = ()
+    units: tuple[Unit, ...] = ()
     why: str = ""
 
 
@@ -51,7 +51,7 @@ class FunctionSearch:
             beside = tuple(each for other in blamed if other != name for each in taken[other])
             found[name] = self._narrow(name, beside)
             if units := found[name].units:
-                mixed = (function_of(name, unit[0]) for unit in units)
+                mixed = (function_of(name, unit.name) for unit in units)
                 taken[name] = (function_of(name), *mixed)
         return tuple(each for name in blamed for each in taken[name]), found
 
@@ -60,7 +60,7 @@ class FunctionSearch:
             exchange = self.judge.pair.exchange(name)
         except NotExchangeable as error:
             return Narrowed(why=str(error))
-        units = {function_of(name, unit[0]): unit for unit in exchange.units}
+        units = {function_of(name, unit.name): unit for unit in exchange.units}
         if not units:
             return Narrowed(why=_kept_words(exchange) or "the code of no function of it differs")
         self.judge.events.stage(f"functions of {name}: {len(units)} are suspects")

@@ -24,14 +24,30 @@ class NotExchangeable(KernsmithError):
 
 
 @dataclass(frozen=True)
+class Unit:
+    """Functions that can be exchanged only together; mostly it is one.
+
+    along: others that these call in the form that they have themselves: no other object sees these,
+        and how they are called is their compiler's business.
+    """
+
+    functions: tuple[str, ...]
+    along: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """One of the functions, by which the unit is taken."""
+        return self.functions[0]
+
+
+@dataclass(frozen=True)
 class Exchange:
     """The functions of an object that can be exchanged by linking.
 
-    units: functions in groups of those that can be exchanged only together. kept: functions that
-        differ and cannot be exchanged, each with the reason.
+    kept: functions that differ and cannot be exchanged, each with the reason.
     """
 
-    units: tuple[tuple[str, ...], ...]
+    units: tuple[Unit, ...]
     kept: Mapping[str, str]
 
 
@@ -58,7 +74,8 @@ def exchange_of(good: Path, bad: Path) -> Exchange:
         NotExchangeable: nothing can.
     """
     made = _native_exchange(good, bad)
-    return Exchange(tuple(map(tuple, made.units)), made.kept)
+    units = (Unit(tuple(functions), tuple(along)) for functions, along in made.units)
+    return Exchange(tuple(units), made.kept)
 
 
 def mixed_object(good: Path, bad: Path, functions: Collection[str]) -> bytes:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.document import BlameDocument, BlamedView, MixTestView
+from kernsmith.document import BlameDocument, BlamedView, MixTestView, NarrowedView
 
 _FUNCTIONS_SHOWN = 5
 
@@ -45,9 +45,17 @@ def found_words(view: BlamedView) -> str:
     """The functions of an object that are to blame; nothing where the search stays with it."""
     if not view.narrowed:
         return ""
-    units = [" and ".join(unit) for unit in view.narrowed]
-    many = "functions" if sum(map(len, view.narrowed)) > 1 else "function"
-    return f"Of {view.object} it is the {many} {', '.join(units)}."
+    many = "functions" if sum(len(each.functions) for each in view.narrowed) > 1 else "function"
+    return f"Of {view.object} it is the {many} {', '.join(map(_unit_words, view.narrowed))}."
+
+
+def _unit_words(unit: NarrowedView) -> str:
+    words = " and ".join(unit.functions)
+    return (
+        f"{words} (with {', '.join(unit.along)}, which it calls in the same form)"
+        if unit.along
+        else words
+    )
 
 
 def amount_words(test: MixTestView) -> str:
@@ -61,7 +69,7 @@ def amount_words(test: MixTestView) -> str:
 def narrowed_words(view: BlamedView) -> str:
     """The functions that are to blame by the test, or why none are named."""
     if view.narrowed:
-        return ", ".join(" + ".join(unit) for unit in view.narrowed)
+        return ", ".join(map(_unit_words, view.narrowed))
     return f"not told apart: {view.why}" if view.why else ""
 
 
