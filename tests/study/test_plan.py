@@ -62,6 +62,28 @@ def test_a_kernel_that_is_trained_on_for_two_steps_is_measured_without_what_only
     assert "PROPELLER_CLANG" not in dict(none.options)
 
 
+def test_all_that_a_compiler_makes_beside_a_profile_have_line_tables() -> None:
+    """clang's code depends on them."""
+    named = (
+        ("plain", ()),
+        ("trained", (("profile", "autofdo"),)),
+        ("O3", (("optimisation", "O3"),)),
+        ("by gcc", (("compiler", "gcc-12"),)),
+        ("without", (("CONFIG_AUTOFDO_CLANG", "n"),)),
+    )
+    tables = {"AUTOFDO_CLANG": "y"}
+    plain, trained, o3, gcc, without = plan_variants(study(factors=(), variants=named), WORKLOADS)
+    assert trainer_of(trained).identity() == plain.identity()
+    assert dict(plain.options) == tables
+    assert tables.items() <= dict(o3.options).items()
+    assert dict(gcc.options) == {}
+    assert dict(without.options) == {"AUTOFDO_CLANG": "n"}
+    untrained = tuple(each for each in named if each[0] != "trained")
+    plain, o3, *_ = plan_variants(study(factors=(), variants=untrained), WORKLOADS)
+    assert plain.options == ()
+    assert "AUTOFDO_CLANG" not in dict(o3.options)
+
+
 def test_a_step_without_a_profile_needs_no_training_and_holds_for_those_behind_it() -> None:
     stacks = ("none", "autofdo", "autofdo+thinlto", "autofdo+thinlto+propeller")
     none, autofdo, thin, propeller = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)

@@ -15,7 +15,7 @@ from kernsmith.study.layout import Layout
 from kernsmith.study.links import links_of
 from kernsmith.study.objects import rules_of
 from kernsmith.study.places import short_level, short_names, short_text
-from kernsmith.study.steps import find_step_kind, step_symbols
+from kernsmith.study.steps import find_step_kind, line_table_symbols, step_symbols
 from kernsmith.study.study import Design, Named, Study
 from kernsmith.study.variant import Variant
 
@@ -114,10 +114,13 @@ def _all_variants(study: Study, train: Sequence[str], select: Select) -> list[Va
 
 
 def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
-    """Variants that others are trained on, with the config symbols that training needs.
+    """Variants that others are trained on, with the config symbols that training needs; and those
+    without a profile, by the same compiler, with the line tables that the others have.
 
-    These add to a kernel what tools read, and nothing to its code: one kernel is measured and
-    trained on, instead of two that differ in it.
+    One kernel is measured and trained on, instead of two that differ in what tools read. Line
+    tables are not for tools alone: clang optimises a little differently where it makes them
+    (`-fdebug-info-for-profiling`; docs/autofdo.md), so kernels are compared that all have them. A
+    variant that says `n` of one of these symbols stays without.
     """
     trainers: dict[Variant, None] = {}
     for variant in variants:
@@ -126,12 +129,22 @@ def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
             trainers[trainer] = None
             trainer = trainer.trainer
     alike = {_without_step_symbols(trainer): trainer for trainer in trainers}
+    tables = {
+        trainer.compiler: tuple(o for o in trainer.options if o[0] in line_table_symbols())
+        for trainer in trainers
+    }
 
     def shared(variant: Variant) -> Variant:
-        same = alike.get(_without_step_symbols(variant.unnamed))
-        if same is None or variant.unnamed in trainers:
+        refused = {symbol for symbol, value in variant.options if value == "n"} & step_symbols()
+        if refused or variant.unnamed in trainers:
             return variant
-        return replace(variant, options=same.options)
+        same = alike.get(_without_step_symbols(variant.unnamed))
+        if same is not None:
+            return replace(variant, options=same.options)
+        if variant.last_trained is not None:
+            return variant
+        options = dict(tables.get(variant.compiler, ())) | dict(variant.options)
+        return replace(variant, options=tuple(sorted(options.items())))
 
     return [shared(variant) for variant in variants]
 

@@ -39,10 +39,10 @@ def find_step_kind(name: str) -> StepKind:
 
 def line_table_symbols() -> tuple[str, ...]:
     """The config symbols that all kernels of clang's have where profiles are compared: the line
-    tables that training needs, and nothing in the code."""
+    tables that training needs, with which clang's code is a little different (docs/autofdo.md)."""
     return step_kinds()["autofdo"].symbols
 
 
 def step_symbols() -> frozenset[str]:
-    """The config symbols of all kinds that kernels are trained on with: they change no code."""
+    """The config symbols of all kinds that kernels are trained on with: what tools read."""
     return frozenset(symbol for kind in step_kinds().values() for symbol in kind.symbols)
