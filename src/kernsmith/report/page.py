@@ -194,7 +194,7 @@ def write_page(page: Page, path: Path) -> None:
 def charts_script() -> str:
     """What draws the charts of pages, as a script of its own: no module, which a page that was
     opened as a file may not load."""
-    return f"(() => {{\n{_vega_bundle()}\n}})();\n"
+    return f"{_CHARTS_OF}(() => {{\n{_vega_bundle()}\n}})();\n"
 
 
 def _has_chart(sections: Sequence[Section]) -> bool:
@@ -203,6 +203,13 @@ def _has_chart(sections: Sequence[Section]) -> bool:
         or (isinstance(section, Details) and _has_chart(section.sections))
         for section in sections
     )
+
+
+# What vl-convert bundles, with the licences of their packages.
+_CHARTS_OF = """\
+// SPDX-License-Identifier: BSD-3-Clause AND ISC
+// Vega, Vega-Lite and Vega-Embed (https://vega.github.io) with D3 (https://d3js.org).
+"""
 
 
 @cache
