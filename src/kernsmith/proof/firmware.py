@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernsmith.arch import find_arch
 from kernsmith.errors import ProgramMissing
 from kernsmith.proof import guid_partition_table, master_boot_record
 
@@ -83,7 +84,7 @@ chmod 644 boot.img core.img
         ),
         Firmware(
             "uefi",
-            ("dosfstools", "grub-efi-amd64-bin", "mtools"),
+            ("dosfstools", f"grub-efi-{find_arch().target.debian}-bin", "mtools"),
             ("ACPI", "EFI", "EFI_STUB"),
             "/dev/vda2",
             f"""\
