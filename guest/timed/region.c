@@ -156,14 +156,26 @@ static void tell_event(const struct event *event)
 		       (unsigned long long)counted.value);
 }
 
-void region_tell(void)
+/* A kernel without another clock than its timer's counts ticks, of milliseconds each. */
+static void tell_seconds(void)
 {
 	double seconds = (double)(ended.tv_sec - began.tv_sec) +
 			 (double)(ended.tv_nsec - began.tv_nsec) * 1e-9;
+	struct timespec step = { 0 };
 
+	clock_getres(CLOCK_MONOTONIC_RAW, &step);
+	if (step.tv_sec || step.tv_nsec >= 1000000)
+		printf("kernsmith: absent seconds: the kernel's clock goes by ticks of %ld us\n",
+		       step.tv_sec * 1000000 + step.tv_nsec / 1000);
+	else
+		printf("kernsmith: metric seconds=%.9f\n", seconds);
+}
+
+void region_tell(void)
+{
 	printf("kernsmith: metric reference_cycles=%llu\n",
 	       (unsigned long long)(last_tick - first_tick));
-	printf("kernsmith: metric seconds=%.9f\n", seconds);
+	tell_seconds();
 	for (int i = 0; i < EVENTS; i++)
 		tell_event(&events[i]);
 }
