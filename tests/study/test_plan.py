@@ -84,6 +84,17 @@ def test_all_that_a_compiler_makes_beside_a_profile_have_line_tables() -> None:
     assert "AUTOFDO_CLANG" not in dict(o3.options)
 
 
+@pytest.mark.parametrize("stacks", [("autofdo", "instrumented"), ("instrumented", "autofdo")])
+def test_line_tables_are_those_of_any_trained_variant(stacks: tuple[str, ...]) -> None:
+    named = (
+        ("plain", ()),
+        *((stack, (("profile", stack),)) for stack in stacks),
+        ("v3", (("march", "x86-64-v3"),)),
+    )
+    variants = plan_variants(study(factors=(), variants=named), WORKLOADS)
+    assert dict(variants[-1].options)["AUTOFDO_CLANG"] == "y"
+
+
 def test_a_step_without_a_profile_needs_no_training_and_holds_for_those_behind_it() -> None:
     stacks = ("none", "autofdo", "autofdo+thinlto", "autofdo+thinlto+propeller")
     none, autofdo, thin, propeller = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)

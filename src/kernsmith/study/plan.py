@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -129,10 +130,11 @@ def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
             trainers[trainer] = None
             trainer = trainer.trainer
     alike = {_without_step_symbols(trainer): trainer for trainer in trainers}
-    tables = {
-        trainer.compiler: tuple(o for o in trainer.options if o[0] in line_table_symbols())
-        for trainer in trainers
-    }
+    tables: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for trainer in trainers:
+        tables[trainer.compiler] |= {
+            symbol: value for symbol, value in trainer.options if symbol in line_table_symbols()
+        }
 
     def shared(variant: Variant) -> Variant:
         refused = {symbol for symbol, value in variant.options if value == "n"} & step_symbols()
@@ -143,7 +145,7 @@ def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
             return replace(variant, options=same.options)
         if variant.last_trained is not None:
             return variant
-        options = dict(tables.get(variant.compiler, ())) | dict(variant.options)
+        options = tables[variant.compiler] | dict(variant.options)
         return replace(variant, options=tuple(sorted(options.items())))
 
     return [shared(variant) for variant in variants]
