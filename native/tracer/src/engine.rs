@@ -9,8 +9,8 @@ use kernsmith_frontend::{Access, Branch, Counters, CpuModel, DataCounters, Front
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks};
-use crate::core::Core;
 use crate::profile::Profile;
+use crate::vcpu_state::VcpuState;
 
 /// Accesses of one block that are told apart; later ones are taken for the last of these.
 const MOST_TOLD: u64 = 63;
@@ -25,9 +25,9 @@ const MOST_TOLD: u64 = 63;
 /// Each vCPU has a front end and a flow of its own; what is counted is the sum over all of them.
 pub struct Engine {
     space: AddressSpace,
-    core: Core,
+    core: VcpuState,
     /// Those that do not run now, by vCPU; none in the place of the one that does.
-    waiting: Vec<Option<Core>>,
+    waiting: Vec<Option<VcpuState>>,
     running: usize,
     /// User mode, kernel mode.
     counters: [Counters; 2],
@@ -55,10 +55,10 @@ impl Engine {
         blocks: Arc<Mutex<Blocks>>,
         trace: Option<TraceWriter>,
     ) -> Self {
-        let others = (1..vcpus).map(|_| Some(Core::new(model)));
+        let others = (1..vcpus).map(|_| Some(VcpuState::new(model)));
         Self {
             space,
-            core: Core::new(model),
+            core: VcpuState::new(model),
             waiting: std::iter::once(None).chain(others).collect(),
             running: 0,
             counters: [Counters::default(); 2],

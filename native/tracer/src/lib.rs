@@ -4,7 +4,6 @@
 //! `docs/model.md` what the model is.
 
 pub mod block;
-mod core;
 mod difference;
 pub mod engine;
 mod ffi;
@@ -21,4 +20,5 @@ mod running;
 pub mod stream;
 mod values;
 mod vcpu;
+mod vcpu_state;
 mod watch;

@@ -6,7 +6,7 @@ use kernsmith_frontend::{CpuModel, FrontEnd};
 use crate::block::Block;
 
 /// What one vCPU has of its own.
-pub struct Core {
+pub struct VcpuState {
     pub front_end: FrontEnd,
     /// The block that was entered last, if there was one.
     pub previous: *const Block,
@@ -14,7 +14,7 @@ pub struct Core {
     pub accesses: u64,
 }
 
-impl Core {
+impl VcpuState {
     /// Everything empty.
     pub fn new(model: &CpuModel) -> Self {
         Self {
