@@ -174,6 +174,14 @@ def test_figures_are_medians_of_what_all_runs_have() -> None:
     assert read_results(text)["aa"].metrics == {"seconds": 2}
 
 
+def test_what_a_run_could_not_measure_is_told() -> None:
+    why = "kernsmith: absent seconds: the clock goes by ticks"
+    text = said("begin aa 0 b 0 0", f"said aa 0 {why}", "end aa 0 0 9 9 ", "done aa 0")
+    found = read_results(text)["aa"]
+    assert found.ok
+    assert found.beside == {"absent": {"seconds": "the clock goes by ticks"}}
+
+
 def test_a_wall_clock_that_is_set_during_a_run_is_told() -> None:
     second = 10**9
     text = said("begin aa 0 b 0 0", f"end aa 0 0 {2 * second} {-3600 * second} ", "done aa 0")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -60,7 +60,6 @@ def read_answer(number: int, text: str) -> Answer:
     kernel has written into is missing, and the last line says how many there were.
     """
     lines: list[str] = []
-    absent: dict[str, str] = {}
     count, status = -1, 0
     for raw in text.splitlines():
         line = checked("".join(filter(str.isprintable, raw)).strip())
@@ -71,14 +70,17 @@ def read_answer(number: int, text: str) -> Answer:
                 count, status = int(match[2]), int(match[3])
             continue
         lines.append(line)
-        if match := _ABSENT.match(line):
-            absent[match[1]] = match[2]
     damaged = ""
     if count != len(lines):
         damaged = f"of the {count} lines that the guest said, {len(lines)} came as they were said"
         if count < 0:
             damaged = "the last line of the guest did not come as it was said"
-    return Answer(read_console("\n".join(lines)), absent, damaged, status)
+    return Answer(read_console("\n".join(lines)), absent_in(lines), damaged, status)
+
+
+def absent_in(lines: Iterable[str]) -> dict[str, str]:
+    """By the name of a metric, why a run says that there is none of it."""
+    return {match[1]: match[2] for line in lines if (match := _ABSENT.match(line))}
 
 
 def checked(line: str) -> str | None:
