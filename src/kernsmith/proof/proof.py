@@ -135,10 +135,9 @@ def _read_package(package: Path, unpacked: Path, firmware: Firmware) -> tuple[No
     needs = sorted((*_NEEDS, *firmware.needs))
     missing = [f"CONFIG_{name}" for name in needs if symbols.get(name, "n") == "n"]
     if missing:
-        has = "Debian's configs do" if firmware.needs else "the shipped config disk does"
         raise UserError(
             f"the kernel of {package.name} cannot boot Debian from a disk here by {firmware.name}: "
-            f"its config does not set {', '.join(missing)} ({has})"
+            f"its config does not set {', '.join(missing)} (the shipped config disk does)"
         )
     return note, file_digest(notes[0])
 
