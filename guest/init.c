@@ -6,6 +6,9 @@
 #ifdef KERNSMITH_TIMED
 #include "timed/session.h"
 #endif
+#ifdef KERNSMITH_KEPT
+#include "root/kept.h"
+#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +52,7 @@ static int loopback_up(void)
 	return error;
 }
 
-#ifndef KERNSMITH_TIMED
+#if !defined(KERNSMITH_TIMED) && !defined(KERNSMITH_KEPT)
 /* The value of `key` (which ends in "=") on the kernel command line, in `value`; "" when absent. */
 static void command_line_value(const char *line, const char *key, char *value, size_t size)
 {
@@ -101,6 +104,8 @@ _Noreturn void init(void)
 	else
 #ifdef KERNSMITH_TIMED
 		session();
+#elif defined(KERNSMITH_KEPT)
+		run_kept();
 #else
 		run_from_command_line();
 #endif

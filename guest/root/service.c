@@ -4,6 +4,9 @@
  * are up. It does what init.c does as process 1, but mount and bring lo up, which systemd has done.
  */
 #include "failure.h"
+#ifdef KERNSMITH_KEPT
+#include "kept.h"
+#endif
 #include "runner.h"
 
 #include <fcntl.h>
@@ -15,6 +18,9 @@
 
 int main(void)
 {
+#ifdef KERNSMITH_KEPT
+	run_kept();
+#else
 	char line[4096] = "", name[64] = "";
 	long rounds = -1, warmup = -1;
 	int fd = open("/proc/cmdline", O_RDONLY | O_CLOEXEC);
@@ -27,6 +33,7 @@ int main(void)
 		sscanf(word, "kernsmith.warmup=%ld", &warmup);
 	}
 	run_workload(name, rounds, warmup);
+#endif
 	fflush(stdout);
 	tcdrain(STDOUT_FILENO);
 	reboot(RB_AUTOBOOT);

@@ -59,6 +59,11 @@ def patches() -> Path:
     return cache_root() / "patches"
 
 
+def boots() -> Path:
+    """Guests that wait for their workload, a folder for each boot."""
+    return cache_root() / "boots"
+
+
 def pinned() -> Path:
     """What runs depend on (CPU models, the guest, the tracer), each file in a folder that its
     content names."""

@@ -73,15 +73,27 @@ class Disk:
     address: int
     word: str
 
-    def options(self, image: str, size: int, memory: int) -> list[str]:
-        """QEMU's options for it. image: its path. size: in bytes. memory: the guest's, in MiB."""
-        path = image.replace(",", ",,")
-        return [
-            "-m", f"{memory}M,slots=1,maxmem={memory + (size >> 20)}M",
-            "-object", f"memory-backend-file,id=root,mem-path={path},size={size},share=off,"
-            "readonly=on,rom=off",
-            "-device", f"pc-dimm,memdev=root,addr={self.address:#x}",
-        ]  # fmt: skip
+    def options(
+        self, image: str, size: int, memory: int, behind: tuple[str, int] | None = None
+    ) -> list[str]:
+        """QEMU's options for it. image: its path. size: in bytes. memory: the guest's, in MiB.
+
+        behind: a file whose content is the end of the disk, and its size: of a guest that is kept
+            nothing of the disk is, so that its end may be another one later.
+        """
+        parts = [(image, size)] if behind is None else [(image, size), behind]
+        kept = "share=off,readonly=on,rom=off" if behind is None else "share=on,readonly=on"
+        whole = sum(each for _, each in parts)
+        told = ["-m", f"{memory}M,slots={len(parts)},maxmem={memory + (whole >> 20)}M"]
+        address = self.address
+        for name, (path, extent) in zip(("root", "behind"), parts, strict=False):
+            told += [
+                "-object", f"memory-backend-file,id={name},mem-path={path.replace(',', ',,')},"
+                f"size={extent},{kept}",
+                "-device", f"pc-dimm,memdev={name},addr={address:#x}",
+            ]  # fmt: skip
+            address += extent
+        return told
 
     def words(self, size: int) -> str:
         """The kernel's word for it."""

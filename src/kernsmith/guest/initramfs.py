@@ -17,6 +17,7 @@ from kernsmith.files import write_bytes
 
 _MAGIC = b"070701"
 _END = "TRAILER!!!"
+_HEADER = 110
 _DIRECTORIES = ("dev", "proc", "run", "sys", "tmp")
 
 
@@ -94,6 +95,35 @@ def with_program(archive: bytes, name: str, program: bytes) -> bytes:
     return archive + _archive([_Entry(name, stat.S_IFREG | 0o755, program)])
 
 
+def taken_out(archive: bytes, folder: str) -> tuple[bytes, bytes]:
+    """An archive without what is in a folder of its root, and what that was: records, to which an
+    end belongs (`closed`). The folder itself stays.
+
+    Raises:
+        ValueError: it is no archive of this form.
+    """
+    rest, inside, at = b"", b"", 0
+    while True:
+        header = archive[at : at + _HEADER]
+        if len(header) < _HEADER or header[: len(_MAGIC)] != _MAGIC:
+            raise ValueError("no archive of the form newc")
+        size, length = (int(header[place : place + 8], 16) for place in (54, 94))
+        name = archive[at + _HEADER : at + _HEADER + length - 1].decode()
+        end = at + _up(_HEADER + length) + _up(size)
+        if name == _END:
+            return rest, inside
+        if name.startswith(f"{folder}/"):
+            inside += archive[at:end]
+        else:
+            rest += archive[at:end]
+        at = end
+
+
+def closed(records: bytes, members: Sequence[Member] = ()) -> bytes:
+    """An archive of records and further members behind them."""
+    return records + _archive([member.entry() for member in members])
+
+
 def _archive(entries: Iterable[_Entry]) -> bytes:
     archive = b"".join(_member(inode, entry) for inode, entry in enumerate(entries, start=1))
     archive += _member(0, _Entry(_END, 0))
@@ -137,3 +167,7 @@ def _member(inode: int, entry: _Entry) -> bytes:
 
 def _padded(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 4)
+
+
+def _up(size: int) -> int:
+    return (size + 3) & ~3

@@ -31,7 +31,7 @@ def pin_and_go(control: Path, processor: int) -> int:
         KernsmithError: QEMU does not answer, or the thread cannot be bound.
     """
     try:
-        with closing(_connected(control)) as monitor:
+        with closing(connected(control)) as monitor:
             monitor.settimeout(_ANSWER_SECONDS)
             (vcpu,) = _list(monitor.cmd("query-cpus-fast"))
             thread = int(vcpu["thread-id"])
@@ -42,7 +42,12 @@ def pin_and_go(control: Path, processor: int) -> int:
         raise KernsmithError(f"the guest's processor was not bound: {error}") from None
 
 
-def _connected(control: Path) -> QEMUMonitorProtocol:
+def connected(control: Path) -> QEMUMonitorProtocol:
+    """QEMU's monitor at a socket that it may open only now.
+
+    Raises:
+        QMPError, OSError: QEMU does not answer.
+    """
     end = time.monotonic() + _ANSWER_SECONDS
     while True:
         check_stop()

@@ -26,6 +26,8 @@ from kernsmith.files import locked, write_bytes
 from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.suite import Vcpus
 from kernsmith.guest.workloads import Workload, guest_program
+from kernsmith.kernel.artifact import file_digest
+from kernsmith.machine import kept_boot
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, OF_DATA, OF_PMU, VERSION, by_virtual_clock, metric
@@ -75,6 +77,7 @@ class Table(BaseModel):
     slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     depth: Depth = FRONTEND
     vcpus: Vcpus = 1
+    kept_boots: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class Tcg:
         no trace.
     vcpus: of every guest; one has more where its workload needs more. They take turns in one
         thread. Traces are of one vCPU.
+    kept_boots: guests with a root go on from a boot that is kept (`machine.kept_boot`).
     """
 
     model: Pinned
@@ -97,6 +101,7 @@ class Tcg:
     slots: int = 1
     depth: Depth = FRONTEND
     vcpus: int = 1
+    kept_boots: bool = False
     name: str = NAME
     exact: bool = True
     apart: bool = True
@@ -142,6 +147,7 @@ class Tcg:
             model.pop("data", None)
         return {
             **({"depth": self.depth} if self.follows_data else {}),
+            **({"kept_boots": kept_boot.programs_digest()} if self.kept_boots else {}),
             "metrics": VERSION,
             "qemu": self.qemu.banner,
             "qemu_sha256": self.qemu.digest,
@@ -160,9 +166,16 @@ class Tcg:
         """How many vCPUs the guest of a workload has."""
         return max(self.vcpus, workload.vcpus)
 
-    def initramfs(self, job: Job) -> Path:
+    def kept_guest(self, job: Job) -> kept_boot.KeptGuest | None:
+        """The guest of a job that goes on from a kept boot; None: it boots anew."""
+        several = self.vcpus_of(job.workload) > 1
+        return kept_boot.kept_guest(job.workload) if self.kept_boots and not several else None
+
+    def initramfs(self, job: Job, kept: kept_boot.KeptGuest | None = None) -> Path:
         """The guest's archive or the workload's, with that of the kernel's modules behind it."""
         own = job.workload.initramfs or self.guest.path
+        if kept is not None:
+            own = pin(kept.initramfs, "kept.cpio").path
         if job.modules is None:
             return own
         path = job.folder / "initramfs.cpio"
@@ -170,9 +183,17 @@ class Tcg:
         return path
 
     def command(
-        self, image: Path, job: Job, initramfs: Path, files: Mapping[str, Path]
+        self,
+        image: Path,
+        job: Job,
+        initramfs: Path,
+        files: Mapping[str, Path],
+        behind: Path | None = None,
     ) -> list[str]:
-        """QEMU's command line for one boot. files: the tracer's options that name its outputs."""
+        """QEMU's command line for one boot. files: the tracer's options that name its outputs.
+
+        behind: the workload, as the end of the disk; None: the kernel is told its name.
+        """
         options: dict[str, object] = {"cpu": self.cpu, **files}
         if self.follows_data:
             options["depth"] = self.depth
@@ -186,8 +207,9 @@ class Tcg:
         if job.user:
             options["user"] = "on"
         loads = (LOADED_FIRST,) if job.modules else ()
-        memory, disk = _memory(job.workload.root)
-        words = [_ARCH.boot.exact_words, *loads, *disk, _guest_arguments(job.workload), *job.words]
+        memory, disk = _memory(job.workload.root, behind)
+        told = () if behind else (_guest_arguments(job.workload),)
+        words = [_ARCH.boot.exact_words, *loads, *disk, *told, *job.words]
         # QEMU takes a comma in a value when it is doubled.
         asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in asked)
@@ -247,14 +269,25 @@ class TcgSession:
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
-        command = machine.command(self.image, job, machine.initramfs(job), files)
+        kept = machine.kept_guest(job)
+        behind = kept_boot.write_workload(kept, job.folder) if kept else None
+        initramfs = machine.initramfs(job, kept)
+        command = machine.command(self.image, job, initramfs, files, behind)
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            seconds = process.run(
-                command, log=console, timeout=machine.boot_seconds, capture=False
-            ).seconds
+            if behind is None:
+                seconds = process.run(
+                    command, log=console, timeout=machine.boot_seconds, capture=False
+                ).seconds
+            else:
+                known = {each: file_digest(each) for each in (self.image, initramfs)}
+                known |= {machine.qemu.path: machine.qemu.digest}
+                known |= {path: "" for path in (job.workload.root,) if path}  # the initramfs has it
+                seconds = kept_boot.run_kept(command, behind, known, console, machine.boot_seconds)
+        except kept_boot.NotKept as error:
+            hung, failure = error.hung, "" if error.ended else str(error)
         except ProcessTimedOut:
             hung = True
         except ProcessFailed as error:
@@ -289,7 +322,7 @@ class TcgSession:
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
 
-def _memory(root: Path | None) -> tuple[list[str], list[str]]:
+def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
     """QEMU's options for the guest's memory, and the kernel's words for the disk in it, if any."""
     if root is None:
         return ["-m", str(MEMORY_MIB)], []
@@ -300,7 +333,9 @@ def _memory(root: Path | None) -> tuple[list[str], list[str]]:
             f"the root's image {root} cannot be read ({error.strerror}); start the same command "
             "again"
         ) from None
-    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB), [_ARCH.disk.words(size)]
+    more = (str(behind), kept_boot.KEPT_BYTES) if behind else None
+    whole = size + (kept_boot.KEPT_BYTES if behind else 0)
+    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), [_ARCH.disk.words(whole)]
 
 
 def _guest_arguments(work: Workload) -> str:
@@ -341,6 +376,7 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
         slots=settings.slots,
         depth=settings.depth,
         vcpus=settings.vcpus,
+        kept_boots=settings.kept_boots,
     )
 
 

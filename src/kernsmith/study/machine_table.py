@@ -25,9 +25,10 @@ class MachineTable(BaseModel):
     cpu: str = DEFAULT_CPU
     """A shipped CPU model, or the path of one (TOML); of machines that measure time: none."""
     settings: dict[str, Setting] = Field(default_factory=dict)
-    """What this kind of machine takes besides: of tcg, depth, time_limit and slots; of kvm,
-    processor, time_limit and accel; of uml, runs, processor and time_limit; of ssh, these,
-    boot_seconds, power_cycle, ssh_options and others; of self, enter, go_on, host and others."""
+    """What this kind of machine takes besides: of tcg, depth, time_limit, slots, vcpus and
+    kept_boots; of kvm, processor, time_limit and accel; of uml, runs, processor and time_limit; of
+    ssh, these, boot_seconds, power_cycle, ssh_options and others; of self, enter, go_on, host and
+    others."""
 
     metric: str = ""
     """What the study is about on this machine; default: that of [design]."""

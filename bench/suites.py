@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How long suites of workloads take on the machine tcg: `python bench/suites.py KERNEL SET …`.
+
+Every workload once, as many guests at once as a study has; a row of a Markdown table for each set,
+and which workload of it took longest. `--kept` has guests with a root go on from kept boots.
+"""
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith.guest.workloads import Workload, load_catalogue
+from kernsmith.kernel.artifact import Kernel, named_kernel
+from kernsmith.machine import Job, run_once
+from kernsmith.machine.tcg import Table, Tcg, open_machine
+from kernsmith.study.study import DEFAULT_CPU
+from kernsmith.threads import each_of, threads
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How long a workload took, in seconds of the wall clock, and why it failed, if it did."""
+
+    name: str
+    seconds: float
+    reason: str
+
+
+def run_set(machine: Tcg, kernel: Kernel, workloads: tuple[Workload, ...], folder: Path) -> str:
+    """The row of a set."""
+
+    def ran(workload: Workload) -> Ran:
+        outcome = run_once(machine, kernel.vmlinux, Job(workload, folder / workload.name))
+        return Ran(workload.name, outcome.wall_seconds, outcome.reason)
+
+    used, began = _processor_seconds(), time.monotonic()
+    with threads(machine.slots) as pool:
+        outcomes = each_of(pool, ran, workloads)
+    wall, used = time.monotonic() - began, _processor_seconds() - used
+    failed = ", ".join(f"{each.name}: {each.reason}" for each in outcomes if each.reason)
+    longest = max(outcomes, key=lambda each: each.seconds)
+    told = f"{longest.name}, {longest.seconds:.1f} s"
+    return f"{len(outcomes)} | {wall:.0f} | {used:.0f} | {failed or told} |"
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kernel", help="the beginning of a key, or a vmlinux")
+    parser.add_argument("sets", nargs="+", metavar="SET")
+    parser.add_argument("--kept", action="store_true", help="go on from kept boots")
+    words = parser.parse_args()
+    catalogue = load_catalogue().including(words.sets)
+    settings = {"time_limit": 1800, "kept_boots": words.kept}
+    machine = open_machine(DEFAULT_CPU, Table.model_validate(settings))
+    kernel = named_kernel(words.kernel)
+    load = ", ".join(f"{each:.2f}" for each in os.getloadavg())
+    print(f"load averages before: {load}; {machine.slots} guests at once; kept: {words.kept}\n")
+    print("| suite | workloads | seconds | of processors | the longest |")
+    print("| --- | ---: | ---: | ---: | --- |")
+    with tempfile.TemporaryDirectory() as name:
+        for each in words.sets:
+            row = run_set(machine, kernel, catalogue.select([each]), Path(name) / each)
+            print(f"| `{each}` | {row}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A boot that is kept: a guest goes on from where it waits for its workload, again and again.
+
+The guest (guest/root/kept.c) does not know its workload while it boots. QEMU's debugger stops it at
+an instruction, before the one that reads it, and what is in its memory is written to a file, once
+for all workloads that boot so. A run goes on from there, in another QEMU, with the tracer, and with
+the workload at the end of its disk, of which nothing is in that file.
+
+It is the instruction that makes runs equal wherever a boot is kept anew: which moment of the host's
+clock it was does not matter.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from qemu.qmp import QMPError
+from qemu.qmp.legacy import QEMUMonitorProtocol
+
+from kernsmith import paths, process
+from kernsmith.errors import KernsmithError
+from kernsmith.files import copy_file, locked, replacing, write_bytes
+from kernsmith.guest.initramfs import Member, closed, read_program, taken_out
+from kernsmith.guest.workloads import Workload
+from kernsmith.machine.debugger import NotReached, connected_debugger
+from kernsmith.machine.qemu_threads import connected
+from kernsmith.paths import shipped
+from kernsmith.process import check_stop
+from kernsmith.threads import threads
+
+HOLD = 0x6B00_0000
+"""Where guests wait (guest/Makefile)."""
+KEPT_BYTES = 4 << 20
+"""What a workload may be, at the end of the disk (guest/root/kept.h)."""
+
+_FOLDER = "workload"
+# What is told its workload later, and its place in a guest's archive: process 1, or systemd's unit.
+_SMALL = ("root/init", "kernsmith-kept")
+_SYSTEMD = ("root/above/usr/lib/kernsmith/run", "kernsmith-kept-service")
+_MEMORY, _CONSOLE = "memory", "console.log"
+_ANSWER_SECONDS = 60.0
+_LOOK_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class KeptGuest:
+    """What boots, and what a workload adds to it.
+
+    initramfs: the archive of a guest that does not know its workload. workload: the archive with
+        the workload, of `KEPT_BYTES`.
+    """
+
+    initramfs: bytes
+    workload: bytes
+
+
+def programs_digest() -> str:
+    """Of the programs that run workloads in kept guests."""
+    digest = sha256()
+    for _, name in (_SMALL, _SYSTEMD):
+        digest.update(sha256(_program(name)).digest())
+    return digest.hexdigest()
+
+
+def _program(name: str) -> bytes:
+    return read_program(shipped("build", "guest", name))
+
+
+def kept_guest(workload: Workload) -> KeptGuest | None:
+    """The guest of a workload, parted; None where its boot cannot be kept: it has no root, several
+    vCPUs, or more files than fit."""
+    if workload.root is None or workload.initramfs is None or workload.vcpus > 1:
+        return None
+    rest, own = taken_out(workload.initramfs.read_bytes(), _FOLDER)
+    told = f"{workload.name} {workload.rounds} {workload.warmup}\n"
+    archive = closed(own, [Member("run", told.encode())])
+    if len(archive) > KEPT_BYTES:
+        return None
+    place, name = _SYSTEMD if f"{_SYSTEMD[0]}\0".encode() in rest else _SMALL
+    initramfs = closed(rest, [Member(place, _program(name), executable=True)])
+    return KeptGuest(initramfs, archive.ljust(KEPT_BYTES, b"\0"))
+
+
+class NotKept(KernsmithError):
+    """A boot that could not be kept or gone on with.
+
+    ended: the guest ended before it came to its workload, and its console tells why. hung: its time
+    was over.
+    """
+
+    def __init__(self, why: str, *, ended: bool = False, hung: bool = False) -> None:
+        super().__init__(why)
+        self.ended, self.hung = ended, hung
+
+
+@dataclass(frozen=True)
+class KeptBoot:
+    """A boot, kept in a folder that is named by all that it depends on."""
+
+    folder: Path
+
+    @property
+    def memory(self) -> Path:
+        """The file with the guest."""
+        return self.folder / _MEMORY
+
+    def keep(self, command: Sequence[str], behind: Path, console: Path, seconds: float) -> None:
+        """Boot and keep a guest, if it is not kept yet.
+
+        command: of QEMU. behind: the end of the disk in it, which is another file now. console:
+            gets what a guest said that could not be kept.
+
+        Raises:
+            NotKept: the guest ended, or its time.
+        """
+        with locked(self.folder / "lock"):
+            if self.memory.exists():
+                return
+            empty = self.folder / "empty"
+            write_bytes(empty, bytes(KEPT_BYTES))
+            words = [word.replace(str(behind), str(empty)) for word in command]
+            with replacing(self.memory) as memory:
+                self._boot(words, memory, console, seconds)
+
+    def _boot(self, command: list[str], memory: Path, console: Path, seconds: float) -> None:
+        said = self.folder / _CONSOLE
+
+        def held(folder: Path, alive: Callable[[], bool]) -> None:
+            with connected_debugger(folder / "debugger", alive) as debugger:
+                debugger.stop_at(HOLD, seconds)
+                _write(folder / "monitor", memory)
+
+        # No guest goes on as one that a debugger has stopped.
+        command += ["-global", "migration.store-global-state=off"]
+        command += ["-S", "-gdb", "unix:{folder}/debugger,server=on,wait=off"]
+        try:
+            _beside(command, said, seconds + _ANSWER_SECONDS, held)
+        except NotReached as error:
+            raise NotKept(str(error), ended=error.ended, hung=not error.ended) from None
+        except (OSError, QMPError) as error:
+            raise NotKept(f"QEMU kept no boot: {error}") from None
+        finally:
+            copy_file(said, console)
+
+    def go_on(self, command: Sequence[str], console: Path, seconds: float) -> float:
+        """Have a guest go on to its end. Returns how long it took, in seconds.
+
+        Raises:
+            NotKept: the file cannot be read. ProcessTimedOut, ProcessFailed: as of `process.run`.
+        """
+        try:
+            return _beside(
+                [*command, "-S", "-incoming", "defer"], console, seconds,
+                lambda folder, alive: _read(folder / "monitor", self.memory),
+            )  # fmt: skip
+        except (OSError, QMPError) as error:
+            raise NotKept(f"QEMU does not go on with a kept boot: {error}") from None
+
+
+def run_kept(
+    command: list[str],
+    behind: Path,
+    contents: Mapping[Path, str],
+    console: Path,
+    seconds: float,
+) -> float:
+    """Run a guest from a kept boot, which is made where there is none. Returns the run's seconds.
+
+    command: of QEMU, with what it boots and then `-plugin`. behind: the file in it with the
+        workload. contents: the digests of all other files in it that decide what a boot does.
+
+    Raises:
+        NotKept: see there. ProcessTimedOut, ProcessFailed: as of `process.run`.
+    """
+    booted = command[: command.index("-plugin")]
+    named = [word.replace(str(behind), "") for word in booted]
+    for path, digest in contents.items():
+        named = [word.replace(str(path), digest) for word in named]
+    key = sha256(json.dumps([programs_digest(), *named]).encode()).hexdigest()[:20]
+    boot = KeptBoot(paths.boots() / key)
+    boot.keep(booted, behind, console, seconds)
+    return boot.go_on(command, console, seconds)
+
+
+def write_workload(guest: KeptGuest, folder: Path) -> Path:
+    """The end of the disk, as a file."""
+    path = folder / "workload.disk"
+    write_bytes(path, guest.workload)
+    return path
+
+
+def _beside(
+    command: list[str],
+    console: Path,
+    seconds: float,
+    speak: Callable[[Path, Callable[[], bool]], None],
+) -> float:
+    """Run QEMU, and meanwhile speak with it. speak: is given the folder of the sockets, and what
+    tells whether QEMU still runs."""
+    with tempfile.TemporaryDirectory(prefix="kernsmith-") as name, threads(1) as pool:
+        folder = Path(name)
+        words = [word.replace("{folder}", str(folder)) for word in command]
+        words += ["-qmp", f"unix:{folder}/monitor,server=on,wait=off"]
+        qemu = pool.submit(process.run, words, log=console, timeout=seconds, capture=False)
+        try:
+            speak(folder, lambda: not qemu.done())
+        except (OSError, QMPError):
+            if qemu.done():
+                qemu.result()  # which says better why nobody answers
+            raise
+        return qemu.result().seconds
+
+
+def _write(monitor: Path, memory: Path) -> None:
+    """Write a stopped guest to a file, and end it."""
+    with _monitor(monitor) as qemu:
+        qemu.cmd("migrate-set-parameters", **{"max-bandwidth": 1 << 40})
+        qemu.cmd("migrate", uri=f"file:{memory}")
+        _wait(qemu)
+        qemu.cmd("quit")
+
+
+def _read(monitor: Path, memory: Path) -> None:
+    """Give a QEMU that waits for it a guest, and let that go on."""
+    with _monitor(monitor) as qemu:
+        qemu.cmd("migrate-incoming", uri=f"file:{memory}")
+        _wait(qemu)
+        qemu.cmd("cont")
+
+
+@contextmanager
+def _monitor(path: Path) -> Iterator[QEMUMonitorProtocol]:
+    """A QEMU that leaves the disk out of what it writes and reads."""
+    qemu = connected(path)
+    try:
+        qemu.settimeout(_ANSWER_SECONDS)
+        shared = {"capability": "x-ignore-shared", "state": True}
+        qemu.cmd("migrate-set-capabilities", capabilities=[shared])
+        yield qemu
+    finally:
+        with suppress(EOFError):  # it has ended
+            qemu.close()
+
+
+def _wait(qemu: QEMUMonitorProtocol) -> None:
+    while True:
+        check_stop()
+        answer = qemu.cmd("query-migrate")
+        assert isinstance(answer, dict)
+        status = answer.get("status", "")
+        if status == "completed":
+            return
+        if status in ("failed", "cancelled"):
+            raise NotKept(f"a kept boot is not whole: {answer.get('error-desc', status)}")
+        time.sleep(_LOOK_SECONDS)
