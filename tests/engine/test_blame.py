@@ -150,6 +150,16 @@ def test_a_metric_blames_what_makes_half_of_the_change(
     assert whole.layouts >= 4
 
 
+def test_of_named_objects_the_rest_stays_unjudged(tmp_path: Path) -> None:
+    """What is bad in the others is no fault of the link."""
+    pair = replace(made_pair(tmp_path, own="broken"), among=("fs/00?.o",))
+    found = search(pair, command("! grep -q broken $1"), tmp_path)
+    assert (found.blamed, found.link_is_bad, found.among) == ((), False, pair.among)
+    assert verdict_sentence(found) == ("Nothing of fs/00?.o is to blame: with it 'good' is good.")
+    assert "objects differ and fit fs/00?.o;" in blame_markdown(found)
+    assert blame_key(pair, has(NAMES[1])) != blame_key(replace(pair, among=()), has(NAMES[1]))
+
+
 def test_luck_of_layout_alone_is_no_reason_to_blame(pair: MadePair, tmp_path: Path) -> None:
     test = ChangesMetric(Counting({}), (PIPE,), "kernel_instructions", "pipe")
     found = search(pair, test, tmp_path)

@@ -43,6 +43,7 @@ def blame(
     test: Annotated[tuple[str, ...], Parameter(negative=())] = (BOOT,),
     metric: str = "",
     top: int = 0,
+    among: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     layouts: str = "",
     seed: int = 1,
     repeat: int = 1,
@@ -82,6 +83,9 @@ def blame(
         kernsmith blame --source debian:7.3 --config micro --good default --bad profile=autofdo
         --test lab --metric model_cycles --top 10
 
+        kernsmith blame --source debian:7.3 --config micro --good default --bad profile=autofdo
+        --test lab --metric model_cycles --among kernel/sched/fair.o
+
     Parameters
     ----------
     good
@@ -107,6 +111,9 @@ def blame(
     top
         So many objects that bring most of the difference in --metric, each measured alone in the
         good kernel; 0: the smallest set that is bad.
+    among
+        Objects that may be to blame (fs/pipe.o, fs/*.o, fs/**); all others stay the good kernel's.
+        May be given several times. Default: all that differ.
     layouts
         Random layouts in which a mixed kernel is measured: a number, or a range that is gone
         through while it is not clear. Only with --metric. Default: 4..16; with --top a number, 16.
@@ -163,14 +170,14 @@ def blame(
     )
     if top:
         measures = _measures(study, workloads)
-        shares = _share_out(study, kernels, measures, top, output)
+        shares = _share_out(study, kernels, among, measures, top, output)
         if json:
             sys.stdout.write(as_json(shares))
         else:
             print_shares(shares, result_console())
         return 0 if shares.top else 1
     asked = _mix_test(study, workloads, command, " ".join(test), repeat)
-    document = _run(study, kernels, asked, output, functions=functions)
+    document = _run(study, kernels, among, asked, output, functions=functions)
     if json:
         sys.stdout.write(as_json(document))
     else:
@@ -192,6 +199,7 @@ def _check_top(top: int, metric: str, layouts: str) -> None:
 def _run(
     study: Study,
     kernels: dict[str, Kernel | None],
+    among: tuple[str, ...],
     test: MixTest,
     output: Path | None,
     *,
@@ -203,7 +211,7 @@ def _run(
     from kernsmith.engine.blame import Blame, blame_key
 
     with ProgressDisplay() as display:
-        pair = _pair(study, kernels, display)
+        pair = _pair(study, kernels, among, display)
         key = blame_key(pair, test)
         folder = (output or Path("kernsmith-results") / f"blame-{key}").absolute()
         asked = Blame(pair, test, folder / f"state-{key}", display, functions=functions)
@@ -214,6 +222,7 @@ def _run(
 def _share_out(
     study: Study,
     kernels: dict[str, Kernel | None],
+    among: tuple[str, ...],
     measures: ReplaysMixes,
     top: int,
     output: Path | None,
@@ -224,7 +233,7 @@ def _share_out(
     from kernsmith.engine.shares import Shares, shares_key
 
     with ProgressDisplay() as display:
-        pair = _pair(study, kernels, display)
+        pair = _pair(study, kernels, among, display)
         key = shares_key(pair, measures)
         folder = (output or Path("kernsmith-results") / f"shares-{key}").absolute()
         asked = Shares(pair, measures, top, folder / f"state-{key}", display, study.cpu)
@@ -232,7 +241,9 @@ def _share_out(
     return write_shares(document, folder)
 
 
-def _pair(study: Study, kernels: dict[str, Kernel | None], events: Events) -> Pair:
+def _pair(
+    study: Study, kernels: dict[str, Kernel | None], among: tuple[str, ...], events: Events
+) -> Pair:
     """The two kernels; those that are not built are."""
     from kernsmith.engine.sides import built_variants
     from kernsmith.kernel.mixed import Pair
@@ -240,7 +251,7 @@ def _pair(study: Study, kernels: dict[str, Kernel | None], events: Events) -> Pa
 
     missing = built_variants(located(study, Path.cwd()), events) if study.variants else {}
     good, bad = (kernel or missing[word] for word, kernel in kernels.items())
-    return Pair(good, bad)
+    return Pair(good, bad, among)
 
 
 def _built(word: str) -> Kernel | None:

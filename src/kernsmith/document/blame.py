@@ -81,6 +81,8 @@ class BlameDocument:
     link_is_bad: whether the bad kernel as it was built is bad, though its objects are not.
     vmlinux: path of the mixed kernel with the blamed objects, or with the blamed functions of them;
         empty without any.
+    among: patterns of the objects that were looked at; the others are the good kernel's in every
+        mixed kernel, and no suspects. Empty for all.
     report: path of the HTML page.
     """
 
@@ -99,4 +101,5 @@ class BlameDocument:
     link_is_bad: bool = False
     limit: float | None = None
     vmlinux: str = ""
+    among: tuple[str, ...] = ()
     report: str = ""

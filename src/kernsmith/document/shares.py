@@ -69,6 +69,8 @@ class SharesDocument:
     together: all of `top` in one kernel.
     unmeasured: expected of all other suspects. unchanged: what objects that do not differ cost more
         or less, because they lie elsewhere.
+    among: patterns of the objects that were looked at; the others are the good kernel's in every
+        mixed kernel, and no suspects. Empty for all.
     report: path of the HTML page.
     """
 
@@ -92,6 +94,7 @@ class SharesDocument:
     together: MixChangeView | None
     unmeasured: float
     unchanged: float
+    among: tuple[str, ...] = ()
     report: str = ""
 
     @property

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from kernsmith.document import (
     BlameDocument,
@@ -80,7 +81,9 @@ class Blame:
         if bad.verdict == UNRESOLVED:
             raise KernsmithError(f"the bad kernel cannot be judged: {bad.reason}")
         if bad.verdict != BAD:
-            return self._document(journal, (), link_is_bad=self._link_is_bad(journal))
+            # Others may be bad, where not all objects are suspects.
+            by_link = not self.pair.among and self._link_is_bad(journal)
+            return self._document(journal, (), link_is_bad=by_link)
         test = self.test.limited(good)
         if isinstance(self.test, ChangesMetric):
             test = self.test.halved(bad)
@@ -185,6 +188,7 @@ class Blame:
             link_is_bad=link_is_bad,
             limit=limit,
             vmlinux=str(image.absolute()) if image else "",
+            among=self.pair.among,
         )
 
     def _blamed(self, name: str, narrowed: Narrowed) -> BlamedView:
@@ -197,9 +201,15 @@ class Blame:
         return BlamedView(name, differ, units, narrowed.why)
 
 
+def pair_key(pair: Pair, asked: Any) -> str:
+    """What tells one question about two kernels from another: a word for a folder's name."""
+    among = [pair.among] if pair.among else []
+    return digest_of([pair.good.key, pair.bad.key, asked, *among])[:8]
+
+
 def blame_key(pair: Pair, test: MixTest) -> str:
     """What tells one search from another: a word for a folder's name."""
-    return digest_of([pair.good.key, pair.bad.key, test.identity()])[:8]
+    return pair_key(pair, test.identity())
 
 
 def _views(journal: Journal) -> tuple[MixTestView, ...]:

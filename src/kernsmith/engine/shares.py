@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from kernsmith.document.shares import FunctionShareView, MixChangeView, SharesDocument, ShareView
-from kernsmith.engine.blame import side_view
+from kernsmith.engine.blame import pair_key, side_view
 from kernsmith.engine.events import Events
 from kernsmith.engine.journal import Journal, mix_name
 from kernsmith.engine.mix_replay import Measured, MeasuresMixes
@@ -31,7 +31,6 @@ from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.mixed import Pair
 from kernsmith.stats.effect import Effect, effect_of, t_interval
 from kernsmith.stats.multiple import holm_with_levels
-from kernsmith.study.variant import digest_of
 from kernsmith.threads import each_of, threads
 
 ALPHA = 0.05
@@ -153,13 +152,14 @@ class Shares:
             together=None,
             unmeasured=0.0,
             unchanged=0.0,
+            among=pair.among,
         )
 
 
 def shares_key(pair: Pair, measures: MeasuresMixes) -> str:
     """What tells one question from another: a word for a folder's name. How many objects are asked
     for is no part of it: what was measured serves both."""
-    return digest_of([pair.good.key, pair.bad.key, measures.identity()])[:8]
+    return pair_key(pair, measures.identity())
 
 
 def share_out(

@@ -33,6 +33,7 @@ from kernsmith.kernel.link import (
 )
 from kernsmith.kernel.mixable import refuse_mix
 from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.study.objects import regex_of
 from kernsmith.study.steps import step_symbols
 
 _ARCHIVE = "vmlinux.a"
@@ -43,10 +44,15 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Pair:
-    """Two kernels of one source whose objects can stand in for each other."""
+    """Two kernels of one source whose objects can stand in for each other.
+
+    among: patterns of the objects that are exchanged; the others stay the good kernel's. Without
+        any, all are.
+    """
 
     good: Kernel
     bad: Kernel
+    among: tuple[str, ...] = ()
 
     def check(self) -> None:
         """That objects of both can be linked into one kernel.
@@ -62,6 +68,20 @@ class Pair:
                 f"the two kernels do not consist of the same objects: only one of them has "
                 f"{', '.join(alone[:_SHOWN])}{more}"
             )
+        self.check_among()
+
+    def check_among(self) -> None:
+        """That there is something to exchange for each of the patterns.
+
+        Raises:
+            UserError: there is not.
+        """
+        for pattern in self.among:
+            fit = self._fitting((pattern,))
+            if not fit:
+                raise UserError(f"no object of the kernels is called {pattern}")
+            if not any(name in self.suspects for name in fit):
+                raise UserError(f"both kernels have the same objects for {pattern}")
 
     @property
     def base(self) -> Kernel:
@@ -79,7 +99,12 @@ class Pair:
     def suspects(self) -> tuple[str, ...]:
         """Those of which the two kernels have files that differ, in the order of the link."""
         good, bad = self.good.output, self.bad.output
-        return tuple(name for name in self.objects if _differ(good / name, bad / name))
+        names = self._fitting(self.among) if self.among else self.objects
+        return tuple(name for name in names if _differ(good / name, bad / name))
+
+    def _fitting(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        regexes = [regex_of(pattern) for pattern in patterns]
+        return tuple(name for name in self.objects if any(r.fullmatch(name) for r in regexes))
 
     def link(
         self,

@@ -26,6 +26,8 @@ def verdict_sentence(document: BlameDocument) -> str:
         )
     if not document.suspects:
         return f"There is nothing to blame: {bad!r} has the same objects as {good!r}."
+    if document.among:
+        return f"Nothing of {', '.join(document.among)} is to blame: with it {good!r} is good."
     return f"There is nothing to blame: {bad!r} is good."
 
 
@@ -35,9 +37,11 @@ def condition_words(document: BlameDocument) -> str:
     seconds = sum(test.seconds for test in document.tests)
     took = f", {seconds:.0f} s of them on the machine" if seconds else ""
     what = f"{document.metric} of {document.test}" if document.metric else document.test
+    fitting = f" and fit {', '.join(document.among)}" if document.among else ""
     return (
-        f"Test: {what}. {document.suspects} of {document.objects} objects differ; {tests} mixed "
-        f"kernels were linked and judged{took}; linked by the rules of the {document.base} kernel."
+        f"Test: {what}. {document.suspects} of {document.objects} objects differ{fitting}; {tests} "
+        f"mixed kernels were linked and judged{took}; linked by the rules of the {document.base} "
+        "kernel."
     )
 
 

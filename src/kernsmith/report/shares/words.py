@@ -33,10 +33,11 @@ def verdict_sentence(document: SharesDocument) -> str:
 def condition_words(document: SharesDocument) -> str:
     """What was measured, and how."""
     measured = len(document.top) + len(document.others)
+    fitting = f" and fit {', '.join(document.among)}" if document.among else ""
     return (
         f"{document.metric} of {', '.join(document.workloads)} on {document.cpu}, in "
         f"{document.layouts} random layouts, the same of every kernel. {document.suspects} of "
-        f"{document.objects} objects differ, of {document.ran} something was executed; "
+        f"{document.objects} objects differ{fitting}, of {document.ran} something was executed; "
         f"{measured} were measured, each alone among the objects of {document.good.name!r} (all "
         f"others together: {document.unmeasured:+.2f} % expected; objects that do not differ, and "
         f"lie elsewhere: {document.unchanged:+.2f} %). Intervals of single objects are corrected "
