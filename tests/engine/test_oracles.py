@@ -22,6 +22,7 @@ from kernsmith.kernel.config import kconfig_symbols
 from kernsmith.kernel.source import Source
 from kernsmith.machine.ktap import FAILED, PASSED
 from kernsmith.report.study.markdown import study_markdown
+from kernsmith.report.study.page import study_page
 from kernsmith.report.study.verified import verified_lines
 
 REPORTS = """[    1.0] UBSAN: array-index-out-of-bounds in ../source/net/core/dev.c:10:12
@@ -93,5 +94,22 @@ def test_a_kernel_that_does_not_work_ends_with_1() -> None:
         (unasked, "no answer: the kernel does not link"),
     ):
         document = replace(study_document([verdict(0.9)]), verified=(answer,))
-        assert words in verified_lines(document)[0]
+        (line,) = verified_lines(document)
+        assert words in line
         assert exit_code(document) == 1
+        page, markdown = study_page(document), study_markdown(document)
+        assert f"</strong> {line}</p>" in page
+        assert markdown.index("A: kunit: ") < markdown.index("|"), "before all tables"
+
+
+def test_a_better_variant_of_which_nothing_was_asked_is_told() -> None:
+    better = study_document([verdict(0.9, (0.88, 0.92))], "A faster one")
+    (line,) = verified_lines(better)
+    assert line.startswith("A faster one: it boots, and its workloads check what they did; no ora")
+    assert line in study_markdown(better)
+    assert line in study_page(better)
+    assert exit_code(better) == 0
+    asked = replace(better, verified=(replace(WORKS, variant="A faster one"),))
+    assert "no oracle" not in study_markdown(asked)
+    worse = study_document([verdict(1.1, (1.08, 1.12))])
+    assert not verified_lines(worse)

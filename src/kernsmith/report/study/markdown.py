@@ -42,13 +42,14 @@ def study_markdown(document: StudyDocument) -> str:
     ]
     sections: list[Section] = [Text(_conditions(document))]
     if lines:
-        sections += [Bullets([*lines, *(line for _, line in sequential(document))])]
+        lines += [*verified_lines(document), *(line for _, line in sequential(document))]
+        sections += [Bullets(lines)]
         sections += [_overall_table(document), *speciality_tables(document)]
         sections += [_workload_table(document)]
     if document.pair:
         sections += [Bullets(pair_lines(document)), *pair_tables(document)]
     sections += [*_spread_tables(document), *check_tables(document)[:1], *check_notes(document)]
-    if said := [*noise_lines(document), *verified_lines(document)]:
+    if said := noise_lines(document):
         sections.append(Bullets(said))
     sections += [*attribution_notes(document), *design_sections(document)]
     if document.remarks:

@@ -39,7 +39,7 @@ from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.stress import stress_sections
-from kernsmith.report.study.verified import verified_lines
+from kernsmith.report.study.verified import broken_lines, verified_lines
 from kernsmith.report.study.words import (
     confidence,
     harmed,
@@ -133,6 +133,8 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
     sections += [
         Verdict(line, "worse") for name in document.others if (line := harmed(document, name))
     ]
+    broken = broken_lines(document)
+    sections += [Verdict(line, "warning") for line in broken]
     rest = [line for _, line in heads if line not in {line for _, line in overall[:_FEW]}]
     if len(overall) > _FEW:
         sections.append(_forest(document, [each for each, _ in overall], by_variant=True))
@@ -150,7 +152,8 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
     lines = [line for _, line in sequential(document)]
     for name in document.others:
         lines += [f"{name}: {line}" for line in luck_lines(document, name)]
-    lines += [*noise_lines(document), *verified_lines(document)]
+    lines += noise_lines(document)
+    lines += [line for line in verified_lines(document) if line not in broken]
     return [*sections, Bullets([*rest, *lines])]
 
 

@@ -48,11 +48,13 @@ def print_study(document: StudyDocument, console: Console) -> None:
             say(console, f"{variant}: {line}")
         for line in attribution_lines(document, variant):
             say(console, f"{variant}: {line}")
+    for line in verified_lines(document):
+        say(console, line)
     if tables := pair_tables(document):
         say(console, as_text(tables))
     for line in pair_lines(document):
         say(console, line)
-    for line in (*noise_lines(document), *verified_lines(document)):
+    for line in noise_lines(document):
         say(console, line)
     for _, line in sequential(document):
         say(console, line)

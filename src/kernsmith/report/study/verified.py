@@ -9,8 +9,28 @@ _NAMED = 3
 
 
 def verified_lines(document: StudyDocument) -> list[str]:
-    """A sentence for each answer of an oracle; none where no oracle was asked."""
-    return [f"{each.variant}: {each.oracle}: {_words(each)}" for each in document.verified]
+    """A sentence for each answer of an oracle, and for each variant that is better and was not
+    asked about."""
+    asked = {each.variant for each in document.verified}
+    names = (each.name for each in document.variants if each.name in document.better)
+    unasked = [name for name in names if name not in asked]
+    return [*map(_sentence, document.verified), *map(_unasked, unasked)]
+
+
+def broken_lines(document: StudyDocument) -> list[str]:
+    """Of these sentences, those about variants that do not work, or were not judged."""
+    return [_sentence(each) for each in document.verified if not each.works]
+
+
+def _sentence(answer: VerifiedView) -> str:
+    return f"{answer.variant}: {answer.oracle}: {_words(answer)}"
+
+
+def _unasked(variant: str) -> str:
+    return (
+        f"{variant}: it boots, and its workloads check what they did; no oracle was asked whether "
+        "the rest of it works (kernsmith verify)"
+    )
 
 
 def _words(answer: VerifiedView) -> str:
