@@ -57,6 +57,16 @@ def copied_objects(kernel: Kernel, folder: Path) -> Kernel:
     return Kernel(key, folder, kernel.provenance | {"key": key, "variant": variant})
 
 
+def waiting_step(folder: Path, function: str, rounds: int) -> str:
+    """A step that makes a function of clang's or gcc's cost so many rounds of two instructions
+    more: a program on the assembly."""
+    program = folder / "wait"
+    loop = rf"\n\tmovl ${rounds}, %eax\n.Lwait:\n\tdecl %eax\n\tjne .Lwait"
+    program.write_text(f"#!/bin/sh\nexec sed 's/^{function}:.*/&{loop}/'\n")
+    program.chmod(0o755)
+    return str(program)
+
+
 def recompiled(
     kernel: Kernel, name: str, target: Path, *steps: str, compiler: str = "", fallback: str = ""
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from kernels import ALL
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import Pair
-from planted import Mistake, planted_kernel
+from planted import Mistake, copied_objects, planted_kernel, recompiled, waiting_step
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("blame")]
 
@@ -24,15 +24,18 @@ MISTAKE = Mistake("fs/pipe.o", "anon_pipe_read", 0)
 
 def bad_kernel(kernel: Kernel, folder: Path, others: str) -> Kernel:
     """Written down, so that the command line finds it by its folder."""
-    bad = planted_kernel(kernel, folder, MISTAKE, others)
-    (folder / "provenance.json").write_text(json.dumps(bad.provenance))
-    (folder / "vmlinux").write_bytes(b"")  # never looked at: the objects are bad
+    return written(planted_kernel(kernel, folder, MISTAKE, others))
+
+
+def written(bad: Kernel) -> Kernel:
+    (bad.folder / "provenance.json").write_text(json.dumps(bad.provenance))
+    (bad.folder / "vmlinux").write_bytes(b"")  # never looked at: the objects are bad
     return bad
 
 
-def blame(good: Kernel, bad: Kernel, folder: Path) -> list[str]:
+def blame(good: Kernel, bad: Kernel, folder: Path, *others: str) -> list[str]:
     words = ["--good", good.key, "--bad", str(bad.folder), "--test", "pipe", "-o", str(folder)]
-    return [sys.executable, "-m", "kernsmith", "blame", *words, "--json"]
+    return [sys.executable, "-m", "kernsmith", "blame", *words, *others, "--json"]
 
 
 def judged(folder: Path) -> list[str]:
@@ -84,3 +87,28 @@ def test_a_planted_miscompilation_is_found(
     assert sorted(of_functions) == [(0, "good"), (1, "bad")]
     mixes = judged(tmp_path / "found")
     assert len(mixes) == len(set(mixes)) == len(found["tests"])
+
+
+def test_a_function_that_costs_more_is_found_by_a_metric(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    """All functions of the object differ, and cost something more by that; one costs much."""
+    if ALL not in os.environ:
+        pytest.skip("make test-all has it: some forty links and boots")
+    bad = copied_objects(micro_kernel, tmp_path / "bad")
+    wait = waiting_step(tmp_path, MISTAKE.function, 100)
+    recompiled(micro_kernel, MISTAKE.object, bad.output / MISTAKE.object, "pad=1", wait)
+    options = ["--metric", "kernel_instructions", "--layouts", "3..8", "--among", "fs/*.o"]
+    command = blame(micro_kernel, written(bad), tmp_path / "found", *options)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (blamed,) = found["blamed"]
+    assert blamed["object"] == MISTAKE.object
+    assert blamed["narrowed"] == [{"functions": [MISTAKE.function], "along": []}]
+    assert len(blamed["functions"]) > 20
+    last = found["tests"][-1]
+    assert all(test["verdict"] != "unresolved" for test in found["tests"])
+    whole = next(test for test in found["tests"] if test["taken"] and test["functions"] is None)
+    assert found["limit"] < last["change"] or last["verdict"] == "good"
+    assert found["limit"] == pytest.approx(whole["change"] / 2, rel=0.05)

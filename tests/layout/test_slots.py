@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Slots: functions that kernels have in common lie at one address in all of them, in any layout."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -107,6 +108,36 @@ def test_room_moves_nothing_of_the_layout_that_was_traced(slots: Slots) -> None:
         }
         assert room
         assert all(section.start + section.size <= START for section in room)
+
+
+def test_of_two_forms_the_one_that_is_called_has_the_slot(slots: Slots) -> None:
+    """As objects of both kernels' have them: the other form lies behind all."""
+    wanted = slots.filled(GOOD, str)
+    called = places(wanted, wanted.shuffled("1"))["a.o", ".text.g"]
+    for symbols, first in ((("g", "g.bad"), True), (("g.good", "g"), False)):
+        both = replace(GOOD.sections[2], size=50), replace(GOOD.sections[2], size=80)
+        forms = [
+            replace(each, symbols=(symbol,), start=START + 0x100000 * (number + 1))
+            for number, (each, symbol) in enumerate(zip(both, symbols, strict=True))
+        ]
+        others = [s for s in GOOD.sections if (s.file, s.name) != ("a.o", ".text.g")]
+        text = replace(
+            GOOD,
+            sections=(*others, *forms),
+            steps=((0,), 16, (*range(1, len(others) - 1), 6, 7), 4096, (len(others) - 1,)),
+        )
+        filled = slots.filled(text, str, more=True)
+        lab = LayoutLab(
+            filled.text.start,
+            [(s.start, s.size, s.align) for s in filled.text.sections],
+            [step if isinstance(step, int) else list(step) for step in filled.text.steps],
+        )
+        layout = filled.shuffled("1")
+        starts = lab.place(list(layout.order), list(layout.shifts))
+        found = {s.start: at for s, at in zip(filled.text.sections, starts, strict=True)}
+        chosen, other = forms if first else reversed(forms)
+        assert found[chosen.start] == called
+        assert found[other.start] == max(starts)
 
 
 def test_a_section_without_a_slot_is_told(slots: Slots) -> None:

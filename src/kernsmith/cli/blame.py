@@ -116,7 +116,8 @@ def blame(
         May be given several times. Default: all that differ.
     layouts
         Random layouts in which a mixed kernel is measured: a number, or a range that is gone
-        through while it is not clear. Only with --metric. Default: 4..16; with --top a number, 16.
+        through while it is not clear. A metric of the CPU model is replayed in all of them at once.
+        Only with --metric. Default: 4..16; with --top a number, 16.
     seed
         Seed of the layouts.
     repeat
@@ -335,12 +336,18 @@ def _machine(study: Study) -> Machine:
 
 
 def _measures(study: Study, workloads: tuple[Workload, ...]) -> ReplaysMixes:
-    from kernsmith.engine.mix_replay import ReplaysMixes
-
     machine, design = _machine(study), study.design
     if not machine.profiles:
         raise UserError(f"--top replays traces, and the machine {machine.name} writes none")
-    return ReplaysMixes(machine, workloads, design.metric, design.layouts, design.seed)
+    return _replays(machine, workloads, design, design.layouts)
+
+
+def _replays(
+    machine: Machine, workloads: tuple[Workload, ...], design: Design, layouts: int
+) -> ReplaysMixes:
+    from kernsmith.engine.mix_replay import ReplaysMixes
+
+    return ReplaysMixes(machine, workloads, design.metric, layouts, design.seed)
 
 
 def _mix_test(
@@ -367,6 +374,9 @@ def _mix_test(
         return PassesUnitTests(machine, _selftests(study), repeat, SELFTESTS)
     if not design.metric:
         return RunsWorkloads(machine, workloads, name, repeat)
+    modelled = {each.name for each in machine.metrics if each.meaning == "modelled"}
+    replayed = machine.profiles and design.metric in modelled
     return ChangesMetric(
-        machine, workloads, design.metric, name, design.layouts, design.most_layouts, design.seed
-    )
+        machine, workloads, design.metric, name, design.layouts, design.most_layouts, design.seed,
+        _replays(machine, workloads, design, design.most_layouts) if replayed else None,
+    )  # fmt: skip

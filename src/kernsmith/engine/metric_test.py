@@ -9,10 +9,11 @@ from functools import cached_property
 from math import exp, isfinite, log, log1p
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 from kernsmith.engine.bisect import LEAST_CHANGE
 from kernsmith.engine.growth import grow, next_number
+from kernsmith.engine.mix_replay import MeasuresMixes
 from kernsmith.engine.mix_tests import BAD, GOOD, UNRESOLVED, Judged, MixTest
 from kernsmith.errors import UserError
 from kernsmith.files import locked, write_text
@@ -30,6 +31,8 @@ from kernsmith.stats.sequential import Look, look_at
 class ChangesMetric:
     """Bad is a kernel whose metric has changed by more than `limit`, over random layouts.
 
+    replays: how mixed kernels are measured in random layouts, in all of them at once; None: each of
+        them is linked and booted.
     limit: per cent of the good kernel, above 0 where more is bad, below 0 where less is; None: any
         change of `LEAST_CHANGE` or more, to either side, which is what the bad kernel is asked for.
     layouts, most_layouts: with which it begins, and with which there is an answer in any case.
@@ -42,12 +45,15 @@ class ChangesMetric:
     layouts: int = 4
     most_layouts: int = 16
     seed: int = 1
+    replays: MeasuresMixes | None = None
     limit: float | None = None
     repeats: int = field(default=1, init=False)
     exact: bool = field(default=True, init=False)
 
     def identity(self) -> Any:
         """Machine, workloads, metric and layouts; not the limit, which a search finds itself."""
+        if self.replays:
+            return ["over layouts", self.replays.identity()]
         return [
             self.machine.fingerprint(), [each.amount for each in self.workloads], self.metric,
             self.layouts, self.most_layouts, self.seed,
@@ -55,23 +61,21 @@ class ChangesMetric:
 
     def judge(self, pair: Pair, taken: Collection[str], folder: Path) -> Judged:
         """See `MixTest`. A kernel that does not run the workloads has no figures."""
-        orders, beside = _Orders(pair, self.seed), folder.parent / "good"
+        figures = self._figures(pair)
+        beside = folder.parent / "good"
         if not taken:
-            first = self._figure(pair, (), orders.of(0), beside / "layout-0")
-            return Judged(BAD, first) if isinstance(first, str) else Judged(GOOD)
+            alone = figures.logs((), beside, 1)
+            return Judged(BAD, alone) if isinstance(alone, str) else Judged(GOOD)
         ratios: list[float] = []
 
         def measure(layouts: int) -> str:
-            for number in range(len(ratios), layouts):
-                layout, order = f"layout-{number}", orders.of(number)
-                figures = (
-                    self._figure(pair, taken, order, folder / layout),
-                    self._figure(pair, (), order, beside / layout),
-                )
-                for each in figures:
-                    if isinstance(each, str):
-                        return each
-                ratios.append(float(figures[0]) - float(figures[1]))
+            sides = []
+            for side, place in ((taken, folder), ((), beside)):
+                logs = figures.logs(side, place, layouts)
+                if isinstance(logs, str):
+                    return logs
+                sides.append(logs)
+            ratios[:] = (mine - good for mine, good in zip(*sides, strict=True))
             return ""
 
         def decide(failure: str, last: bool) -> Judged | None:
@@ -79,7 +83,8 @@ class ChangesMetric:
                 return Judged(UNRESOLVED, failure)
             return self._decide(look_at(ratios), last)
 
-        return grow(self.layouts, self.most_layouts, measure, decide, next_number)
+        first = self.most_layouts if self.replays else self.layouts
+        return grow(first, self.most_layouts, measure, decide, next_number)
 
     def judge_itself(self, kernel: Kernel, folder: Path) -> Judged:
         """One layout says nothing of a kernel."""
@@ -112,27 +117,77 @@ class ChangesMetric:
         reason = f"too close to {self.limit:+.3f} % to call after {look.n} layouts"
         return _judged(UNRESOLVED, reason, look) if last else None
 
-    def _figure(
-        self, pair: Pair, taken: Collection[str], order: Sequence[str], folder: Path
-    ) -> float | str:
-        """The mean logarithm of the metric over workloads, or why there is none. What was measured
-        before a kill is kept."""
+    def _figures(self, pair: Pair) -> _Figures:
+        if self.replays:
+            return _Replayed(pair, self.replays)
+        return _Booted(pair, self.machine, self.workloads, self.metric, self.seed)
+
+
+class _Figures(Protocol):
+    """Measures mixed kernels in random layouts, and keeps what was measured before a kill."""
+
+    def logs(self, taken: Collection[str], folder: Path, layouts: int) -> Sequence[float] | str:
+        """The mean logarithms of the metric over workloads in so many layouts, or why there are
+        none. folder: the mixed kernel's own."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Replayed:
+    """By one link and boot of each kernel."""
+
+    pair: Pair
+    measures: MeasuresMixes
+
+    def logs(self, taken: Collection[str], folder: Path, layouts: int) -> Sequence[float] | str:
+        """See `_Figures`."""
+        kept = folder.with_suffix(".logs")
+        with locked(folder.with_suffix(".logs.lock")):
+            if kept.exists():
+                return list(map(float, kept.read_text(encoding="ascii").split()))[:layouts]
+            found = self.measures.measure(self.pair, taken, folder, by_object=False)
+            if found.failure:
+                return found.failure
+            write_text(kept, " ".join(map(repr, found.logs)))
+            return found.logs[:layouts]
+
+
+@dataclass(frozen=True)
+class _Booted:
+    """By a link and a boot of each layout."""
+
+    pair: Pair
+    machine: Machine
+    workloads: tuple[Workload, ...]
+    metric: str
+    seed: int
+
+    def logs(self, taken: Collection[str], folder: Path, layouts: int) -> Sequence[float] | str:
+        """See `_Figures`."""
+        found = []
+        for number in range(layouts):
+            figure = self._figure(taken, number, folder / f"layout-{number}")
+            if isinstance(figure, str):
+                return figure
+            found.append(figure)
+        return found
+
+    def _figure(self, taken: Collection[str], number: int, folder: Path) -> float | str:
         kept = folder.with_suffix(".figure")
         with locked(folder.with_suffix(".lock")):
             if kept.exists():
                 return float(kept.read_text(encoding="ascii"))
-            value = self._measured(pair, taken, order, folder)
+            order = random_order(self._functions, f"{self.seed}.{number}")
+            value = self._measured(taken, order, folder)
             if not isinstance(value, str):
                 write_text(kept, repr(value))
             return value
 
-    def _measured(
-        self, pair: Pair, taken: Collection[str], order: Sequence[str], folder: Path
-    ) -> float | str:
-        image = pair.link(taken, folder, order)
+    def _measured(self, taken: Collection[str], order: Sequence[str], folder: Path) -> float | str:
+        image = self.pair.link(taken, folder, order)
         logs = []
         for workload in self.workloads:
-            job = Job(workload, folder / workload.name, modules=pair.base.guest_archive)
+            job = Job(workload, folder / workload.name, modules=self.pair.base.guest_archive)
             ran = run_once(self.machine, image, job)
             if ran.status != OK:
                 return f"{workload.name}: {ran.status}: {ran.reason}"
@@ -143,20 +198,9 @@ class ChangesMetric:
         image.unlink()
         return fmean(logs)
 
-
-@dataclass(frozen=True)
-class _Orders:
-    """Random orders of the functions that any mixed kernel may have."""
-
-    pair: Pair
-    seed: int
-
-    def of(self, number: int) -> list[str]:
-        """The layout with this number."""
-        return random_order(self._functions, f"{self.seed}.{number}")
-
     @cached_property
     def _functions(self) -> list[str]:
+        """Those that any mixed kernel may have."""
         maps = [read_system_map(kernel.system_map) for kernel in (self.pair.good, self.pair.bad)]
         return list(dict.fromkeys(name for each in maps for name in movable_functions(each)))
 

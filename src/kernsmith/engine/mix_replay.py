@@ -19,7 +19,8 @@ from kernsmith.engine.replayed import estimated
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.mixed import Pair
+from kernsmith.kernel.exchange import by_object as in_objects
+from kernsmith.kernel.mixed import MIXED, Pair
 from kernsmith.layout import Arrangement, Text, TracedText, TraceFile, read_link_map
 from kernsmith.layout.slots import Slots, slots_for
 from kernsmith.layout.traced import Figures
@@ -107,11 +108,13 @@ class ReplaysMixes:
         """See `MeasuresMixes`. Images and traces are gone afterwards."""
         image = pair.link(taken, folder, with_map=True)
         try:
-            return self._measure(pair, image, by_object=by_object)
+            # Mixed objects have two forms of functions.
+            mixed = any(functions is not None for functions in in_objects(taken).values())
+            return self._measure(pair, image, by_object=by_object, mixed=mixed)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _measure(self, pair: Pair, image: Path, *, by_object: bool) -> Measured:
+    def _measure(self, pair: Pair, image: Path, *, by_object: bool, mixed: bool) -> Measured:
         cpu, folder = self.machine.cpu, image.parent
         assert cpu is not None
         booted: list[Outcome] = []
@@ -130,7 +133,7 @@ class ReplaysMixes:
             costs = tuple(
                 costs_by_object(file.path, cpu, folder, self.by, names.of) for file in files
             )
-        return Measured(self._over_layouts(pair, folder, booted, files), costs)
+        return Measured(self._over_layouts(pair, folder, booted, files, mixed=mixed), costs)
 
     def _over_layouts(
         self,
@@ -138,6 +141,8 @@ class ReplaysMixes:
         folder: Path,
         booted: Sequence[Outcome],
         files: Sequence[TraceFile],
+        *,
+        mixed: bool,
     ) -> tuple[float, ...]:
         cpu = self.machine.cpu
         assert cpu is not None
@@ -149,7 +154,8 @@ class ReplaysMixes:
             return traced.figures(layouts, cpu, every=every, displaced=None, threads=1)
 
         default = cost(text, [Arrangement()])[0] if every > 1 else [None] * len(files)
-        filled = self._slots(pair, folder.parent).filled(text, _Names(pair).of)
+        slots = self._slots(pair, folder.parent)
+        filled = slots.filled(text, _Names(pair).of, more=mixed)
         drawn = [filled.shuffled(f"{self.seed}.{number}") for number in range(self.layouts)]
         logs = []
         for figures in cost(filled.text, drawn):
@@ -192,7 +198,7 @@ class _Names:
         for kernel in (self.pair.good, self.pair.bad):
             if path.startswith(output := f"{kernel.output}/"):
                 return path.removeprefix(output)
-        return path
+        return path.rpartition(f"/{MIXED}/")[2]
 
 
 _reading = Lock()

@@ -16,6 +16,8 @@ from kernsmith._native import FunctionExchange
 from kernsmith.errors import KernsmithError
 from kernsmith.kernel.object_code import NoObject, changed_functions
 
+UNCALLED = (".good", ".bad")
+"""With what the symbols of forms end that are in a mixed object and that others do not call."""
 _MARK = ":"
 
 

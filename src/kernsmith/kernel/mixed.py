@@ -37,7 +37,8 @@ from kernsmith.study.objects import regex_of
 from kernsmith.study.steps import step_symbols
 
 _ARCHIVE = "vmlinux.a"
-_MIXED = "mixed-objects"
+MIXED = "mixed-objects"
+"""The folder, in a link's, of objects that are made of both kernels'."""
 _LIST_SECONDS = 60
 _SHOWN = 5
 
@@ -135,7 +136,7 @@ class Pair:
             try:
                 mirror_output(self.base.output, work)
                 (work / _ARCHIVE).unlink(missing_ok=True)
-                paths = self._paths(taken, work / _MIXED)
+                paths = self._paths(taken, work / MIXED)
                 (work / _ARCHIVE).write_text(_input_list(paths), encoding="utf-8")
                 flags = ordered_flags(self.base, work, list(order))
                 if with_map:

@@ -16,10 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from kernsmith.kernel.exchange import UNCALLED
 from kernsmith.layout.linkmap import Arrangement, InputSection, Text
 
 ALIGN = 16
 """Of every slot, at least."""
+_UNCALLED = ".uncalled"
 # What an order may shuffle: the linker script's groups of functions, not code with a place.
 _SHUFFLED = {"main", "hot", "unlikely", "split", "unknown"}
 
@@ -42,8 +44,10 @@ class Slots:
 
     steps: tuple[int | tuple[Slot, ...], ...]
 
-    def filled(self, text: Text, name: Callable[[str], str]) -> Filled:
+    def filled(self, text: Text, name: Callable[[str], str], *, more: bool = False) -> Filled:
         """With a kernel's sections. name: of an object, by its path in the linker's map.
+
+        more: whether it may have sections without a slot, which come behind all others.
 
         Raises:
             ValueError: a section of the kernel has no slot.
@@ -63,8 +67,11 @@ class Slots:
                 group += numbers[slot.key]
                 sections += parts
             steps.append(tuple(group))
-        if own:
+        if own and not more:
             raise ValueError(f"{next(iter(own))} has no slot")
+        if own:
+            steps.append(tuple(range(len(sections), len(sections) + len(own))))
+            sections += own.values()
         placed = Text(text.start, _in_front(text.start, sections), tuple(steps), {})
         return Filled(placed, self, numbers)
 
@@ -94,6 +101,8 @@ class Filled:
 
 def slots_for(texts: Sequence[Text], name: Callable[[str], str]) -> Slots:
     """Slots for the sections of all these kernels, which one linker script has laid out.
+
+    Of an object with two forms of a function, the one that is called has the function's slot.
 
     Raises:
         ValueError: it was not one.
@@ -190,7 +199,8 @@ def _keys(sections: Sequence[InputSection], name: Callable[[str], str]) -> list[
     counted: Counter[tuple[str, str]] = Counter()
     keys = []
     for section in sections:
-        own = name(section.file), section.name
+        called = not any(symbol.endswith(UNCALLED) for symbol in section.symbols)
+        own = name(section.file), section.name + ("" if called else _UNCALLED)
         keys.append((*own, counted[own]))
         counted[own] += 1
     return keys
