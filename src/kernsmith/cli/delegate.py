@@ -40,9 +40,9 @@ def cc(
     compiled to assembly, handed through them, and assembled; it appears whole or not at all.
     Give make what --print says, which starts no Python for each object.
 
-    Shipped steps: pad=SEED, no-prefetch, align-jumps, count-entries, swap-comparison=FUNCTION[:N]. A
-    program of yours is named by its path: it reads assembly on standard input and writes it on
-    standard output.
+    Shipped steps: pad=SEED, no-prefetch, align-jumps, count-entries,
+    swap-comparison=FUNCTION[:NUMBER]. A program of yours is named by its path: it reads assembly on
+    standard input and writes it on standard output.
 
     Examples:
 
