@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Links done in another way: small programs, and a real kernel's objects, linked and booted."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.cli.delegate import report
+from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import through_cache, write_compiler
@@ -17,6 +21,7 @@ from kernsmith.kernel.link import LinkFailed, relink
 from kernsmith.kernel.link_rules import WORD, link_rules_text, write_link_rules
 from kernsmith.kernel.mixed import objects_of
 from kernsmith.kernel.symbols import read_system_map
+from kernsmith.kernel.taken_objects import read_linked
 from kernsmith.kernel.toolchain import find_compiler
 from kernsmith.kernel.toolchain.compiler import default_compiler
 from kernsmith.machine import Job, run_once
@@ -110,7 +115,29 @@ def test_other_linkers_are_for_modules_and_objects_of_several(objects: Objects) 
         assert objects.link(target=target, words=words).returncode
         assert objects.link(rule, target=target, words=words).returncode == 0
         assert (objects.path / target).exists()
+    linked = read_linked(objects.path / "rules")
+    assert list(linked) == ["x.ko", "y.o"]
+    assert all("lld" in linker for linker in linked.values())
     assert objects.link(rule, words=("--script=x.lds", lld, "a.o", "b.o", "c.o")).returncode
+
+
+def test_the_report_tells_what_other_linkers_have_linked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "x.links"
+    with pytest.raises(UserError, match="nothing of it went to another compiler or linker"):
+        report(str(rules))
+    noted = "fs/a.ko\tld.lld\nfs/b.ko\tld.bfd\nfs/a.ko\tld.bfd\nfs/c.o\tld.lld\n"
+    rules.with_suffix(".linked").write_text(noted)
+    report(str(rules))
+    printed = capsys.readouterr().out
+    assert re.search(r"ld.bfd\s\W*2\W+fs/a.ko, fs/b.ko", printed)
+    report(str(rules), json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["linked"] == {"fs/a.ko": "ld.bfd", "fs/b.ko": "ld.bfd", "fs/c.o": "ld.lld"}
+    rules.with_suffix(".linked").write_text("fs/a.ko ld.bfd\n")
+    with pytest.raises(UserError, match="none of its own"):
+        report(str(rules))
 
 
 def test_programs_of_the_users_change_order_and_script(objects: Objects) -> None:

@@ -8,6 +8,7 @@
 //! kinds of links ([`Kind`]); the linker, or nothing; steps ([`crate::link_steps`]). Of several
 //! rules for a link all hold: the last linker, the steps of all.
 //!
+//! What another linker than kbuild's has linked is written down beside the rules ([`LINKED`]): a line for each file.
 //! What a link of such a kind writes appears whole or not at all: it is made under another name and renamed.
 //! Everything that kbuild does with it afterwards it does with the finished file.
 
@@ -20,7 +21,7 @@ use crate::archive::{input_list, members};
 use crate::assembly::beside;
 use crate::link_steps::{apply, is_of_order};
 use crate::objects::object_of;
-use crate::{NOT_STARTED, become_it};
+use crate::{NOT_STARTED, become_it, note};
 
 /// The first word of such a call, in the place of a compiler.
 pub const WORD: &str = "--ld";
@@ -29,6 +30,8 @@ pub const FILE: &str = "links.rules";
 /// The variable that names the file where no kernel's folder does.
 pub const VARIABLE: &str = "KERNSMITH_LINKS";
 
+/// What the rules' file is called with this in the place of its suffix.
+const LINKED: &str = "linked";
 /// What kbuild has linked: a list of all objects of a kernel.
 const ARCHIVE: &str = "vmlinux.a";
 
@@ -109,11 +112,15 @@ pub fn link(linker: &OsStr, words: Vec<OsString>, rules: &Path) -> ExitCode {
     let target = PathBuf::from(object_of(&words).unwrap_or_default());
     match stepped(&words, &target, &way.steps) {
         Ok((words, kept)) => {
-            let linker = way.linker.as_deref().map_or(linker, OsStr::new);
-            let code = whole(linker, &words, &target);
+            let other = way.linker.as_deref();
+            let code = whole(other.map_or(linker, OsStr::new), &words, &target);
             if code == 0 {
                 for file in kept {
                     let _ = std::fs::remove_file(file);
+                }
+                if let Some(other) = other {
+                    let line = format!("{}\t{other}\n", target.display());
+                    note(&rules.with_extension(LINKED), &line);
                 }
             }
             ExitCode::from(code)

@@ -30,6 +30,8 @@ mod ways;
 mod words;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -126,6 +128,13 @@ fn link(own: Option<&Path>, mut words: impl Iterator<Item = OsString>) -> ExitCo
         return ExitCode::from(2);
     };
     links::link(&linker, words.collect(), &rules)
+}
+
+/// Adds a line to a report. Many write at once: a line is one write.
+fn note(file: &Path, line: &str) {
+    let opened = OpenOptions::new().append(true).create(true).open(file);
+    // Without it the report lacks a line.
+    let _ = opened.and_then(|mut file| file.write_all(line.as_bytes()));
 }
 
 /// Becomes the program; returns only when that fails.

@@ -6,7 +6,6 @@
 //! the program that compiled it, and why that was the fallback.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +13,7 @@ use std::process::ExitCode;
 use crate::assembly::{self, beside};
 use crate::objects::{Named, Way, object_of};
 use crate::translate::{family_of, translate};
-use crate::{Kernel, NOT_STARTED, become_it, compilation, got, registers};
+use crate::{Kernel, NOT_STARTED, become_it, compilation, got, note, registers};
 
 /// What the rules' file is called with this in the place of its suffix.
 const TAKEN: &str = "taken";
@@ -146,12 +145,9 @@ fn mistake_in(said: &[u8]) -> String {
     line.trim().chars().take(LONGEST_REASON).collect()
 }
 
-/// Notes who has compiled an object. Many write at once: a line is one write.
+/// Notes who has compiled an object.
 fn take_down(rules: &Path, object: &OsStr, by: &Named, reason: &str) {
     let reason = reason.replace(['\t', '\n'], " ");
     let line = format!("{}\t{}\t{reason}\n", object.display(), by.program);
-    let file = rules.with_extension(TAKEN);
-    let opened = OpenOptions::new().append(true).create(true).open(file);
-    // Without it a report lacks a line.
-    let _ = opened.and_then(|mut file| file.write_all(line.as_bytes()));
+    note(&rules.with_extension(TAKEN), &line);
 }

@@ -171,7 +171,8 @@ def ld(
 
 @delegate.command
 def report(kernel: str, /, *, json: bool = False) -> int:
-    """Tell which objects each compiler took, and why others went to the fallback.
+    """Tell which objects each compiler took, and why others went to the fallback; and what other
+    linkers have linked.
 
     Examples:
 
@@ -179,29 +180,39 @@ def report(kernel: str, /, *, json: bool = False) -> int:
 
         kernsmith delegate report ~/.cache/kernsmith/rules/0f1e2d3c4b5a69788796.rules
 
+        kernsmith delegate report ~/.cache/kernsmith/rules/0f1e2d3c4b5a69788796.links
+
     Parameters
     ----------
     kernel
         A kernel, by its folder, its vmlinux or its key; or the file of rules that --print names in
         the words for make.
     json
-        Print all objects as JSON instead of tables.
+        Print all objects and files as JSON instead of tables.
     """
     from kernsmith.cli.outcome import result_console
     from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.link_rules import FILE as LINKS_FILE
     from kernsmith.kernel.object_rules import FILE
-    from kernsmith.kernel.taken_objects import read_taken
-    from kernsmith.report.taken_objects import print_taken, taken_json
+    from kernsmith.kernel.taken_objects import read_linked, read_taken
+    from kernsmith.report.taken_objects import print_linked, print_taken, taken_json
 
     path = Path(kernel).expanduser()
-    rules = path if path.suffix == ".rules" else named_kernel(kernel).folder / FILE
-    taken = read_taken(rules)
-    if not taken:
-        raise UserError(f"{kernel}: no object of it went to another compiler")
-    if json:
-        sys.stdout.write(taken_json(taken))
+    if path.suffix in (".rules", ".links"):
+        rules = links = path
     else:
+        folder = named_kernel(kernel).folder
+        rules, links = folder / FILE, folder / LINKS_FILE
+    taken, linked = read_taken(rules), read_linked(links)
+    if not taken and not linked:
+        raise UserError(f"{kernel}: nothing of it went to another compiler or linker")
+    if json:
+        sys.stdout.write(taken_json(taken, linked))
+        return 0
+    if taken:
         print_taken(taken, result_console())
+    if linked:
+        print_linked(linked, result_console())
     return 0
 
 

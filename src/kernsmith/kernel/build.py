@@ -31,6 +31,7 @@ from kernsmith.kernel.compile_cache import (
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
 from kernsmith.kernel.link import LINKED, NOTING_SCRIPT, place_script, record_link
+from kernsmith.kernel.link_rules import FILE as LINKS_FILE
 from kernsmith.kernel.link_rules import WORD, write_link_rules
 from kernsmith.kernel.modules import (
     LINK_SCRIPT_OF_MODULES,
@@ -45,7 +46,7 @@ from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.standing import clear_for, standing_kernel
-from kernsmith.kernel.taken_objects import read_taken
+from kernsmith.kernel.taken_objects import read_linked, read_taken
 
 BUILD_SECONDS = 4 * 3600.0
 _COMPILED = re.compile(r"^  (CC|AS)\s")
@@ -381,6 +382,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
             {"step": profile.kind.name, "sha256": [file_digest(file) for file in profile.read]}
             for profile in recipe.profiles
         ],
+        "linked": read_linked(folder / LINKS_FILE),
         "taken": {each.object: [each.program, each.reason] for each in read_taken(folder / FILE)},
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),

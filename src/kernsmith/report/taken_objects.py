@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which compiler took which objects, in the terminal and as JSON."""
+"""Which compiler took which objects, and which linker linked what, in the terminal and as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from rich.console import Console
@@ -35,12 +35,25 @@ def print_taken(taken: Sequence[Taken], console: Console) -> None:
     console.print(table)
 
 
-def taken_json(taken: Sequence[Taken]) -> str:
-    """All objects."""
+def print_linked(linked: Mapping[str, str], console: Console) -> None:
+    """Other linkers than kbuild's, with what they have linked."""
+    table = text_table()
+    table.add_column("linker")
+    table.add_column("files", justify="right")
+    table.add_column("such as", overflow="fold")
+    for linker in sorted(set(linked.values())):
+        files = [name for name, by in linked.items() if by == linker]
+        add_texts(table, [linker, str(len(files)), ", ".join(files[:_NAMED])])
+    console.print(table)
+
+
+def taken_json(taken: Sequence[Taken], linked: Mapping[str, str]) -> str:
+    """All objects, and all files that other linkers than kbuild's have linked."""
     document = {
         "format": "kernsmith-taken",
         "version": 1,
         "compilers": dict(by_program(taken)),
         "objects": [asdict(each) for each in taken],
+        "linked": dict(linked),
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
