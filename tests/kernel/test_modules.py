@@ -138,7 +138,7 @@ def test_modules_are_part_of_a_kernels_key_and_nothing_else_changes(source: Sour
     assert recipes[1].key == make_recipe(replace(of_config, modules=()), source).key
 
 
-@pytest.mark.parametrize("level", ["", "a+", "../a", "a b", "x" * 56])
+@pytest.mark.parametrize("level", ["", "a+", "../a", "a b", "x" * 56, "config+loop"])
 def test_a_level_that_names_no_modules_is_told(level: str) -> None:
     with pytest.raises(LevelError, match="factor 'modules' has no level"):
         variants("none", level)

@@ -15,7 +15,9 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,55}")
 
 
 def _check(level: str) -> None:
-    if not all(map(_NAME.fullmatch, level.split(_AND))):
+    names = level.split(_AND)
+    levels = {CONFIG, NONE}.intersection(names)
+    if not all(map(_NAME.fullmatch, names)) or (levels and len(names) > 1):
         raise LevelError(
             f"factor 'modules' has no level {level[:80]!r}: allowed are {CONFIG}, {NONE}, and "
             f"names of modules, several with {_AND!r} between them"
