@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What became of variants, in the ledger and as tables."""
 
+import io
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from kernsmith.errors import UserError
 from kernsmith.ledger import BuildRow, Ledger, RunRow, TrialRow, now
 from kernsmith.ledger.kernels import read_kernels
 from kernsmith.ledger.rows import REPLAYED
-from kernsmith.report.kernel_tables import kernels_as_markdown
+from kernsmith.report.kernel_tables import kernels_as_markdown, print_kernels
 
 BUILT = BuildRow(
     "lto", "lto=thin", "a" * 64, "ok", "", "clang version 22", "LLD 22", 981, 7, 600.0, 4 << 20
@@ -90,6 +92,15 @@ def test_a_table_has_a_line_for_each_variant_and_its_reason(url: str) -> None:
     assert "1 failed | – | panic: No working init found |" in panics
     assert "failed: no memory log: x" in failed
     assert "refused: needs clang \\| lld" in refused
+
+
+def test_a_terminal_shows_by_which_keys_others_find_a_kernel(url: str) -> None:
+    shown = io.StringIO()
+    print_kernels(read_kernels((), url), Console(file=shown, width=120))
+    lines = shown.getvalue().splitlines()
+    (built,) = (line for line in lines if " 981 " in line)
+    assert built.split()[0] == BUILT.kernel[:12]
+    assert any(line.split()[:1] == ["–"] and "refused:" in line for line in lines)
 
 
 def test_a_ledger_without_builds_is_told(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -24,16 +26,35 @@ _TITLES = (
     "remark",
 )
 _REMARK_WIDTH = 300
+_KEY_LETTERS = 12
+_BANNER = re.compile(r"\b(clang|gcc)\b.*?(\d+(?:\.\d+)+)")
 
 
 def print_kernels(rows: Sequence[KernelRow], console: Console) -> None:
-    """Print a table of kernels."""
-    table = Table()
-    for title in _TITLES:
-        table.add_column(title, overflow="fold")
+    """Print a table of kernels. Each begins with its key, by which other commands know it; of
+    compilers, names and versions are enough there."""
+    variant, _, *figures, remark = _TITLES
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    table.add_column("kernel", no_wrap=True)
+    table.add_column(variant, overflow="fold")
+    table.add_column("compiler", overflow="fold")
+    for title in figures:
+        table.add_column(title, justify="right", overflow="fold")
+    told = any(map(_remark, rows))
+    if told:
+        table.add_column(remark, overflow="fold")
     for row in rows:
-        add_texts(table, _cells(row))
+        name, compiler, *cells = _cells(row)
+        shown = cells if told else cells[:-1]
+        key = row.kernel[:_KEY_LETTERS] if row.status == "ok" else "–"
+        add_texts(table, [key, name, _short(compiler), *shown])
     console.print(table)
+
+
+def _short(banner: str) -> str:
+    """`clang 22.1.8` of what a compiler calls itself."""
+    found = _BANNER.search(banner)
+    return f"{found[1]} {found[2]}" if found else banner
 
 
 def kernels_as_markdown(rows: Sequence[KernelRow]) -> str:
