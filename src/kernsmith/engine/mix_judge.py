@@ -66,8 +66,8 @@ class MixJudge:
         found = self.fresh(test, taken, name)
         objects, functions = _amount(taken)
         self.journal.add(name, objects, asdict(found), functions)
-        words = f"{objects} objects" if functions is None else f"{functions} functions"
-        words = f"{words} of the bad kernel: {found.verdict}"
+        count, what = (objects, "object") if functions is None else (functions, "function")
+        words = f"{count} {what}{'' if count == 1 else 's'} of the bad kernel: {found.verdict}"
         self.events.note(f"{words}{f': {found.reason}' if found.reason else ''}")
         return found
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from kernsmith.engine.function_costs import KEPT
 from kernsmith.engine.object_costs import ObjectCosts, costs_by_object
-from kernsmith.engine.replay import every_of
+from kernsmith.engine.replay import BATCH, every_of
 from kernsmith.engine.replayed import estimated
 from kernsmith.errors import UserError
 from kernsmith.files import locked
@@ -26,6 +26,7 @@ from kernsmith.layout.slots import Slots, slots_for
 from kernsmith.layout.traced import Figures
 from kernsmith.machine import Job, Machine, Outcome, run_once
 from kernsmith.machine.metrics import MODEL_CYCLES
+from kernsmith.process import check_stop
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,12 @@ class ReplaysMixes:
         every = every_of(0, cpu, len(files))
 
         def cost(text: Text, layouts: Sequence[Arrangement]) -> list[Figures]:
-            traced = TracedText(text, files)
-            return traced.figures(layouts, cpu, every=every, displaced=None, threads=1)
+            traced, found = TracedText(text, files), []
+            for at in range(0, len(layouts), BATCH):
+                check_stop()
+                few = layouts[at : at + BATCH]
+                found += traced.figures(few, cpu, every=every, displaced=None, threads=1)
+            return found
 
         default = cost(text, [Arrangement()])[0] if every > 1 else [None] * len(files)
         slots = self._slots(pair, folder.parent)

@@ -9,7 +9,7 @@ way to read what a kernel that is built so says on its console.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,10 @@ BOOT_SECONDS = 1200.0
 """The time limit of a boot: tests take minutes, and with watchdogs everything takes longer."""
 
 _MISSING = "tests without a result"
+_SAID = 4
+"""So many lines of a report are kept at most."""
+_STAMP = re.compile(r"^(?:<\d{1,3}>)?(?:\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?)?")
+_SHOWS = re.compile(r"CPU: |Call Trace:|Modules linked in:|[-=]{3}")
 # With what the kernel's reports begin (lib/ubsan.c, mm/kasan/report.c, kernel/locking/lockdep.c,
 # lib/bug.c, kernel/panic.c, and the architectures where they fault).
 _SPLAT = re.compile(
@@ -103,13 +107,24 @@ def cases_of_tests(console: str) -> tuple[Case, ...]:
 def cases_of_reports(console: str, workload: str) -> tuple[Case, ...]:
     """Passed when the kernel has reported nothing; else each report, once, without what differs
     from kernel to kernel (addresses, numbers, processes)."""
-    seen: dict[str, str] = {}
-    for line in console.splitlines():
+    seen: dict[str, tuple[str, ...]] = {}
+    lines = console.splitlines()
+    for place, line in enumerate(lines):
         if match := _SPLAT.search(line):
-            seen.setdefault(_without_numbers(match[0]), match[0].strip())
+            behind = lines[place + 1 : place + _SAID]
+            seen.setdefault(_without_numbers(match[0]), (match[0].strip(), *_explained(behind)))
     if not seen:
         return (Case(workload, PASSED),)
-    return tuple(Case(name, FAILED, (line,)) for name, line in seen.items())
+    return tuple(Case(name, FAILED, said) for name, said in seen.items())
+
+
+def _explained(lines: Sequence[str]) -> Iterator[str]:
+    """What a report says of itself before it shows the processor and the stack."""
+    for line in lines:
+        text = _STAMP.sub("", line).strip()
+        if not text or _SPLAT.search(line) or _SHOWS.match(text):
+            return
+        yield text
 
 
 def _without_numbers(line: str) -> str:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Modules by another linker than the kernel, on real kernels: studies/module-linkers.toml whole.
+
+It costs three builds of the config `modules`. An ordinary test run takes part in it when they are
+there; `make test-all` builds them.
+"""
+
+import json
+import os
+from typing import Any
+
+import pytest
+from test_study_run import kernsmith
+
+from kernels import ALL
+from kernsmith.kernel.artifact import Kernel, file_digest, named_kernel
+from kernsmith.kernel.link_rules import FILE
+from kernsmith.kernel.taken_objects import read_linked
+from kernsmith.kernel.toolchain import find_toolchain
+from kernsmith.paths import shipped
+from kernsmith.process import run
+
+pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("modules")]
+
+STUDY = shipped("studies/module-linkers.toml")
+LOADED = {
+    "algif_skcipher", "camellia_generic", "serpent_generic", "twofish_common", "twofish_generic",
+    "overlay",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("module-linkers")
+    plan = json.loads(kernsmith(folder, "plan", str(STUDY), "--json").stdout)
+    if not os.environ.get(ALL) and not all(build["cached"] for build in plan["builds"]):
+        pytest.skip("three kernels are not built yet: it takes minutes, and make test-all does it")
+    found: dict[str, Any] = json.loads(kernsmith(folder, "run", str(STUDY), "--json").stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def kernels(document: dict[str, Any]) -> dict[str, Kernel]:
+    return {each["name"]: named_kernel(each["vmlinux"]) for each in document["variants"]}
+
+
+def test_all_kernels_boot_and_load_their_modules(
+    document: dict[str, Any], kernels: dict[str, Kernel]
+) -> None:
+    assert not document["failures"]
+    assert all(run["status"] == "ok" for run in document["runs"])
+    assert all(set(kernel.modules) == LOADED for kernel in kernels.values())
+
+
+def test_modules_and_nothing_else_are_the_other_linkers(kernels: dict[str, Kernel]) -> None:
+    plain, other, _ = kernels.values()
+    assert read_linked(plain.folder / FILE) == {}
+    linked = read_linked(other.folder / FILE)
+    assert set(linked.values()) == {"ld.bfd"}
+    assert {name for name in linked if name.endswith(".ko")} == {
+        each["file"] for each in other.provenance["modules"]
+    } | {"crypto/af_alg.ko", "crypto/twofish_common.ko"} & linked.keys() | {
+        name for name in linked if name.endswith(".ko")
+    }
+    assert {"fs/overlayfs/overlay.o", "vmlinux.o"} <= linked.keys()
+    assert other.provenance["linked"] == linked
+    sections = [(kernel.folder / "System.map").read_bytes() for kernel in (plain, other)]
+    assert sections[0] == sections[1], "the kernel itself is the same"
+
+
+def test_modules_have_the_versions_of_what_they_call(kernels: dict[str, Kernel]) -> None:
+    readelf = find_toolchain().tool("llvm-readelf")
+    for kernel in kernels.values():
+        module = kernel.folder / "modules/serpent_generic.ko"
+        shown = run([readelf, "--sections", "--wide", module], timeout=60).output
+        assert "__versions" in shown
+
+
+def test_padding_is_in_the_modules(kernels: dict[str, Kernel]) -> None:
+    _, other, padded = kernels.values()
+    for name in ("serpent_generic", "overlay"):
+        digests = {file_digest(each.folder / f"modules/{name}.ko") for each in (other, padded)}
+        assert len(digests) == 2
