@@ -56,6 +56,28 @@ Call Trace:
             "shift exponent 36 is too large for 32-bit type 'unsigned int'",
         ),
     ),
+    (
+        """kernsmith: metric sys_seconds=0.000236198
+==================================================================
+BUG: KASAN: slab-out-of-bounds in free_pipe_info+0xd2/0x190
+Read of size 8 at addr ffff888000a5f268 by task init/29
+
+CPU: 0 UID: 0 PID: 29 Comm: init Not tainted 7.3.4 #1 PREEMPTLAZY
+Call Trace:
+ <TASK>
+ dump_stack_lvl+0x42/0x60
+ kasan_report+0x112/0x140
+ free_pipe_info+0xd2/0x190
+ </TASK>
+
+Allocated by task 1:
+ __kmalloc_noprof+0x1d2/0x2d0
+""",
+        (
+            "BUG: KASAN: slab-out-of-bounds in free_pipe_info+0xd2/0x190",
+            "Read of size 8 at addr ffff888000a5f268 by task init/29",
+        ),
+    ),
 ]
 
 
