@@ -34,6 +34,7 @@ def repository(tmp_path: Path) -> Path:
         (("--from", "HEAD~2", "--least", "-1"), "--least takes per cent"),
         (("--from", "HEAD~2", "--commit-url", "https://git.example.org/"), "with %s for the hash"),
         (("--from", "HEAD~2", "--commit-url", "javascript:%s"), "with %s for the hash"),
+        (("--from", "HEAD~2", "--commit-url", "https://e.org/%t"), "only with --every tag"),
         (("--from", "HEAD~2", "--workload", "nothing"), "there is no workload 'nothing'"),
     ],
 )

@@ -13,12 +13,13 @@ from kernsmith.engine.calibration import (
     KNOBS,
     Calibration,
     Fit,
-    Traced,
+    Timed,
     find_knobs,
     halves,
     read_values,
     with_values,
 )
+from kernsmith.engine.calibration_programs import simulate_parts
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
@@ -45,7 +46,7 @@ def test_halves_share_no_program_and_leave_none_out() -> None:
 
 
 def test_what_calibrated_cannot_judge() -> None:
-    calibration = Calibration(MODEL, (), 1, Quiet())
+    calibration = Calibration(MODEL, (), 1, simulate_parts, Quiet())
     fit = Fit(("lua", "mix"), (), read_values(MODEL), 0.0)
     with pytest.raises(UserError, match="mix calibrated this model and cannot judge it"):
         calibration.judged(fit, ("mix", "tcc"))
@@ -100,7 +101,7 @@ def test_times_of_a_model_give_its_figures_back(micro_kernel: Kernel, tmp_path: 
     truth[0], truth[1] = 20.0, 0.1
     real = tmp_path / "real.toml"
     real.write_text(with_values(MODEL, truth))
-    traced = []
+    timed = []
     for work in load_catalogue().select(["pipe", "file"]):
         booted = run_once(machine, micro_kernel.vmlinux, Job(work, tmp_path / work.name, trace="t"))
         part = tmp_path / f"{work.name}.trace"
@@ -111,11 +112,11 @@ def test_times_of_a_model_give_its_figures_back(micro_kernel: Kernel, tmp_path: 
         )
         model = paths.shipped("cpus/emeraldrapids.toml")
         now, then = (modes[0][MODEL_CYCLES] for modes in trace_costs(part, [model, real]))
-        traced.append(Traced(Case(work.name, "O2", True, then), part, now))
-    calibration = Calibration(MODEL, traced, 3, Quiet())
+        timed.append(Timed(Case(work.name, "O2", True, then), str(part), now))
+    calibration = Calibration(MODEL, timed, 3, simulate_parts, Quiet())
     fit = calibration.fit(("pipe",))
-    judging = next(one for one in traced if one.case.program == "file")
-    judged = calibration.judged(fit, ("file",))[str(judging.trace)]
+    judging = next(one for one in timed if one.case.program == "file")
+    judged = calibration.judged(fit, ("file",))[judging.key]
     assert fit.error < 0.01
     before = abs(np.log(judging.modelled / judging.case.measured))
     assert abs(np.log(judged / judging.case.measured)) < before / 2

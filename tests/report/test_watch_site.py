@@ -38,6 +38,14 @@ def test_there_is_a_page_for_all_workloads_and_one_for_each() -> None:
     assert 'href="study/report.html"' in site_files(written)[INDEX]
 
 
+def test_a_revision_leads_to_the_page_of_its_tag_where_that_is_asked() -> None:
+    document = made_history(commit_url="https://git.example.org/linux/tag/?h=%t&c=%s")
+    named = [replace(each, name=f"v6.12.{n} %s") for n, each in enumerate(document.revisions)]
+    index = site_files(replace(document, revisions=tuple(named)))[INDEX]
+    address = f"https://git.example.org/linux/tag/?h=v6.12.{SLOW}%20%25s&amp;c={hash_of(SLOW)}"
+    assert address in index
+
+
 def test_subjects_and_tags_are_text() -> None:
     document = made_history(subject=lambda number: NASTY)
     revisions = tuple(

@@ -5,45 +5,54 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
-    from kernsmith.engine.calibration import Fit, Traced
-    from kernsmith.engine.silicon import Row, Simulated
+    from kernsmith.cli.progress import ProgressDisplay
+    from kernsmith.engine.calibration import Calibrated, Fit
     from kernsmith.machine.held import Held
+    from kernsmith.report.silicon import Subject
     from kernsmith.stats.agreement import Agreement
 
 _EVERY = 16
+_LAYOUTS, _OTHERS, _RUNS = 16, 2, 25
 
 
 def calibrate(
     model: Path,
     /,
     *,
+    study: Path | None = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     program: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     build: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    layouts: int = 16,
-    others: int = 2,
-    runs: int = 25,
+    layouts: int | None = None,
+    others: int | None = None,
+    runs: int | None = None,
     rounds: int = 3,
     measured: Path | None = None,
+    ledger: str | None = None,
     json: bool = False,
 ) -> int:
-    """Fit a CPU model's undisclosed figures to times on this processor, and judge the fit.
+    """Fit a CPU model's undisclosed figures to times on a processor, and judge the fit.
 
-    The programs of `kernsmith silicon` are in two halves. Figures that one half has found are
-    judged on the other half, and the other way round: what is told of the model's truth is of
-    programs that did not calibrate it. Then the figures are fitted to all programs and written,
-    with that judgement as the table [silicon] of the file; reports carry it.
+    The programs of `kernsmith silicon` are in two halves, and are timed on this processor. Figures
+    that one half has found are judged on the other half, and the other way round: what is told of
+    the model's truth is of programs that did not calibrate it. Then the figures are fitted to all
+    programs and written, with that judgement as the table [silicon] of the file; reports carry it.
+
+    With --study, what a real machine has measured of kernels takes the place of programs: a study
+    on tcg and on one of kvm, ssh:HOST and self, whose workloads are in two halves. It was run
+    before: nothing is measured again.
 
     Fitted are what resolving a misprediction takes, what data cost a micro-op, what a branch costs
     that no buffer knows, the switch to the decoders, and the latencies of the branch target
@@ -55,10 +64,14 @@ def calibrate(
 
         kernsmith cpu calibrate mine.toml --program lua --program tcc --build Os --rounds 2
 
+        kernsmith run both.toml && kernsmith cpu calibrate mine.toml --study both.toml -o new.toml
+
     Parameters
     ----------
     model
         The model's file (TOML), with a decoupled front end.
+    study
+        A study's file with two machines, of two variants or more in four layouts or more.
     output
         Where the calibrated model goes; default: only told, nothing written.
     program
@@ -66,96 +79,167 @@ def calibrate(
     build
         Ways to compile them, beside the baseline O2; default: all.
     layouts
-        Random layouts of the baseline.
+        Random layouts of the baseline; default: 16.
     others
-        Random layouts of each other build.
+        Random layouts of each other build; default: 2.
     runs
-        Runs of each binary; times that are known are not measured again.
+        Runs of each binary; times that are known are not measured again; default: 25.
     rounds
         How often the figures are probed anew.
     measured
         The table of times (CSV); default: this processor's, in the cache.
+    ledger
+        URL of the ledger that has the study; default: SQLite in the cache.
     json
         Print the result as JSON instead of tables.
     """
     from kernsmith.cli.outcome import result_console
     from kernsmith.cli.progress import ProgressDisplay
-    from kernsmith.engine.calibration import Calibration, halves, read_values, with_values
-    from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
+    from kernsmith.engine.calibration import read_values, with_values
     from kernsmith.files import write_text
     from kernsmith.machine.held import with_held
-    from kernsmith.machine.tcg import open_machine
+    from kernsmith.machine.models import model_path
     from kernsmith.report.silicon import print_agreement
+
+    if output is not None and not output.absolute().parent.is_dir():
+        raise UserError(f"--output {output}: there is no folder {output.parent}")
+    if rounds < 1:
+        raise UserError("calibrate needs --rounds 1 or more")
+    text = model_path(str(model)).read_text(encoding="utf-8")
+    times: Callable[[ProgressDisplay], _Found]
+    if study is not None:
+        words = ("--program", "--build", "--layouts", "--others", "--runs", "--measured")
+        values = (program, build, layouts, others, runs, measured)
+        for word, value in zip(words, values, strict=True):
+            if value not in (None, ()):
+                raise UserError(f"{word} is of programs: a study says itself what was measured")
+        times = _by_study(study, model_path(str(model)), ledger, rounds)
+    else:
+        if ledger is not None:
+            raise UserError("--ledger goes with --study: times of programs are in a table")
+        counts = tuple(
+            default if value is None else value
+            for value, default in ((layouts, _LAYOUTS), (others, _OTHERS), (runs, _RUNS))
+        )
+        times = _by_programs(model, program, build, counts, measured, rounds)
+    read_values(text)
+    with ProgressDisplay() as display:
+        found = times(display)
+    whole = found.calibrated.whole
+    held = _held(found, whole)
+    new = with_held(with_values(text, whole.values), held)
+    if output is not None:
+        write_text(output, new)
+    if json:
+        sys.stdout.write(json_text.dumps(_document(found, held), indent=2) + "\n")
+        return 0
+    console = result_console()
+    print_agreement(found.agreement, found.processor, model.stem, console, found.subject)
+    for fit in (*found.calibrated.halves, whole):
+        console.print(_words(fit), soft_wrap=True, markup=False)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A calibration and its judgement. of: what its halves consist of."""
+
+    calibrated: Calibrated
+    agreement: Agreement
+    processor: str
+    subject: Subject
+    of: Literal["programs", "workloads"]
+
+
+def _by_programs(
+    model: Path,
+    program: tuple[str, ...],
+    build: tuple[str, ...],
+    counts: tuple[int, ...],
+    measured: Path | None,
+    rounds: int,
+) -> Callable[[ProgressDisplay], _Found]:
+    """By programs on this processor. counts: layouts, layouts of other builds, and runs."""
+    from kernsmith.engine.calibration import Calibration, calibrated, halves
+    from kernsmith.engine.calibration_programs import simulate_parts, timed_programs
+    from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
+    from kernsmith.machine.tcg import open_machine
+    from kernsmith.report.silicon import PROGRAMS
     from kernsmith.silicon.builds import BASELINE, find_builds
     from kernsmith.silicon.programs import check_programs
     from kernsmith.silicon.timing import check_clock, processor_name
     from kernsmith.stats.agreement import judge
 
-    if output is not None and not output.absolute().parent.is_dir():
-        raise UserError(f"--output {output}: there is no folder {output.parent}")
-    if rounds < 1 or layouts < 0 or others < 0:
-        raise UserError("calibrate needs --rounds 1 or more, and no negative layouts")
+    layouts, others, runs = counts
+    if layouts < 0 or others < 0:
+        raise UserError("calibrate needs no negative layouts")
     if len(find_builds(build)) < 2:
         raise UserError("calibrate needs a --build beside the baseline: its ratio is what counts")
     check_clock()
     programs = check_programs(program)
     parts = halves(programs)
     machine = open_machine(str(model))
-    text = machine.cpu.read_text(encoding="utf-8")
-    read_values(text)
     bench = Bench(programs, find_builds(build), layouts, others, runs)
-    with ProgressDisplay() as display:
+
+    def times(display: ProgressDisplay) -> _Found:
         rows, binaries = measure(bench, measured or table_file(), display)
         made = [binary for one in binaries.values() for binary in one]
         kernel = guest_kernel(display)
-        traced = _traced(rows, simulated(machine, kernel, made, display, every=_EVERY))
-        calibration = Calibration(text, traced, rounds, display)
+        simulations = simulated(machine, kernel, made, display, every=_EVERY)
+        timed = timed_programs(rows, simulations)
+        text = machine.cpu.read_text(encoding="utf-8")
         display.stage("fitting")
-        fits = [calibration.fit(half) for half in parts]
-        cycles: dict[str, float] = {}
-        for fit, others_ in zip(fits, reversed(parts), strict=True):
-            cycles |= calibration.judged(fit, others_)
-        whole = calibration.fit(programs)
-    by_digest = {row.digest: cycles[str(one.trace)] for row, one in zip(rows, traced, strict=True)}
-    agreement = judge(points(rows, lambda row: by_digest[row.digest]), BASELINE, factor=1.0)
-    held = _held(agreement, processor_name(), whole)
-    new = with_held(with_values(text, whole.values), held)
-    if output is not None:
-        write_text(output, new)
-    if json:
-        sys.stdout.write(json_text.dumps(_document(agreement, fits, whole, held), indent=2) + "\n")
-        return 0
-    console = result_console()
-    print_agreement(agreement, processor_name(), model.stem, console)
-    for fit in (*fits, whole):
-        console.print(_words(fit), soft_wrap=True, markup=False)
-    return 0
+        found = calibrated(Calibration(text, timed, rounds, simulate_parts, display), parts)
+        cycles = {row.digest: found.cycles[one.key] for row, one in zip(rows, timed, strict=True)}
+        judged = judge(points(rows, lambda row: cycles[row.digest]), BASELINE, factor=1.0)
+        return _Found(found, judged, processor_name(), PROGRAMS, "programs")
+
+    return times
 
 
-def _traced(rows: Sequence[Row], binaries: Mapping[str, Simulated]) -> list[Traced]:
-    """The binaries in the order of their rows, with what was measured and modelled of each."""
-    from kernsmith.engine.calibration import Traced
-    from kernsmith.machine.metrics import MODEL_CYCLES
-    from kernsmith.silicon.builds import BASELINE
-    from kernsmith.stats.calibration import Case
+def _by_study(
+    file: Path, model: Path, ledger: str | None, rounds: int
+) -> Callable[[ProgressDisplay], _Found]:
+    """By a study that was run. model: its path."""
+    from kernsmith.engine.calibration import Calibration, calibrated, halves
+    from kernsmith.engine.calibration_study import Replaying
+    from kernsmith.engine.timed_study import read_timed
+    from kernsmith.report.silicon import Subject
+    from kernsmith.stats.agreement import judge, with_modelled
+    from kernsmith.study.file import read_study
 
-    found = []
-    for row in rows:
-        one = binaries[row.digest]
-        assert one.part is not None
-        case = Case(row.program, row.build, row.build == BASELINE, row.cycles)
-        found.append(Traced(case, one.part, one.counters[MODEL_CYCLES]))
-    return found
+    asked = read_study(file)
+
+    def times(display: ProgressDisplay) -> _Found:
+        timed = read_timed(asked, model, ledger)
+        parts = halves([work.name for work in timed.workloads], "workloads")
+        replaying = Replaying(timed, display)
+        text = model.read_text(encoding="utf-8")
+        display.stage("fitting")
+        calibration = Calibration(
+            text, replaying.timed(), rounds, replaying, display, absolute=timed.absolute
+        )
+        found = calibrated(calibration, parts)
+        cycles = [found.cycles[cell.key] for cell in timed.cells]
+        factor = 1.0 if timed.absolute else None
+        judged = judge(with_modelled(timed.measured(), cycles), timed.baseline, factor)
+        subject = Subject(
+            "workload", "variant", timed.metric, timed.baseline, factor=not timed.absolute
+        )
+        return _Found(found, judged, timed.processor, subject, "workloads")
+
+    return times
 
 
-def _held(agreement: Agreement, processor: str, fit: Fit) -> Held:
+def _held(found: _Found, fit: Fit) -> Held:
     from kernsmith.machine.held import Held
 
-    share = agreement.builds.share
+    agreement, share = found.agreement, found.agreement.builds.share
     return Held(
-        processor=processor,
+        processor=found.processor,
         measured=f"{date.today():%Y-%m}",
         programs=len(fit.programs),
+        of=found.of,
         calibrated=len(fit.names),
         cycles_percent=round(100 * agreement.cycles, 1),
         ratio_points=round(agreement.mean_error, 1),
@@ -171,16 +255,16 @@ def _words(fit: Fit) -> str:
     return f"calibrated on {', '.join(fit.programs)}: {values}"
 
 
-def _document(agreement: Agreement, fits: Sequence[Fit], whole: Fit, held: Held) -> dict[str, Any]:
+def _document(found: _Found, held: Held) -> dict[str, Any]:
     from dataclasses import asdict
 
     def told(fit: Fit) -> dict[str, Any]:
-        return {"programs": fit.programs, "values": dict(zip(fit.names, fit.values, strict=True))}
+        return {found.of: fit.programs, "values": dict(zip(fit.names, fit.values, strict=True))}
 
     return {
         "version": 1,
-        "halves": [told(fit) for fit in fits],
-        "all": told(whole),
+        "halves": [told(fit) for fit in found.calibrated.halves],
+        "all": told(found.calibrated.whole),
         "held": held.model_dump(),
-        "judged": asdict(agreement),
+        "judged": asdict(found.agreement),
     }

@@ -111,7 +111,7 @@ def watch(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     commit_url
-        Address of a commit's page, with %s for its hash: the pages link there.
+        Address of a commit's page, with %s for its hash or %t for its tag: the pages link there.
     comment
         A file for the result as Markdown, for a pull request or a mail.
     output
@@ -125,7 +125,7 @@ def watch(
     if not 2 <= layouts <= 10_000:
         raise UserError(f"--layouts: {layouts} is not from 2 to 10000: one layout is only luck")
     told = read_percent("--least", least)
-    _check_url(commit_url)
+    _check_url(commit_url, tags=every == TAG)
     from kernsmith.cli.outcome import result_console
     from kernsmith.document.text import as_json
     from kernsmith.engine.watch import study_of
@@ -177,9 +177,13 @@ class _Asked:
     comment: Path | None
 
 
-def _check_url(url: str) -> None:
-    if url and not (re.match(r"https?://\S+$", url) and "%s" in url):
-        raise UserError(f"--commit-url takes https://…%s…, with %s for the hash, not {url!r}")
+def _check_url(url: str, *, tags: bool) -> None:
+    if url and not (re.match(r"https?://\S+$", url) and ("%s" in url or "%t" in url)):
+        raise UserError(
+            f"--commit-url takes https://…%s…, with %s for the hash or %t for the tag, not {url!r}"
+        )
+    if "%t" in url and not tags:
+        raise UserError(f"--commit-url {url}: only with --every {TAG} have all revisions a tag")
 
 
 def _revisions(

@@ -71,8 +71,8 @@ class WatchDocument:
     """All of a history.
 
     source: the name of its repository's folder. config: its name, or that of its file.
-    commit_url: of a commit's page, with `%s` for the hash; empty: there is none. least: per cent;
-        smaller changes are not told.
+    commit_url: of a commit's page, with `%s` for the hash or `%t` for the revision's name; empty:
+        there is none. least: per cent; smaller changes are not told.
     report: the way to the study's page from the site's folder.
     failures: a line each; the study's report has all that they say. site: the folder that was
         written. histories: the one over all workloads first, where there are

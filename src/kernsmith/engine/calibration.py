@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Fitting what a vendor does not disclose of a CPU to times of programs on it, and judging the fit.
 
-Programs are in two halves. A model that one half has calibrated is judged on the other half, then
-the halves change places: `fit` takes no program that `judged` takes, and says so when asked to. The
-model that is written is fitted to all programs; how true it is, the two judgements tell.
+Programs, or a kernel's workloads, are in two halves. A model that one half has calibrated is judged
+on the other half, then the halves change places: `fit` takes no program that `judged` takes, and
+says so when asked to. The model that is written is fitted to all; how true it is, the two
+judgements tell.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tomlkit
 
-from kernsmith._native import trace_costs
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
-from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.stats.calibration import Case, better_values, error_rows
-from kernsmith.threads import each_of, threads
 
 
 @dataclass(frozen=True)
@@ -59,15 +55,24 @@ KNOBS = (
 
 
 @dataclass(frozen=True)
-class Traced:
-    """A binary that was timed: `case` says what of it; `trace`: a part of what it executed.
+class Timed:
+    """A binary, or a kernel with a workload, that was timed: `case` says what of it.
 
-    modelled: cycles of the whole with the model that calibration begins with.
+    key: what `Simulate` finds it by. modelled: cycles of the whole with the model that calibration
+        begins with.
     """
 
     case: Case
-    trace: Path
+    key: str
     modelled: float
+
+
+class Simulate(Protocol):
+    """What a part of each takes with other models of the CPU, of which only ratios count."""
+
+    def __call__(self, timed: Sequence[Timed], cpus: Sequence[Path]) -> np.ndarray:
+        """Modelled cycles. Shape: (cpus, timed)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -80,15 +85,17 @@ class Fit:
     error: float
 
 
-def halves(programs: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every second program in alphabetical order, and the others.
+def halves(
+    programs: Sequence[str], what: str = "programs"
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every second program in alphabetical order, and the others. what: a word for them.
 
     Raises:
         UserError: there are fewer than two, so that none is left to judge.
     """
     names = sorted(set(programs))
     if len(names) < 2:
-        raise UserError("calibration needs two programs or more: those that judge do not calibrate")
+        raise UserError(f"calibration needs two {what} or more: those that judge do not calibrate")
     return tuple(names[::2]), tuple(names[1::2])
 
 
@@ -140,20 +147,23 @@ def _table(document: tomlkit.TOMLDocument, knob: Knob) -> Any:
 class Calibration:
     """Fits a model to some of the programs.
 
-    text: the model's file. traced: binaries of all programs. rounds: how often figures are probed
-    anew.
+    text: the model's file. timed: binaries of all programs. rounds: how often figures are probed
+    anew. absolute: whether they were timed in cycles of the core; else their unit is unknown, and
+    cycles of programs count only as parts of one another.
     """
 
     text: str
-    traced: Sequence[Traced]
+    timed: Sequence[Timed]
     rounds: int
+    simulate: Simulate
     events: Events
-    _known: dict[tuple[Path, tuple[float, ...]], float] = field(default_factory=dict)
+    absolute: bool = True
+    _known: dict[tuple[str, tuple[float, ...]], float] = field(default_factory=dict)
 
     def fit(self, programs: Sequence[str]) -> Fit:
         """Find the knobs' values by these programs alone."""
-        chosen = [one for one in self.traced if one.case.program in programs]
-        rows = error_rows([one.case for one in chosen])
+        chosen = [one for one in self.timed if one.case.program in programs]
+        rows = error_rows([one.case for one in chosen], absolute=self.absolute)
         measured = np.log([one.case.measured for one in chosen])
         knobs = find_knobs(self.text)
         bounds = (np.array([k.low for k in knobs]), np.array([k.high for k in knobs]))
@@ -182,37 +192,55 @@ class Calibration:
         names = tuple(knob.name for knob in knobs)
         return Fit(tuple(programs), names, tuple(map(float, best)), least)
 
-    def judged(self, fit: Fit, programs: Sequence[str]) -> Mapping[str, float]:
-        """Modelled cycles of programs that did not calibrate, by the trace of each binary.
+    def judged(self, fit: Fit, programs: Sequence[str]) -> dict[str, float]:
+        """Modelled cycles of programs that did not calibrate, by the key of each binary.
 
         Raises:
             UserError: one of them did.
         """
         if both := set(programs) & set(fit.programs):
             raise UserError(f"{', '.join(sorted(both))} calibrated this model and cannot judge it")
-        chosen = [one for one in self.traced if one.case.program in programs]
+        chosen = [one for one in self.timed if one.case.program in programs]
         first, now = self._cycles(chosen, [np.array(read_values(self.text)), np.array(fit.values)])
         cycles = np.exp(np.log([one.modelled for one in chosen]) + now - first)
-        return {str(one.trace): float(c) for one, c in zip(chosen, cycles, strict=True)}
+        return {one.key: float(c) for one, c in zip(chosen, cycles, strict=True)}
 
-    def _cycles(self, traced: Sequence[Traced], values: Sequence[np.ndarray]) -> np.ndarray:
-        """Logarithms of user mode's cycles of each part of a trace. Shape: (values, traced)."""
+    def _cycles(self, timed: Sequence[Timed], values: Sequence[np.ndarray]) -> np.ndarray:
+        """Logarithms of each one's cycles with each model. Shape: (values, timed)."""
         asked = [tuple(float(value) for value in one) for one in values]
+        new = [
+            each
+            for each in dict.fromkeys(asked)
+            if any((one.key, each) not in self._known for one in timed)
+        ]
         with tempfile.TemporaryDirectory() as folder:
-            cpus = [Path(folder) / f"{number}.toml" for number in range(len(asked))]
-            for cpu, one in zip(cpus, asked, strict=True):
+            cpus = [Path(folder) / f"{number}.toml" for number in range(len(new))]
+            for cpu, one in zip(cpus, new, strict=True):
                 cpu.write_text(with_values(self.text, one), encoding="utf-8")
+            found = np.log(self.simulate(timed, cpus)) if new else np.empty((0, len(timed)))
+        for each, row in zip(new, found, strict=True):
+            keys = ((one.key, each) for one in timed)
+            self._known.update(zip(keys, map(float, row), strict=True))
+        return np.array([[self._known[one.key, each] for one in timed] for each in asked])
 
-            def simulate(one: Traced) -> None:
-                new = [n for n, each in enumerate(asked) if (one.trace, each) not in self._known]
-                costs = trace_costs(one.trace, [cpus[n] for n in new]) if new else []
-                for number, modes in zip(new, costs, strict=True):
-                    self._known[one.trace, asked[number]] = log(modes[0][MODEL_CYCLES])
 
-            with threads(os.cpu_count() or 1) as pool:
-                each_of(pool, simulate, traced)
-        found = [[self._known[one.trace, each] for one in traced] for each in asked]
-        return np.array(found)
+@dataclass(frozen=True)
+class Calibrated:
+    """What came out. halves: fits of either half. whole: of all programs. cycles: of each binary,
+    by its key, with the fit of that half which it is not of."""
+
+    halves: tuple[Fit, Fit]
+    whole: Fit
+    cycles: Mapping[str, float]
+
+
+def calibrated(
+    calibration: Calibration, parts: tuple[tuple[str, ...], tuple[str, ...]]
+) -> Calibrated:
+    """Fit each half and judge it by the other, then fit all. parts: see `halves`."""
+    one, other = (calibration.fit(part) for part in parts)
+    cycles = calibration.judged(one, parts[1]) | calibration.judged(other, parts[0])
+    return Calibrated((one, other), calibration.fit(sorted((*parts[0], *parts[1]))), cycles)
 
 
 def _probe(knobs: Sequence[Knob], values: np.ndarray, place: int) -> np.ndarray:

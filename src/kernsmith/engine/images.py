@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
-from kernsmith.engine.kernels import Failures, Kernels
+from kernsmith.engine.kernels import Failures
 from kernsmith.engine.making import Link, link
 from kernsmith.engine.workers import Done, Work, Workers
 from kernsmith.kernel.artifact import Kernel
@@ -53,6 +54,14 @@ _PROFILE_SORT = "cdsort"
 Key = tuple[str, Layout]
 
 
+class Built(Protocol):
+    """Where a study's kernels are found."""
+
+    def kernel(self, variant: Variant) -> Kernel | None:
+        """The kernel of a variant, if there is one."""
+        ...
+
+
 @dataclass
 class Images:
     """Links what is missing and remembers what there is.
@@ -61,7 +70,7 @@ class Images:
     by_place: functions that all kernels of the study have in common keep their addresses.
     """
 
-    kernels: Kernels
+    kernels: Built
     events: Events
     failures: Failures
     calls: Callable[[Kernel], str]

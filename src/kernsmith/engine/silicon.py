@@ -35,7 +35,7 @@ from kernsmith.silicon.profiles import Trainer, compile_build
 from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import branch_counts, simulate
 from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
-from kernsmith.stats.agreement import Measured, Point
+from kernsmith.stats.agreement import Measured, Point, with_modelled
 from kernsmith.study import Study, digest_of, plan_variants
 from kernsmith.threads import each_of, threads
 
@@ -269,10 +269,4 @@ def times(rows: Sequence[Row]) -> list[Measured]:
 
 def points(rows: Sequence[Row], modelled: Callable[[Row], float]) -> list[Point]:
     """Measured and modelled figures side by side, for `stats.agreement`."""
-    return [
-        Point(
-            row.program, row.build, row.layout, row.cycles, row.first_half, row.second_half,
-            modelled(row),
-        )
-        for row in rows
-    ]  # fmt: skip
+    return with_modelled(times(rows), [modelled(row) for row in rows])

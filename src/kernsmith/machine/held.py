@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,7 +21,8 @@ TABLE = "silicon"
 class Held(BaseModel):
     """A model's errors on programs that did not calibrate it.
 
-    processor: what it was held against. measured: year and month. programs: how many.
+    processor: what it was held against. measured: year and month. programs: how many; of: what
+        they were, programs or a kernel's workloads.
     calibrated: how many of its figures were fitted; 0: none.
     cycles_percent: mean error of cycles. ratio_points, worst_points: mean and largest error of the
         ratio of two builds, in percentage points. sign_percent: of the pairs of builds that the
@@ -33,6 +35,7 @@ class Held(BaseModel):
     processor: str
     measured: str
     programs: int = Field(ge=1)
+    of: Literal["programs", "workloads"] = "programs"
     calibrated: int = Field(ge=0)
     cycles_percent: float = Field(ge=0)
     ratio_points: float = Field(ge=0)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,14 +15,32 @@ from kernsmith.stats.builds import BuildEffect
 from kernsmith.stats.orders import OrderEffect
 
 
-def print_agreement(agreement: Agreement, processor: str, cpu: str, console: Console) -> None:
+@dataclass(frozen=True)
+class Subject:
+    """What is measured, in words. group, build: what `stats.agreement` calls so. figure: the
+    metric. baseline: the build that others are compared with. factor: whether the figure's unit is
+    not the model's, so that one factor for all is fitted."""
+
+    group: str = "program"
+    build: str = "build"
+    figure: str = "cycles"
+    baseline: str = "O2"
+    factor: bool = False
+
+
+PROGRAMS = Subject()
+
+
+def print_agreement(
+    agreement: Agreement, processor: str, cpu: str, console: Console, of: Subject = PROGRAMS
+) -> None:
     """Tables of builds and of layouts, then the sentences that count.
 
     processor: what times are of. cpu: the model that is held against it.
     """
-    console.print(_builds(agreement))
-    console.print(_layouts(agreement))
-    for sentence in agreement_sentences(agreement, processor, cpu):
+    console.print(_builds(agreement, of))
+    console.print(_layouts(agreement, of))
+    for sentence in agreement_sentences(agreement, processor, cpu, of):
         console.print(escape(sentence))
 
 
@@ -67,21 +86,25 @@ def print_orders(effects: Sequence[OrderEffect], processor: str, console: Consol
     console.print(table)
 
 
-def agreement_sentences(agreement: Agreement, processor: str, cpu: str) -> list[str]:
+def agreement_sentences(
+    agreement: Agreement, processor: str, cpu: str, of: Subject = PROGRAMS
+) -> list[str]:
     """What the figures say, a sentence each."""
+    factor = "one factor for all is" if of.factor else "no factor"
     told = [
-        f"{cpu} against {processor}: cycles within {100 * agreement.cycles:.1f} % on average "
-        f"(programs and builds; no factor fitted)."
+        f"{cpu} against {processor}: {of.figure} within {100 * agreement.cycles:.1f} % on average "
+        f"({of.group}s and {of.build}s; {factor} fitted)."
     ]
     if agreement.ratios:
         told.append(
-            f"Builds against the baseline: off by {agreement.mean_error:.1f} percentage points on "
-            f"average, {agreement.worst_error:.1f} at worst; {_signs(agreement.builds)}."
+            f"{of.build.capitalize()}s against the baseline: off by {agreement.mean_error:.1f} "
+            f"percentage points on average, {agreement.worst_error:.1f} at worst; "
+            f"{_signs(agreement.builds)}."
         )
     if agreement.ranks:
         told.append(
-            f"Layouts of one build: rank correlation {agreement.correlation:.2f} on average, where "
-            f"noise allows {agreement.allowed:.2f}; {_signs(agreement.layouts)}."
+            f"Layouts of one {of.build}: rank correlation {agreement.correlation:.2f} on average, "
+            f"where noise allows {agreement.allowed:.2f}; {_signs(agreement.layouts)}."
         )
         if agreement.allowed < 0.5:
             told.append(
@@ -99,8 +122,9 @@ def _signs(signs: Signs) -> str:
     )
 
 
-def _builds(agreement: Agreement) -> Table:
-    table = Table("program", "build", title="cycles of builds against O2")
+def _builds(agreement: Agreement, of: Subject) -> Table:
+    title = f"{of.figure} of {of.build}s against {of.baseline}"
+    table = Table(of.group, of.build, title=escape(title))
     for heading in ("this processor", "model", "off by, points", "noise, points"):
         table.add_column(heading, justify="right")
     for ratio in agreement.ratios:
@@ -115,8 +139,8 @@ def _builds(agreement: Agreement) -> Table:
     return table
 
 
-def _layouts(agreement: Agreement) -> Table:
-    table = Table("program", "build", title="layouts of the same objects")
+def _layouts(agreement: Agreement, of: Subject) -> Table:
+    table = Table(of.group, of.build, title="layouts of the same objects")
     for heading in ("layouts", "spread", "model's spread", "rank correlation", "noise allows"):
         table.add_column(heading, justify="right")
     for rank in agreement.ranks:

@@ -39,6 +39,11 @@ class Point(Measured):
     modelled: float
 
 
+def with_modelled(measured: Sequence[Measured], modelled: Sequence[float]) -> list[Point]:
+    """Both side by side, in their order."""
+    return [Point(**vars(one), modelled=of) for one, of in zip(measured, modelled, strict=True)]
+
+
 @dataclass(frozen=True)
 class Ratio:
     """A build against the baseline: geometric means over the layouts that both have."""

@@ -34,7 +34,7 @@ def caution(cpu: str, held: HeldView | None) -> str:
         )
     return (
         f"model_cycles is a model: held against {held.processor} in {held.measured}, on "
-        f"{held.programs} programs, its ratios between builds were off by {held.ratio_points:.1f} "
+        f"{held.programs} {held.of}, its ratios between builds were off by {held.ratio_points:.1f} "
         f"percentage points on average and {held.worst_points:.1f} at worst; layouts of one build "
         f"it ranked with a correlation of {held.rank_correlation:.2f}, where noise allows "
         f"{held.rank_allowed:.2f} (docs/silicon.md)."

@@ -7,7 +7,9 @@ where a pattern for their addresses is known. What draws the charts is a file th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from kernsmith.document import HistoryView, RevisionView, WatchDocument
 from kernsmith.document.study import MODEL_CYCLES
@@ -58,7 +60,8 @@ def commit_link(document: WatchDocument, revision: RevisionView) -> Value:
     short = revision.commit.id[:HASH_SHOWN]
     if not document.commit_url:
         return short
-    return Link(short, document.commit_url.replace("%s", revision.commit.id))
+    words = {"%s": revision.commit.id, "%t": quote(revision.name, safe="")}
+    return Link(short, re.sub("%[st]", lambda found: words[found[0]], document.commit_url))
 
 
 def _kind(document: WatchDocument) -> Kind:
