@@ -115,6 +115,7 @@ static int play(const struct workload *w, unsigned first, unsigned count)
 	for (unsigned i = first; i < first + count && !error; i++) {
 		application_run(w->application);
 		error = w->round(i);
+		AROUND(region_round());
 	}
 	return error;
 }
@@ -133,7 +134,7 @@ static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
 	struct times begin = now();
 
 	OF_PROCESSES(usage_begin());
-	AROUND(region_begin());
+	AROUND(region_begin(rounds));
 	MARK(MARKER_BEGIN);
 	error = play(w, warmup, rounds);
 	MARK(MARKER_END);

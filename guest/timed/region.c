@@ -39,7 +39,7 @@ static struct event {
 	{ "user_instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1, -1, 0 },
 };
 
-enum { EVENTS = sizeof(events) / sizeof(*events) };
+enum { EVENTS = sizeof(events) / sizeof(*events), CHUNKS = 64, IN_A_LINE = 16 };
 
 /* What a read gives (perf_event_open(2)): times tell whether it counted all the while. */
 struct counted {
@@ -50,6 +50,10 @@ struct counted {
 
 static struct timespec began, ended;
 static uint64_t first_tick, last_tick;
+
+/* When each chunk was over; chunks: how many the region has, 0 before it. */
+static uint64_t chunk_ends[CHUNKS];
+static unsigned chunks, rounds_of_region, rounds_over;
 
 /* The only processor that the program may run on; -1 where there are several. */
 static int own_processor(void)
@@ -106,13 +110,26 @@ static uint64_t tick(void)
 	return ticks;
 }
 
-void region_begin(void)
+void region_begin(unsigned rounds)
 {
+	rounds_of_region = rounds;
+	chunks = rounds < CHUNKS ? rounds : CHUNKS;
 	for (int i = 0; i < EVENTS; i++)
 		if (events[i].fd >= 0)
 			ioctl(events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &began);
 	first_tick = tick();
+}
+
+void region_round(void)
+{
+	if (!chunks)
+		return;
+	uint64_t before = (uint64_t)rounds_over++ * chunks / rounds_of_region;
+	uint64_t over = (uint64_t)rounds_over * chunks / rounds_of_region;
+
+	if (over > before)
+		chunk_ends[before] = tick();
 }
 
 void region_end(void)
@@ -171,11 +188,23 @@ static void tell_seconds(void)
 		printf("kernsmith: metric seconds=%.9f\n", seconds);
 }
 
+static void tell_chunks(void)
+{
+	for (unsigned i = 0; i < chunks; i++) {
+		uint64_t began_at = i ? chunk_ends[i - 1] : first_tick;
+
+		printf("%s%llu%s", i % IN_A_LINE ? " " : "kernsmith: chunks ",
+		       (unsigned long long)(chunk_ends[i] - began_at),
+		       i % IN_A_LINE == IN_A_LINE - 1 || i == chunks - 1 ? "\n" : "");
+	}
+}
+
 void region_tell(void)
 {
 	printf("kernsmith: metric reference_cycles=%llu\n",
 	       (unsigned long long)(last_tick - first_tick));
 	tell_seconds();
+	tell_chunks();
 	for (int i = 0; i < EVENTS; i++)
 		tell_event(&events[i]);
 }

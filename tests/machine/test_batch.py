@@ -182,6 +182,15 @@ def test_what_a_run_could_not_measure_is_told() -> None:
     assert found.beside == {"absent": {"seconds": "the clock goes by ticks"}}
 
 
+def test_of_the_parts_of_several_runs_the_least_is_kept() -> None:
+    text = said(
+        *("begin aa 0 b 0 0", "said aa 0 kernsmith: chunks 5 9 4", "end aa 0 0 9 9 "),
+        *("begin aa 1 b 0 0", "said aa 1 kernsmith: chunks 6 3 4", "end aa 1 0 9 9 "),
+        "done aa 0",
+    )
+    assert read_results(text)["aa"].beside == {"chunks": [5, 3, 4]}
+
+
 def test_a_wall_clock_that_is_set_during_a_run_is_told() -> None:
     second = 10**9
     text = said("begin aa 0 b 0 0", f"end aa 0 0 {2 * second} {-3600 * second} ", "done aa 0")

@@ -19,6 +19,8 @@ WHOLE = (
     "kernsmith: begin pipe",
     "kernsmith: metric reference_cycles=162813742",
     "kernsmith: absent kernel_cycles: there is no PMU, or it has no such event",
+    "kernsmith: chunks 81406871 81406870",
+    "kernsmith: chunks 1",
     "kernsmith: end pipe status=0",
 )
 
@@ -45,6 +47,7 @@ def test_a_run_that_came_whole_has_its_figures_and_what_is_absent() -> None:
     assert found.verdict("pipe") == ("ok", "")
     assert found.said.metrics == {"reference_cycles": 162813742}
     assert found.absent == {"kernel_cycles": "there is no PMU, or it has no such event"}
+    assert found.chunks == (81406871, 81406870, 1)
 
 
 def test_what_the_kernel_says_in_between_is_nobodys() -> None:
@@ -58,7 +61,7 @@ def test_a_line_that_the_kernel_has_written_into_fails_the_run() -> None:
     lines[1] = lines[1][:30] + "[  1.0] oops" + lines[1][30:]
     status, reason = answer(lines).verdict("pipe")
     assert status == "failed"
-    assert reason == "of the 4 lines that the guest said, 3 came as they were said"
+    assert reason == "of the 6 lines that the guest said, 5 came as they were said"
 
 
 def test_a_last_line_that_the_kernel_has_written_into_is_said_again() -> None:

@@ -23,6 +23,7 @@ from kernsmith.engine.trial_rows import (
     Rows,
     checking_rows,
     record_default,
+    runs_of,
     trial_rows,
 )
 from kernsmith.engine.trials import run_trials
@@ -159,11 +160,11 @@ def measure(
         Measured(
             trial,
             row.digest,
-            runs.get(row.digest),
+            run,
             row.replayed,
             runs.get(checking[trial].digest) if trial in checking else None,
         )
-        for trial, row in rows.items()
+        for (trial, row), run in zip(rows.items(), runs_of(rows, runs), strict=True)
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kernsmith.engine.disturbances import timings
 from kernsmith.engine.prepare import Prepared
-from kernsmith.engine.trial_rows import Rows
+from kernsmith.engine.trial_rows import Rows, runs_of
 from kernsmith.engine.verdicts import Measured, primary_metric
 from kernsmith.errors import UserError
 from kernsmith.ledger import BootRow, Ledger, RunRow
@@ -66,10 +66,10 @@ def what_to_spend(prepared: Prepared, rows: Rows, ledger: Ledger, wanted: Wanted
     Raises:
         UserError: none has.
     """
-    runs = ledger.runs(row.digest for row in rows.values())
+    runs = runs_of(rows, ledger.runs(row.digest for row in rows.values()))
     measured = [
-        Measured(trial, row.digest, runs.get(row.digest), row.replayed)
-        for trial, row in rows.items()
+        Measured(trial, row.digest, run, row.replayed)
+        for (trial, row), run in zip(rows.items(), runs, strict=True)
     ]
     return spending(pilot_of(prepared, measured, ledger, wanted.costs), wanted.goal)
 

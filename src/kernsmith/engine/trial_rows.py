@@ -15,6 +15,7 @@ from kernsmith.engine.replay import every_of
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow
+from kernsmith.ledger.least import with_least
 from kernsmith.ledger.rows import REPLAYED
 from kernsmith.machine import Boot, Machine, Outcome
 from kernsmith.machine.protocol import PANIC
@@ -175,6 +176,19 @@ def record_default(
     if attempt is not None and settled(ledger, row.digest, machine) is None:
         boot = ledger.record_boot(boot_row(uuid4().hex, row, outcome.boot))
         ledger.record(run_row(row.digest, attempt, started, outcome, boot))
+
+
+def runs_of(rows: Rows, runs: Mapping[str, RunRow]) -> list[RunRow | None]:
+    """The run of each trial, in their order, with what several of them say together.
+
+    runs: by the digests of trials.
+    """
+    return with_least(
+        [
+            ((t.variant.name, t.layout, t.workload), t.replicate, runs.get(row.digest))
+            for t, row in rows.items()
+        ]
+    )
 
 
 def settled(ledger: Ledger, digest: str, machine: Machine) -> RunRow | None:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernsmith import paths
 from kernsmith.errors import UserError
 from kernsmith.ledger.failures import shown
+from kernsmith.ledger.least import with_least
 from kernsmith.ledger.ledger import read_runs
 from kernsmith.ledger.opening import open_database
 from kernsmith.ledger.places import local
@@ -135,9 +136,15 @@ def _plan(connection: Connection, digest: str) -> tuple[PlannedRow, ...]:
     ]
     same = _booted(connection, [trial for *_, trial in planned if trial.replayed])
     runs = read_runs(connection, {*(trial.digest for *_, trial in planned), *same.values()})
+    whole = with_least(
+        [
+            ((variant, trial.layout, trial.workload), trial.replicate, runs.get(trial.digest))
+            for _, _, variant, trial in planned
+        ]
+    )
     return tuple(
-        PlannedRow(*row, runs.get(row[-1].digest), runs.get(same.get(row[-1].digest, "")))
-        for row in planned
+        PlannedRow(*row, run, runs.get(same.get(row[-1].digest, "")))
+        for row, run in zip(planned, whole, strict=True)
     )
 
 

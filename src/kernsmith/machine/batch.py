@@ -22,7 +22,9 @@ from typing import Any
 from zlib import crc32
 
 from kernsmith.errors import KernsmithError
-from kernsmith.machine.session_lines import absent_in
+from kernsmith.machine.chunks import least_of
+from kernsmith.machine.metrics import CHUNKS
+from kernsmith.machine.session_lines import absent_in, chunks_in
 
 FORMAT = 1
 PLAN, RESULTS = "plan", "results"
@@ -139,14 +141,16 @@ class Recorded:
     @property
     def beside(self) -> dict[str, Any]:
         """What went on beside its runs, of what there was any: `clock_jumps`, `asleep` in seconds,
-        `people` who were logged in, and for how many seconds processors worked for `others`; and
-        what is `absent` from their figures, with the reason."""
+        `people` who were logged in, and for how many seconds processors worked for `others`; what
+        is `absent` from their figures, with the reason; and the least that each of the region's
+        `chunks` took."""
         found: dict[str, Any] = {
             "clock_jumps": list(self.jumps),
             "asleep": [run.asleep for run in self.runs if run.asleep > _SLEPT_SECONDS],
             "people": max((run.people for run in self.runs), default=0),
             "others": [run.others for run in self.runs if run.others > _tolerated(run)],
             "absent": absent_in(line for run in self.runs for line in run.said),
+            CHUNKS: list(least_of([chunks_in(run.said) for run in self.runs])),
         }
         return {name: value for name, value in found.items() if value}
 

@@ -29,7 +29,15 @@ from kernsmith.guest.workloads import Workload, timed_program
 from kernsmith.machine.conditions import Condition, conditions, throttled, throttling
 from kernsmith.machine.kvm_guest import Guest, GuestDied
 from kernsmith.machine.kvm_host import Memory, find_memory, kvm_processor
-from kernsmith.machine.metrics import OF_REAL_CLOCK, OF_TIMED, REFERENCE_CYCLES, VERSION, metric
+from kernsmith.machine.metrics import (
+    CHUNKS,
+    LEAST_CYCLES,
+    OF_REAL_CLOCK,
+    OF_TIMED,
+    REFERENCE_CYCLES,
+    VERSION,
+    metric,
+)
 from kernsmith.machine.pinned import PinnedProgram, pin, pin_program
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
 from kernsmith.machine.session_lines import Answer
@@ -117,7 +125,7 @@ class Kvm:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """See `Machine`."""
-        return tuple(map(metric, OF_TIMED))
+        return tuple(map(metric, (LEAST_CYCLES, *OF_TIMED)))
 
     def refusal(self, workload: Workload) -> str:
         """See `Choosy`."""
@@ -237,6 +245,7 @@ class KvmSession:
             "processor": self.machine.processor,
             "clock": guest.clock,
             "absent": absent,
+            CHUNKS: list(answer.chunks),
         }
         return self._outcome(status, reason, figures, guest.seconds - began, told)
 

@@ -14,6 +14,7 @@ SECONDS = "seconds"
 MAX_RSS = "max_rss"
 CORE_CYCLES = "core_cycles"
 REFERENCE_CYCLES = "reference_cycles"
+LEAST_CYCLES = "least_cycles"
 CORE_CYCLES_EVEN, CORE_CYCLES_ODD = "core_cycles_even", "core_cycles_odd"
 
 VERSION = 2
@@ -27,6 +28,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         REFERENCE_CYCLES, "cycles", "ticks of the time stamp counter in the region", "real", True
     ),
+    Metric(LEAST_CYCLES, "cycles", "the same, part by part the least of a boot's runs", "real"),
     Metric("kernel_cycles", "cycles", "cycles of the core in kernel mode", "real", True),
     Metric("user_cycles", "cycles", "cycles of the core in user mode", "real"),
     Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", "modelled", True),
@@ -106,6 +108,9 @@ OF_TIMED = (
     *OF_PMU, *OF_REAL_CLOCK,
 )  # fmt: skip
 """What a program with a real clock measures (guest/timed), as far as its processor has a PMU."""
+
+CHUNKS = "chunks"
+"""In a run's provenance: what each part of the region took, in ticks of the time stamp counter."""
 
 OF_DATA = frozenset({"l1d_misses", "l2_misses", "l3_misses", "dtlb_misses", "l1d_accesses"})
 """Of loads and stores: only the depth `core` follows these."""

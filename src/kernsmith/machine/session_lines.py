@@ -15,6 +15,7 @@ SESSION = r"kernsmith: session clock=(\S+) #[0-9a-f]{8}\s"
 """What a guest says when it waits for orders: with the name of the kernel's clock."""
 
 _CHECKED = re.compile(r"^(kernsmith: .*) #([0-9a-f]{8})$")
+_CHUNKS = re.compile(r"^kernsmith: chunks( \d{1,19}){1,16}$", re.ASCII)
 _ABSENT = re.compile(r"^kernsmith: absent (\w{1,64}): (.+)$", re.ASCII)
 _RAN = re.compile(r"^kernsmith: ran (\d{1,9}) lines=(\d{1,9}) status=(\d{1,9})$")
 _SIGNALLED = 128
@@ -25,12 +26,14 @@ class Answer:
     """What came of an order.
 
     said: as of a console. absent: by the name of a metric, why there is none of it.
+    chunks: what each part of the region took, in ticks of the time stamp counter.
     damaged: what is wrong with the lines themselves; empty when all of them are as they were said.
     status: the exit status of the workload's process, or 128 and the signal that ended it.
     """
 
     said: Said
     absent: Mapping[str, str]
+    chunks: tuple[int, ...]
     damaged: str
     status: int
 
@@ -75,12 +78,19 @@ def read_answer(number: int, text: str) -> Answer:
         damaged = f"of the {count} lines that the guest said, {len(lines)} came as they were said"
         if count < 0:
             damaged = "the last line of the guest did not come as it was said"
-    return Answer(read_console("\n".join(lines)), absent_in(lines), damaged, status)
+    said = read_console("\n".join(lines))
+    return Answer(said, absent_in(lines), chunks_in(lines), damaged, status)
 
 
 def absent_in(lines: Iterable[str]) -> dict[str, str]:
     """By the name of a metric, why a run says that there is none of it."""
     return {match[1]: match[2] for line in lines if (match := _ABSENT.match(line))}
+
+
+def chunks_in(lines: Iterable[str]) -> tuple[int, ...]:
+    """What a run says that each part of its region took, in their order; empty where nothing."""
+    told = (line.split()[2:] for line in lines if _CHUNKS.match(line))
+    return tuple(int(ticks) for line in told for ticks in line)
 
 
 def checked(line: str) -> str | None:

@@ -6,7 +6,13 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernsmith.guest.workloads import Workload
-from kernsmith.machine.metrics import OF_REAL_CLOCK, OF_TIMED, REFERENCE_CYCLES, metric
+from kernsmith.machine.metrics import (
+    LEAST_CYCLES,
+    OF_REAL_CLOCK,
+    OF_TIMED,
+    REFERENCE_CYCLES,
+    metric,
+)
 from kernsmith.machine.protocol import Metric
 
 MANNER = 1
@@ -43,7 +49,7 @@ class RealTable(BaseModel):
 def real_metrics(*, counts: bool) -> tuple[Metric, ...]:
     """What such a machine measures. counts: whether its processor counts events."""
     names = OF_TIMED if counts else (REFERENCE_CYCLES, *OF_REAL_CLOCK)
-    return tuple(map(metric, names))
+    return tuple(map(metric, (LEAST_CYCLES, *names)))
 
 
 def refusal_of(name: str, workload: Workload) -> str:
