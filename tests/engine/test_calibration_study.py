@@ -14,11 +14,14 @@ from kernsmith import paths
 from kernsmith.cli import main
 from kernsmith.engine import Silent
 from kernsmith.engine.calibration import read_values, with_values
-from kernsmith.engine.lab import open_lab
+from kernsmith.engine.lab import take_traces
+from kernsmith.engine.replay import text_of
+from kernsmith.engine.traces import trace_tag
+from kernsmith.engine.workers import LocalWorkers
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.symbols import read_system_map
-from kernsmith.layout import drawn_order, functions_of
+from kernsmith.layout import TracedText, TraceFile, drawn_order, functions_of
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
 from kernsmith.machine.held import read_held
 from kernsmith.machine.metrics import MODEL_CYCLES
@@ -165,8 +168,10 @@ def test_figures_that_made_a_machines_times_are_found(
     real.write_text(with_values(MODEL.read_text(), truth))
     machine = open_machine("skylake")
     works = load_catalogue().select(list(WORKLOADS))
-    lab = open_lab(micro_kernel, works, machine, Silent())
-    text, url = lab.evaluator.traced.text, f"sqlite:///{tmp_path}/ledger.sqlite"
+    whole = take_traces(micro_kernel, works, machine, Silent(), LocalWorkers())
+    files = [TraceFile(w.name, whole[w.name], trace_tag(micro_kernel, w)) for w in works]
+    traced = TracedText(text_of(micro_kernel.folder), files)
+    text, url = traced.text, f"sqlite:///{tmp_path}/ledger.sqlite"
     functions, known = functions_of(read_system_map(micro_kernel.system_map)), {}
 
     def cost(cpu: Path, layout: Layout, workload: str) -> float:
@@ -174,10 +179,8 @@ def test_figures_that_made_a_machines_times_are_found(
         if (cpu, layout) not in known:
             order = drawn_order(functions, layout, [])
             at = text.arranged(order.names, order.margins) if layout.seed else text.arranged([])
-            (known[cpu, layout],) = lab.evaluator.traced.figures(
-                [at], cpu, every=1, displaced=None, threads=2
-            )
-        return known[cpu, layout][WORKLOADS.index(workload)][MODEL_CYCLES]
+            (known[cpu, layout],) = traced.figures([at], cpu, every=1, displaced=None, threads=2)
+        return known[cpu, layout][traced.workloads.index(workload)][MODEL_CYCLES]
 
     def counted(trial: Trial) -> Mapping[str, float]:
         cycles = cost(machine.cpu, trial.layout, trial.workload)
