@@ -61,25 +61,36 @@ class Replaying:
         self._scale()
 
     def timed(self) -> list[Timed]:
-        """The cells as they are calibrated by, with what the model says of their parts."""
+        """The cells as they are calibrated by, with what the model says of them.
+
+        Times whose unit is not the model's are told in it: by the factor that makes the baseline's,
+        of all workloads together, what the model says before it is calibrated.
+        """
         baseline, cells = self._timed.baseline, self._timed.cells
-        cases = [
-            Case(c.workload, c.variant.name, c.variant.name == baseline, c.figures[0])
-            for c in cells
+        (cycles,) = self.replayed([cell.key for cell in cells], [self._timed.model])
+        measured = np.array([cell.figures[0] for cell in cells])
+        own = np.array([cell.variant.name == baseline for cell in cells])
+        if not self._timed.absolute:
+            measured *= np.exp(np.mean(np.log(cycles[own] / measured[own])))
+        return [
+            Timed(Case(c.workload, c.variant.name, bool(of), float(took)), c.key, float(modelled))
+            for c, of, took, modelled in zip(cells, own, measured, cycles, strict=True)
         ]
-        bare = [Timed(case, c.key, 0.0) for case, c in zip(cases, cells, strict=True)]
-        (cycles,) = self(bare, [self._timed.model])
-        return [Timed(one.case, one.key, float(of)) for one, of in zip(bare, cycles, strict=True)]
 
     def __call__(self, timed: Sequence[Timed], cpus: Sequence[Path]) -> np.ndarray:
-        """Cycles of each cell: of kernel mode, and of user mode where the metric counts that."""
-        found: dict[str, list[float]] = {one.key: [] for one in timed}
+        """See `replayed`."""
+        return self.replayed([one.key for one in timed], cpus)
+
+    def replayed(self, keys: Sequence[str], cpus: Sequence[Path]) -> np.ndarray:
+        """Cycles of these cells with models of the CPU: of kernel mode, and of user mode where the
+        metric counts that. Shape: (cpus, keys)."""
+        found: dict[str, list[float]] = {key: [] for key in keys}
         for cpu in cpus:
-            for key, cycles in self._replayed([self._cells[one.key] for one in timed], cpu):
+            for key, cycles in self._replayed([self._cells[key] for key in keys], cpu):
                 workload = self._cells[key].workload
                 whole = cycles * self._scales[workload]
                 found[key].append(whole + self._users.get(workload, 0.0))
-        return np.array([found[one.key] for one in timed]).T
+        return np.array([found[key] for key in keys]).T
 
     def _replayed(self, cells: Sequence[Cell], cpu: Path) -> Iterator[tuple[str, float]]:
         for name, mine in groupby(cells, lambda cell: cell.variant.name):

@@ -25,15 +25,12 @@ class Case:
     measured: float
 
 
-def error_rows(cases: Sequence[Case], *, absolute: bool = True) -> np.ndarray:
+def error_rows(cases: Sequence[Case]) -> np.ndarray:
     """What counts as an error, as rows over the logarithms (modelled - measured) of all cases.
 
     For each program: the mean over the baseline's layouts, in units of `CYCLES`; each other build's
     mean less that, in units of `RATIO`; each layout less its build's mean, in units of `LAYOUT`,
     all of a build's together weighing as much as one ratio.
-
-    absolute: whether measured and modelled figures have one unit. If not, what all programs have in
-        common is taken from the first kind of errors.
 
     Shape: (errors, cases).
     """
@@ -42,13 +39,10 @@ def error_rows(cases: Sequence[Case], *, absolute: bool = True) -> np.ndarray:
     for number, case in enumerate(cases):
         builds.setdefault((case.program, case.build), []).append(number)
     base = {program: of for (program, _), of in builds.items() if cases[of[0]].baseline}
-    common = np.zeros(len(cases))
-    if base and not absolute:
-        common = np.mean([_mean(len(cases), members) for members in base.values()], axis=0)
     for (program, _), members in builds.items():
         mean = _mean(len(cases), members)
         if cases[members[0]].baseline:
-            rows.append((mean - common) / CYCLES)
+            rows.append(mean / CYCLES)
         elif program in base:
             rows.append((mean - _mean(len(cases), base[program])) / RATIO)
         for number in members if len(members) > 1 else ():
