@@ -216,7 +216,9 @@ def _by_study(
         replaying = Replaying(timed, display)
         text = model.read_text(encoding="utf-8")
         display.stage("fitting")
-        calibration = Calibration(text, replaying.timed(), rounds, replaying, display)
+        calibration = Calibration(
+            text, replaying.timed(), rounds, replaying, display, absolute=timed.absolute
+        )
         found = calibrated(calibration, parts)
         cycles = [found.cycles[cell.key] for cell in timed.cells]
         factor = 1.0 if timed.absolute else None

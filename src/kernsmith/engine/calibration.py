@@ -147,8 +147,8 @@ def _table(document: tomlkit.TOMLDocument, knob: Knob) -> Any:
 class Calibration:
     """Fits a model to some of the programs.
 
-    text: the model's file. timed: binaries of all programs, in cycles of the core. rounds: how
-    often figures are probed anew.
+    text: the model's file. timed: binaries of all programs. rounds: how often figures are probed
+    anew. absolute: whether their times are in cycles of the core.
     """
 
     text: str
@@ -156,12 +156,13 @@ class Calibration:
     rounds: int
     simulate: Simulate
     events: Events
+    absolute: bool = True
     _known: dict[tuple[str, tuple[float, ...]], float] = field(default_factory=dict)
 
     def fit(self, programs: Sequence[str]) -> Fit:
         """Find the knobs' values by these programs alone."""
         chosen = [one for one in self.timed if one.case.program in programs]
-        rows = error_rows([one.case for one in chosen])
+        rows = error_rows([one.case for one in chosen], absolute=self.absolute)
         measured = np.log([one.case.measured for one in chosen])
         knobs = find_knobs(self.text)
         bounds = (np.array([k.low for k in knobs]), np.array([k.high for k in knobs]))

@@ -13,6 +13,7 @@ from scipy.optimize import lsq_linear
 CYCLES = 0.10
 RATIO = 0.01
 LAYOUT = 0.005
+LEVEL = 1.0
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,15 @@ class Case:
     measured: float
 
 
-def error_rows(cases: Sequence[Case]) -> np.ndarray:
+def error_rows(cases: Sequence[Case], *, absolute: bool = True) -> np.ndarray:
     """What counts as an error, as rows over the logarithms (modelled - measured) of all cases.
 
     For each program: the mean over the baseline's layouts, in units of `CYCLES`; each other build's
     mean less that, in units of `RATIO`; each layout less its build's mean, in units of `LAYOUT`,
     all of a build's together weighing as much as one ratio.
+
+    absolute: whether the times' unit is the model's. If not, the first kind is each mean less that
+        of all programs, which counts only in units of `LEVEL`: it stays where nothing moves it.
 
     Shape: (errors, cases).
     """
@@ -39,10 +43,14 @@ def error_rows(cases: Sequence[Case]) -> np.ndarray:
     for number, case in enumerate(cases):
         builds.setdefault((case.program, case.build), []).append(number)
     base = {program: of for (program, _), of in builds.items() if cases[of[0]].baseline}
+    common = np.zeros(len(cases))
+    if base and not absolute:
+        common = np.mean([_mean(len(cases), members) for members in base.values()], axis=0)
+        rows.append(common / LEVEL)
     for (program, _), members in builds.items():
         mean = _mean(len(cases), members)
         if cases[members[0]].baseline:
-            rows.append(mean / CYCLES)
+            rows.append((mean - common) / CYCLES)
         elif program in base:
             rows.append((mean - _mean(len(cases), base[program])) / RATIO)
         for number in members if len(members) > 1 else ():
