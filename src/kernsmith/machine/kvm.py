@@ -36,6 +36,7 @@ from kernsmith.machine.metrics import (
     OF_TIMED,
     REFERENCE_CYCLES,
     VERSION,
+    in_order,
     metric,
 )
 from kernsmith.machine.pinned import PinnedProgram, pin, pin_program
@@ -125,7 +126,7 @@ class Kvm:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """See `Machine`."""
-        return tuple(map(metric, (LEAST_CYCLES, *OF_TIMED)))
+        return tuple(map(metric, in_order({LEAST_CYCLES, *OF_TIMED})))
 
     def refusal(self, workload: Workload) -> str:
         """See `Choosy`."""

@@ -11,6 +11,7 @@ from kernsmith.machine.metrics import (
     OF_REAL_CLOCK,
     OF_TIMED,
     REFERENCE_CYCLES,
+    in_order,
     metric,
 )
 from kernsmith.machine.protocol import Metric
@@ -49,7 +50,7 @@ class RealTable(BaseModel):
 def real_metrics(*, counts: bool) -> tuple[Metric, ...]:
     """What such a machine measures. counts: whether its processor counts events."""
     names = OF_TIMED if counts else (REFERENCE_CYCLES, *OF_REAL_CLOCK)
-    return tuple(map(metric, (LEAST_CYCLES, *names)))
+    return tuple(map(metric, in_order({LEAST_CYCLES, *names})))
 
 
 def refusal_of(name: str, workload: Workload) -> str:
