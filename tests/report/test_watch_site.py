@@ -46,6 +46,11 @@ def test_a_revision_leads_to_the_page_of_its_tag_where_that_is_asked() -> None:
     assert address in index
 
 
+def test_pages_do_not_say_where_they_were_written() -> None:
+    pages = site_files(replace(made_history(), site="/home/ada/site"))
+    assert not any("/home/ada" in text for text in pages.values())
+
+
 def test_subjects_and_tags_are_text() -> None:
     document = made_history(subject=lambda number: NASTY)
     revisions = tuple(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import quote
 
 from kernsmith.document import HistoryView, RevisionView, WatchDocument
@@ -95,7 +96,7 @@ def index_page(document: WatchDocument, charts_file: str = "") -> str:
             title=f"kernsmith: {document.source}",
             subtitle=f"{name_of(first)} … {name_of(last)}, {document.config}",
             sections=sections,
-            figures=as_plain(document),
+            figures=as_plain(replace(document, site="")),
             footer=[f"kernsmith {document.kernsmith}"],
             charts_file=charts_file,
         )
