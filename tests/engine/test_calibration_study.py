@@ -152,7 +152,7 @@ def test_a_kernel_that_is_gone_is_named(tmp_path: Path, capfd: pytest.CaptureFix
 
 
 @pytest.mark.kernel
-def test_figures_that_made_a_machines_times_are_found(
+def test_a_model_comes_nearer_to_the_one_that_made_a_machines_times(
     micro_kernel: Kernel, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Two labels of one kernel stand for two kernels. The times have a unit of their own, and user

@@ -17,15 +17,17 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger.table import StudyTable, read_study_table
 from kernsmith.machine import find_machine
-from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES, USER_INSTRUCTIONS
+from kernsmith.machine.metrics import (
+    KERNEL_CYCLES,
+    KERNEL_INSTRUCTIONS,
+    MODEL_CYCLES,
+    USER_INSTRUCTIONS,
+)
 from kernsmith.machine.tcg import Tcg
 from kernsmith.stats.agreement import Measured
 from kernsmith.study import Layout, Study, Variant
 from kernsmith.study.machines import on_each_machine
 from kernsmith.study.study import FRONTEND, TRACING
-
-KERNEL_CYCLES = "kernel_cycles"
-"""In the model's own unit, and of kernel mode alone."""
 
 _OF_KERNEL_MODE = frozenset({KERNEL_CYCLES, "sys_seconds"})
 
@@ -55,13 +57,12 @@ def _key(variant: Variant, layout: Layout, workload: str) -> str:
 class TimedStudy:
     """What a real machine measured of a study whose kernels can be traced.
 
-    machine, processor: where. metric: what. model: the CPU model that calibration begins with.
+    processor: where. metric: what. model: the CPU model that calibration begins with.
     kernels: by the name of the variant. users: of each workload, how many instructions were
         executed in user mode for one in kernel mode; empty where the metric is of kernel mode.
     counted: `model_cycles` of whole runs, by the cell, as `tracer` has counted them.
     """
 
-    machine: str
     processor: str
     metric: str
     model: Path
@@ -79,7 +80,7 @@ class TimedStudy:
 
     @property
     def absolute(self) -> bool:
-        """Whether the metric is one of cycles of the core; else its unit is one of time."""
+        """Whether the metric is in the model's own unit, cycles of the core; else it is a time."""
         return self.metric == KERNEL_CYCLES
 
     def measured(self) -> list[Measured]:
@@ -120,7 +121,6 @@ def read_timed(study: Study, model: Path, ledger: str | None) -> TimedStudy:
     assert isinstance(tracer, Tcg)
     names = {cell.workload for cell in cells}
     return TimedStudy(
-        machine=real[0].machine,
         processor=conditions.get("conditions", {}).get("processor", real[0].machine),
         metric=metric,
         model=model,

@@ -13,6 +13,7 @@ USER_INSTRUCTIONS = "user_instructions"
 SECONDS = "seconds"
 MAX_RSS = "max_rss"
 CORE_CYCLES = "core_cycles"
+KERNEL_CYCLES = "kernel_cycles"
 REFERENCE_CYCLES = "reference_cycles"
 LEAST_CYCLES = "least_cycles"
 CORE_CYCLES_EVEN, CORE_CYCLES_ODD = "core_cycles_even", "core_cycles_odd"
@@ -29,7 +30,7 @@ METRICS: tuple[Metric, ...] = (
         REFERENCE_CYCLES, "cycles", "ticks of the time stamp counter in the region", "real", True
     ),
     Metric(LEAST_CYCLES, "cycles", "the same, part by part the least of a boot's runs", "real"),
-    Metric("kernel_cycles", "cycles", "cycles of the core in kernel mode", "real", True),
+    Metric(KERNEL_CYCLES, "cycles", "cycles of the core in kernel mode", "real", True),
     Metric("user_cycles", "cycles", "cycles of the core in user mode", "real"),
     Metric(MODEL_CYCLES, "cycles", "front-end model's sum over kernel code", "modelled", True),
     Metric(KERNEL_INSTRUCTIONS, "instructions", "executed in kernel mode", "counted", True),
@@ -104,7 +105,7 @@ OF_PMU = ("pmu_l1i_misses", "pmu_itlb_misses", "pmu_branch_misses")
 """Events of a real processor. Those that a CPU model has under these names are modelled."""
 
 OF_TIMED = (
-    REFERENCE_CYCLES, "kernel_cycles", "user_cycles", KERNEL_INSTRUCTIONS, USER_INSTRUCTIONS,
+    REFERENCE_CYCLES, KERNEL_CYCLES, "user_cycles", KERNEL_INSTRUCTIONS, USER_INSTRUCTIONS,
     *OF_PMU, *OF_REAL_CLOCK,
 )  # fmt: skip
 """What a program with a real clock measures (guest/timed), as far as its processor has a PMU."""
