@@ -6,7 +6,15 @@ from __future__ import annotations
 import pytest
 
 from kernsmith.cli import main
-from kernsmith.study.unsaid import config_on, cpu_on, pairing_on, runs_on, workloads_on
+from kernsmith.errors import UserError
+from kernsmith.study.unsaid import (
+    config_on,
+    cpu_on,
+    oracles_on,
+    pairing_on,
+    runs_on,
+    workloads_on,
+)
 
 
 def test_the_lab_is_usual_and_the_machine_uml_has_its_own() -> None:
@@ -24,6 +32,15 @@ def test_a_boot_serves_many_runs_on_the_machine_kvm() -> None:
 def test_what_is_asked_for_is_taken() -> None:
     assert config_on("uml", "micro") == "micro"
     assert workloads_on("tcg", ("pipe",)) == ("pipe",)
+
+
+def test_selftests_are_asked_where_kernels_boot_in_an_emulator() -> None:
+    assert [oracles_on(machine) for machine in ("tcg", "kvm")] == [("selftests",)] * 2
+    assert [oracles_on(machine) for machine in ("uml", "self", "ssh:target")] == [()] * 3
+    assert oracles_on("tcg", ("kunit",)) == oracles_on("uml", ("kunit",)) == ("kunit",)
+    assert oracles_on("tcg", ("none",)) == ()
+    with pytest.raises(UserError, match="--oracle none goes with no other"):
+        oracles_on("tcg", ("none", "kunit"))
 
 
 @pytest.mark.parametrize(

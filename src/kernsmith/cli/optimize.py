@@ -27,7 +27,7 @@ from kernsmith.study.study import (
     default_layouts_by,
     depth_settings,
 )
-from kernsmith.study.unsaid import config_on, runs_on, workloads_on
+from kernsmith.study.unsaid import config_on, oracles_on, runs_on, workloads_on
 
 
 def optimize(
@@ -162,7 +162,8 @@ def optimize(
         rpm, pacman or tar, see `kernsmith package --help`.
     oracle
         Ask this oracle whether the new kernel works, if it is better: kunit, selftests, lockdep,
-        ubsan or kasan, see `kernsmith verify --help`; may be given several times.
+        ubsan or kasan, see `kernsmith verify --help`; may be given several times. Default:
+        selftests, on tcg and kvm; none asks nothing.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -211,7 +212,7 @@ def optimize(
         as_json=json,
         keep_traces=keep_traces,
         package=KINDS[package] if package else None,
-        oracles=select_oracles(oracle),
+        oracles=select_oracles(oracles_on(machine, oracle)),
     )
 
 

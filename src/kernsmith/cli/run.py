@@ -13,6 +13,7 @@ from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
 from kernsmith.study.machines import on_machine
 from kernsmith.study.study import LayoutsBy
+from kernsmith.study.unsaid import oracles_on
 
 
 def run(
@@ -62,7 +63,8 @@ def run(
         same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     oracle
         Ask this oracle whether variants that are better work: kunit, selftests, lockdep, ubsan or
-        kasan, see `kernsmith verify --help`; may be given several times.
+        kasan, see `kernsmith verify --help`; may be given several times. Default: selftests, on tcg
+        and kvm; none asks nothing.
     output
         Folder for report.html, report.md, study.json and study.toml.
     ledger
@@ -88,5 +90,5 @@ def run(
         ledger=ledger,
         as_json=json,
         keep_traces=keep_traces,
-        oracles=select_oracles(oracle),
+        oracles=select_oracles(oracles_on(asked.machine, oracle)),
     )

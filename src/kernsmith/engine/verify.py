@@ -9,15 +9,16 @@ baseline's twin does wrong as well is no fault of a variant's.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernsmith.document import FaultView, VerifiedView
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.making import Build, Reorder, build, reorder
-from kernsmith.engine.oracles import BOOT_SECONDS, WORDS, Findings, Oracle, count
+from kernsmith.engine.oracle_boots import Question, answered
+from kernsmith.engine.oracles import BOOT_SECONDS, Findings, Oracle, count
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
 from kernsmith.errors import KernsmithError, UserError
@@ -26,8 +27,9 @@ from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, stored_kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.selftests import compile_selftests
-from kernsmith.machine import Job, Machine, find_machine, run_once
+from kernsmith.machine import Outcome, find_machine
 from kernsmith.study import Variant
+from kernsmith.study.study import DEFAULT_CPU
 
 # Its unit tests run while it boots: then the least that a guest can do.
 _LEAST = "null-syscall"
@@ -59,29 +61,102 @@ def verify(
     folder: for the consoles, in a folder for each oracle and twin.
     """
     workers = workers or LocalWorkers()
-    settings = {"time_limit": BOOT_SECONDS}
-    machine = find_machine("tcg", prepared.study.cpu, settings)
-    answers = []
+    answers: list[VerifiedView] = []
     for oracle in oracles:
-        known: frozenset[str] = frozenset()
-        for variant in prepared.variants:
-            if variant.without or forge.kernel(variant) is None:
-                continue
-            began = time.monotonic()
-            try:
-                twin = _twin(prepared, forge, variant, oracle, events, workers)
-                place = folder / oracle.name / twin.key[:FOLDER_LETTERS]
-                workloads = _workloads(prepared, oracle, variant, events)
-                found = _ask(twin, oracle, workloads, machine, place, events)
-            except KernsmithError as error:
-                answers.append(_none(variant, oracle, str(error), time.monotonic() - began))
-                continue
-            answer = _answer(variant, oracle, twin, found, known, time.monotonic() - began)
-            if variant == prepared.variants[0]:
-                known = frozenset(fault.name for fault in answer.new)
-                answer = replace(answer, new=())
-            answers.append(answer)
+        asked = [
+            _asked(prepared, forge, variant, oracle, events, workers)
+            for variant in prepared.variants
+            if not variant.without and forge.kernel(variant) is not None
+        ]
+        boots = _boots(prepared, oracle, asked, folder, events, workers)
+        answers += _answers(prepared.variants[0], oracle, asked, boots)
     return answers
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A variant that an oracle is asked about. twin: None where there is none, and why not.
+    workloads: what runs on it. seconds: what making it has taken."""
+
+    variant: Variant
+    twin: Kernel | None
+    reason: str
+    workloads: tuple[Workload, ...]
+    seconds: float
+
+
+def _asked(
+    prepared: Prepared,
+    forge: Forge,
+    variant: Variant,
+    oracle: Oracle,
+    events: Events,
+    workers: Workers,
+) -> _Asked:
+    began = time.monotonic()
+    try:
+        twin = _twin(prepared, forge, variant, oracle, events, workers)
+        workloads = _workloads(prepared, oracle, variant, events)
+    except KernsmithError as error:
+        return _Asked(variant, None, str(error), (), time.monotonic() - began)
+    return _Asked(variant, twin, "", workloads, time.monotonic() - began)
+
+
+_Boots = Mapping[tuple[str, str], Outcome | KernsmithError]
+"""By the key of a twin and the name of a workload."""
+
+
+def _boots(
+    prepared: Prepared,
+    oracle: Oracle,
+    asked: Sequence[_Asked],
+    folder: Path,
+    events: Events,
+    workers: Workers,
+) -> _Boots:
+    """All twins with all that runs on them; two variants with one twin share its boots."""
+    machine = find_machine("tcg", prepared.study.cpu or DEFAULT_CPU, {"time_limit": BOOT_SECONDS})
+    questions = {}
+    for each in asked:
+        for workload in each.workloads:
+            assert each.twin is not None
+            place = folder / oracle.name / each.twin.key[:FOLDER_LETTERS] / workload.name
+            question = Question(machine, each.twin.key, workload, place)
+            questions[each.twin.key, workload.name] = question
+    events.stage(f"{oracle.name}: {len(questions)} boots")
+
+    def told(done: int) -> None:
+        events.progress("boots", done, len(questions))
+
+    ended = answered(list(questions.values()), workers, told)
+    return {key: ended[question] for key, question in questions.items()}
+
+
+def _answers(
+    baseline: Variant, oracle: Oracle, asked: Sequence[_Asked], boots: _Boots
+) -> Iterator[VerifiedView]:
+    """What is said of each, the baseline first."""
+    known: frozenset[str] = frozenset()
+    for each in asked:
+        if each.twin is None:
+            yield _none(each.variant, oracle, each.reason, each.seconds)
+            continue
+        ended = [boots[each.twin.key, workload.name] for workload in each.workloads]
+        errors = [error for error in ended if isinstance(error, KernsmithError)]
+        outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
+        seconds = each.seconds + sum(outcome.wall_seconds for outcome in outcomes)
+        if errors:
+            yield _none(each.variant, oracle, str(errors[0]), seconds)
+            continue
+        found = [
+            oracle.read(outcome, workload.name)
+            for outcome, workload in zip(outcomes, each.workloads, strict=True)
+        ]
+        answer = _answer(each.variant, oracle, each.twin, found, known, seconds)
+        if each.variant == baseline:
+            known = frozenset(fault.name for fault in answer.new)
+            answer = replace(answer, new=())
+        yield answer
 
 
 def _answer(
@@ -118,22 +193,6 @@ def _workloads(
     elif oracle.tests:
         chosen = load_catalogue().select([_LEAST])
     return tuple(replace(each, rounds=1, warmup=0) for each in chosen)
-
-
-def _ask(
-    twin: Kernel,
-    oracle: Oracle,
-    workloads: Sequence[Workload],
-    machine: Machine,
-    folder: Path,
-    events: Events,
-) -> list[Findings]:
-    found = []
-    for number, workload in enumerate(workloads):
-        events.progress("workloads", number, len(workloads))
-        job = Job(workload, folder / workload.name, words=WORDS, modules=twin.guest_archive)
-        found.append(oracle.read(run_once(machine, twin.vmlinux, job), workload.name))
-    return found
 
 
 def _twin(

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from kernsmith.study.study import DEFAULT_CPU, KVM, UML, Pairing
+from kernsmith.errors import UserError
+from kernsmith.study.study import DEFAULT_CPU, KVM, TRACING, UML, Pairing
 
 _USUAL = "lab"
 _RUNS = 10
+_ORACLES = ("selftests",)
+_NO_ORACLE = "none"
 
 
 def config_on(machine: str, asked: str = "") -> str:
@@ -32,3 +35,17 @@ def pairing_on(machine: str) -> Pairing:
 def runs_on(machine: str) -> int:
     """Runs of each workload in a boot: several, where one boot does them and times scatter."""
     return _RUNS if machine == KVM else 1
+
+
+def oracles_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The oracles: the one that needs no kernel of its own, where kernels boot in an emulator; none
+    where that is asked for, and where kernels boot elsewhere or nowhere.
+
+    Raises:
+        UserError: none and some are asked for.
+    """
+    if _NO_ORACLE in asked:
+        if set(asked) != {_NO_ORACLE}:
+            raise UserError(f"--oracle {_NO_ORACLE} goes with no other oracle")
+        return ()
+    return asked or (_ORACLES if machine in (*TRACING, KVM) else ())
