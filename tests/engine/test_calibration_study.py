@@ -33,6 +33,7 @@ from kernsmith.study.writing import write_study
 
 MODEL = paths.shipped("cpus/emeraldrapids.toml")
 WORKLOADS = ("pipe", "file")
+EMULATED = "QEMU's emulator on a model (1-2-3)"
 UNIT = 1.7
 USER = 0.25
 
@@ -200,7 +201,7 @@ def test_a_model_comes_nearer_to_the_one_that_made_a_machines_times(
     said = capfd.readouterr()
     found, held = json.loads(said.out), read_held(output)
     assert held is not None
-    assert (held.programs, held.of, held.processor) == (2, "workloads", "a model (1-2-3)")
+    assert (held.programs, held.of, held.processor) == (2, "workloads", EMULATED)
     assert [half["workloads"] for half in found["halves"]] == [["file"], ["pipe"]]
     assert held.ratio_points < 0.2
     errors = re.findall(r"file, pipe: round \d, error (\d+\.\d)", said.err)

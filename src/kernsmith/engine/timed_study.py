@@ -121,7 +121,7 @@ def read_timed(study: Study, model: Path, ledger: str | None) -> TimedStudy:
     assert isinstance(tracer, Tcg)
     names = {cell.workload for cell in cells}
     return TimedStudy(
-        processor=conditions.get("conditions", {}).get("processor", real[0].machine),
+        processor=_processor(real[0], conditions.get("conditions", {})),
         metric=metric,
         model=model,
         cells=cells,
@@ -131,6 +131,12 @@ def read_timed(study: Study, model: Path, ledger: str | None) -> TimedStudy:
         counted=_counted(study.name, counted, cells[0].variant.name, names),
         tracer=tracer,
     )
+
+
+def _processor(real: Study, conditions: Mapping[str, str]) -> str:
+    """In words. What an emulator takes says nothing of the processor that it runs on."""
+    told = conditions.get("processor", real.machine)
+    return f"QEMU's emulator on {told}" if dict(real.settings).get("accel") == "tcg" else told
 
 
 def _table(name: str, ledger: str | None) -> StudyTable:
