@@ -181,3 +181,13 @@ def test_searches_of_another_test_are_others(pair: MadePair) -> None:
     tests = [has(NAMES[1]), has(NAMES[2]), replace(has(NAMES[1]), repeats=2)]
     tests += [ChangesMetric(Counting({}), (PIPE,), "kernel_instructions", "pipe")]
     assert len({blame_key(pair, test) for test in tests}) == len(tests)
+
+
+def test_an_edited_script_is_another_test(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("exit 0")
+    test = RunsCommand((str(script), "{}"))
+    before = test.identity()
+    assert test.identity() == before
+    script.write_text("exit 1")
+    assert test.identity() != before

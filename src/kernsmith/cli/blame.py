@@ -138,6 +138,8 @@ def blame(
     """
     if repeat < 1:
         raise UserError(f"--repeat takes a number from 1 on, not {repeat}")
+    if repeat > 1 and metric:
+        raise UserError("--repeat is of tests: a metric is measured in more layouts instead")
     if good == bad:
         raise UserError(f"--good and --bad are both {good!r}")
     _check_top(top, metric, layouts)

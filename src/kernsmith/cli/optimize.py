@@ -213,6 +213,7 @@ def optimize(
         keep_traces=keep_traces,
         package=KINDS[package] if package else None,
         oracles=select_oracles(oracles_on(machine, oracle)),
+        unasked=not oracle,
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,11 +55,13 @@ def run_and_show(
     keep_traces: bool = False,
     package: PackageKind | None = None,
     oracles: Sequence[Oracle] = (),
+    unasked: bool = False,
 ) -> int:
     """Run, write the report's files, print tables or JSON; see `exit_code`.
 
     package: what packages of the last variant are made of, when all is measured. oracles: what is
-    asked of variants that are better.
+    asked of variants that are better. unasked: nobody has named them: where there is no answer,
+    that is a remark.
     """
     document = run_and_write(
         study,
@@ -68,6 +70,7 @@ def run_and_show(
         keep_traces=keep_traces,
         package=package,
         oracles=oracles,
+        unasked=unasked,
     )
     show(document, as_json=as_json)
     return exit_code(document)
@@ -81,6 +84,7 @@ def run_and_write(
     keep_traces: bool = False,
     package: PackageKind | None = None,
     oracles: Sequence[Oracle] = (),
+    unasked: bool = False,
 ) -> StudyDocument:
     """Run a study and write the report's files; returns its document."""
     if package:  # what is missing for it is known before an hour of work, not after
@@ -101,14 +105,17 @@ def run_and_write(
             )
             beside = Beside(study, others[0]) if others else None
             document = write_report(result, folder, beside)
-            if package:
-                packages = _packages(result, folder / "packages", package, display)
-                views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
-                document = replace(document, variants=tuple(views))
-                _write_document(document, folder)
             if oracles:
                 answers = _verified(result, document.better, oracles, folder / "verify", display)
+                if unasked:
+                    answers = _answered(answers, display)
                 document = replace(document, verified=answers)
+                _write_document(document, folder)
+            if package:
+                broken = {answer.variant for answer in document.verified if answer.new}
+                packages = _packages(result, folder / "packages", package, broken, display)
+                views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
+                document = replace(document, variants=tuple(views))
                 _write_document(document, folder)
             return document
     finally:
@@ -124,12 +131,20 @@ class Beside:
 
 
 def _packages(
-    result: StudyResult, folder: Path, kind: PackageKind, display: ProgressDisplay
+    result: StudyResult,
+    folder: Path,
+    kind: PackageKind,
+    broken: Collection[str],
+    display: ProgressDisplay,
 ) -> dict[str, tuple[str, ...]]:
-    """Make packages of the last variant that was built; their paths, by its name."""
+    """Make packages of the last variant that was built, unless it is one of those that do not work;
+    their paths, by its name."""
     whole = [variant.name for variant in result.prepared.variants[1:] if not variant.without]
     built = [name for name in whole if name in result.kernels]
     if not built:
+        return {}
+    if built[-1] in broken:
+        display.note(f"no packages: {built[-1]} does not work")
         return {}
     display.stage(f"package of {built[-1]}")
     made = make_packages(result.kernels[built[-1]], folder, kind, display.note)
@@ -153,6 +168,16 @@ def _verified(
     forge = Forge(replace(prepared, variants=(baseline, *asked)), display)
     forge.find()
     return tuple(verify(forge.prepared, forge, oracles, folder, display))
+
+
+def _answered(
+    answers: Sequence[VerifiedView], display: ProgressDisplay
+) -> tuple[VerifiedView, ...]:
+    """Without variants that there is no answer about; why is noted."""
+    for answer in answers:
+        if answer.reason:
+            display.note(f"{answer.variant}: {answer.oracle}: no answer: {answer.reason}")
+    return tuple(answer for answer in answers if not answer.reason)
 
 
 def write_report(result: StudyResult, folder: Path, beside: Beside | None = None) -> StudyDocument:

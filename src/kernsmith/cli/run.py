@@ -91,4 +91,5 @@ def run(
         as_json=json,
         keep_traces=keep_traces,
         oracles=select_oracles(oracles_on(asked.machine, oracle)),
+        unasked=not oracle,
     )

@@ -48,7 +48,11 @@ class ChangesMetric:
     replays: MeasuresMixes | None = None
     limit: float | None = None
     repeats: int = field(default=1, init=False)
-    exact: bool = field(default=True, init=False)
+
+    @property
+    def exact(self) -> bool:
+        """As the machine is."""
+        return self.machine.exact
 
     def identity(self) -> Any:
         """Machine, workloads, metric and layouts; not the limit, which a search finds itself."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from kernsmith import process
 from kernsmith.errors import ProcessTimedOut, ProgramMissing, UserError
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.mixed import Pair
 from kernsmith.machine import Job, Machine, run_once
 from kernsmith.machine.protocol import OK
@@ -157,8 +157,10 @@ class RunsCommand:
         return join(self.words)
 
     def identity(self) -> Any:
-        """The command's words: what it does is the user's business."""
-        return [list(self.words), self.repeats]
+        """The command's words, and the contents of those that are files: an edited script is
+        another test. What else it does is the user's business."""
+        files = [file_digest(Path(word)) for word in self.words if Path(word).is_file()]
+        return [list(self.words), self.repeats, files]
 
     def judge(self, pair: Pair, taken: Collection[str], folder: Path) -> Judged:
         """See `MixTest`."""

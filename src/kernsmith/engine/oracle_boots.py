@@ -15,7 +15,7 @@ from kernsmith.engine.workers import Done, Say, Work, Workers
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked, write_text
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import stored_kernel
+from kernsmith.kernel.artifact import FOLDER_LETTERS, stored_kernel
 from kernsmith.machine import Boot, Job, Machine, Outcome, run_once
 from kernsmith.study.variant import digest_of
 
@@ -55,7 +55,8 @@ def answered(
 def ask(say: Say, question: Question) -> Outcome:
     """Boot, unless the same boot has ended well before: its console is in the folder then, too."""
     kernel = stored_kernel(question.kernel)
-    assert kernel is not None
+    if kernel is None:
+        raise KernsmithError(f"the store has lost the kernel {question.kernel[:FOLDER_LETTERS]}")
     asked = [question.workload.amount, dict(question.machine.fingerprint())]
     kept = kernel.folder / _KEPT / digest_of(asked)[:32]
     # Where `Store.remove` sees that somebody is using the kernel.
@@ -70,14 +71,14 @@ def ask(say: Say, question: Question) -> Outcome:
 
 
 def _known(kept: Path, folder: Path) -> Outcome | None:
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         told = json.loads((kept / _OUTCOME).read_text(encoding="utf-8"))
-    except OSError:
+        console = Path(shutil.copy2(kept / _CONSOLE, folder / _CONSOLE))
+        boot = Boot(0, tuple(told["command"]), console, told["started_at"], told["status"])
+        return Outcome(told["status"], "", {}, console, told["wall_seconds"], boot)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    console = Path(shutil.copy2(kept / _CONSOLE, folder / _CONSOLE))
-    boot = Boot(0, tuple(told["command"]), console, told["started_at"], told["status"])
-    return Outcome(told["status"], "", {}, console, told["wall_seconds"], boot)
 
 
 def _keep(outcome: Outcome, kept: Path) -> None:

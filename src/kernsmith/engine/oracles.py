@@ -25,7 +25,9 @@ WORDS = ("loglevel=7",)
 BOOT_SECONDS = 1200.0
 """The time limit of a boot: tests take minutes, and with watchdogs everything takes longer."""
 
-_MISSING = "tests without a result"
+MISSING = "tests without a result"
+"""The name of the failure that tests without a result are; how many is what it says."""
+
 _SAID = 4
 """So many lines of a report are kept at most."""
 _STAMP = re.compile(r"^(?:<\d{1,3}>)?(?:\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?)?")
@@ -100,7 +102,7 @@ def cases_of_tests(console: str) -> tuple[Case, ...]:
         return (Case("no test has run", FAILED),)
     if report.missing:
         said = f"{report.missing} that were planned"
-        return (*report.cases, Case(_MISSING, FAILED, (said,)))
+        return (*report.cases, Case(MISSING, FAILED, (said,)))
     return report.cases
 
 

@@ -9,16 +9,17 @@ baseline's twin does wrong as well is no fault of a variant's.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernsmith.document import FaultView, VerifiedView
+from kernsmith.document import VerifiedView
 from kernsmith.engine.events import Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.making import Build, Reorder, build, reorder
+from kernsmith.engine.oracle_answers import Heard, answers
 from kernsmith.engine.oracle_boots import Question, answered
-from kernsmith.engine.oracles import BOOT_SECONDS, Findings, Oracle, count
+from kernsmith.engine.oracles import BOOT_SECONDS, Oracle
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
 from kernsmith.errors import KernsmithError, UserError
@@ -61,7 +62,8 @@ def verify(
     folder: for the consoles, in a folder for each oracle and twin.
     """
     workers = workers or LocalWorkers()
-    answers: list[VerifiedView] = []
+    baseline = prepared.variants[0]
+    found: list[VerifiedView] = []
     for oracle in oracles:
         asked = [
             _asked(prepared, forge, variant, oracle, events, workers)
@@ -69,8 +71,9 @@ def verify(
             if not variant.without and forge.kernel(variant) is not None
         ]
         boots = _boots(prepared, oracle, asked, folder, events, workers)
-        answers += _answers(prepared.variants[0], oracle, asked, boots)
-    return answers
+        heard = {each.variant: _heard(oracle, each, boots, baseline) for each in asked}
+        found += answers(oracle, heard.pop(baseline, None), tuple(heard.values()))
+    return found
 
 
 @dataclass(frozen=True)
@@ -132,54 +135,24 @@ def _boots(
     return {key: ended[question] for key, question in questions.items()}
 
 
-def _answers(
-    baseline: Variant, oracle: Oracle, asked: Sequence[_Asked], boots: _Boots
-) -> Iterator[VerifiedView]:
-    """What is said of each, the baseline first."""
-    known: frozenset[str] = frozenset()
-    for each in asked:
-        if each.twin is None:
-            yield _none(each.variant, oracle, each.reason, each.seconds)
-            continue
-        ended = [boots[each.twin.key, workload.name] for workload in each.workloads]
-        errors = [error for error in ended if isinstance(error, KernsmithError)]
-        outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
-        seconds = each.seconds + sum(outcome.wall_seconds for outcome in outcomes)
-        if errors:
-            yield _none(each.variant, oracle, str(errors[0]), seconds)
-            continue
-        found = [
+def _heard(oracle: Oracle, asked: _Asked, boots: _Boots, baseline: Variant) -> Heard:
+    variant = asked.variant
+    if asked.twin is None:
+        return Heard(variant.name, "", reason=asked.reason, seconds=asked.seconds)
+    ended = [boots[asked.twin.key, workload.name] for workload in asked.workloads]
+    outcomes = [outcome for outcome in ended if isinstance(outcome, Outcome)]
+    return Heard(
+        variant.name,
+        asked.twin.key,
+        tuple(
             oracle.read(outcome, workload.name)
-            for outcome, workload in zip(outcomes, each.workloads, strict=True)
-        ]
-        answer = _answer(each.variant, oracle, each.twin, found, known, seconds)
-        if each.variant == baseline:
-            known = frozenset(fault.name for fault in answer.new)
-            answer = replace(answer, new=())
-        yield answer
-
-
-def _answer(
-    variant: Variant,
-    oracle: Oracle,
-    twin: Kernel,
-    found: Sequence[Findings],
-    known: frozenset[str],
-    seconds: float,
-) -> VerifiedView:
-    cases = [case for each in found for case in each.cases]
-    faults = (FaultView(case.name, case.said) for each in found for case in each.failures)
-    new = {fault.name: fault for fault in faults if fault.name not in known}
-    bad = "; ".join(each.ended_badly for each in found if each.ended_badly)
-    passed, failed, skipped = count(cases)
-    return VerifiedView(
-        variant.name, oracle.name, twin.key, passed, failed, skipped, tuple(new.values()), bad,
-        seconds,
-    )  # fmt: skip
-
-
-def _none(variant: Variant, oracle: Oracle, reason: str, seconds: float) -> VerifiedView:
-    return VerifiedView(variant.name, oracle.name, "", 0, 0, 0, (), reason, seconds)
+            for outcome, workload in zip(ended, asked.workloads, strict=True)
+            if isinstance(outcome, Outcome)
+        ),
+        next((str(error) for error in ended if isinstance(error, KernsmithError)), ""),
+        asked.seconds + sum(outcome.wall_seconds for outcome in outcomes),
+        variant.contents == baseline.contents,
+    )
 
 
 def _workloads(
@@ -203,7 +176,11 @@ def _twin(
     events: Events,
     workers: Workers,
 ) -> Kernel:
-    """The kernel with the oracle's config symbols besides, built if it is not in the store."""
+    """The kernel with the oracle's config symbols besides, built if it is not in the store; the
+    kernel itself, if there are none."""
+    itself = forge.kernel(variant)
+    if itself is not None and not oracle.options:
+        return itself
     compiled, order = _compiled(forge, variant)
     with_oracle = replace(compiled, options=(*compiled.options, *oracle.options))
     source = prepared.source_of(variant)

@@ -68,13 +68,13 @@ def compile_selftests(source: Source, say: Callable[[str], None]) -> Selftests:
             left_out = _compile(source.path / _BELOW, listed, folder)
             write_text(folder / _LEFT_OUT, "".join(f"{name}\n" for name in left_out))
             write_text(folder / _FILE, _workload(_programs(listed, left_out)))
+        shutil.copy2(runner_program(), folder / "run")
     left_out = tuple((folder / _LEFT_OUT).read_text(encoding="utf-8").splitlines())
     programs = _programs(listed, left_out)
     if not programs:
         raise NoSelftests(f"of {source.name} none of the selftests in {_BELOW} compiles")
     if left_out:
         say(f"selftests left out: {', '.join(left_out)}")
-    shutil.copy2(runner_program(), folder / "run")
     return Selftests(folder / _FILE, programs, left_out)
 
 

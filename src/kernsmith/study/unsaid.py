@@ -38,8 +38,8 @@ def runs_on(machine: str) -> int:
 
 
 def oracles_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The oracles: the one that needs no kernel of its own, where kernels boot in an emulator; none
-    where that is asked for, and where kernels boot elsewhere or nowhere.
+    """The oracles: the one that needs no kernel of its own, where QEMU boots kernels; none where
+    that is asked for, and where kernels boot elsewhere or nowhere.
 
     Raises:
         UserError: none and some are asked for.

@@ -171,6 +171,13 @@ class Variant:
         of_all_files = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
         return self.arch, self.compiler, self.flags, of_all_files, self.steps, self.trains
 
+    @property
+    def contents(self) -> tuple[object, ...]:
+        """What code there is to be compiled: kernels that differ in it can do different things."""
+        how = {*_TOLD_TO_ALL, *step_symbols(), *line_table_symbols()}
+        options = tuple(option for option in self.options if option[0] not in how)
+        return self.arch, self.source, self.config, options, self.modules
+
     def identity(self) -> dict[str, Any]:
         """What distinguishes kernels: everything but names for people."""
         fields = asdict(self)
