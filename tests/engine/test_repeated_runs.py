@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from test_verdicts import OPTIMIZE, Figure, judged, layout_noise
@@ -56,3 +59,36 @@ def test_times_that_grow_within_boots_are_told_with_by_how_much() -> None:
 
 def test_one_run_a_boot_is_not_looked_at() -> None:
     assert find_disturbances(real(jitter, runs=1), "model_cycles") == ()
+
+
+def beside(*provenances: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is told of runs that have these, in turns."""
+    result = real(jitter, runs=1)
+    told = itertools.cycle(provenances)
+    measured = tuple(
+        replace(item, run=replace(item.run, provenance=next(told)))
+        for item in result.measured
+        if item.run is not None
+    )
+    return find_disturbances(replace(result, measured=measured), "model_cycles")
+
+
+def test_what_went_on_beside_runs_is_told() -> None:
+    whole = {"people": 1, "others": 0.4, "asleep": [12.0, 3.0], "clock_jumps": [-1.5, 0.1]}
+    lines = beside(whole, {})
+    assert [line.partition(",")[0] for line in lines] == [
+        "somebody was logged in on the machine",
+        "processors also worked for others for more than a fifth of the time",
+        *(line.partition(",")[0] for line in lines[2:]),
+    ]
+    half = len(real(jitter, runs=1).measured) // 2
+    assert f"slept during {half} of {2 * half} runs, 12 s at most" in lines[2]
+    assert "by -1.5 s at most; no figure is by it" in lines[3]
+
+
+def test_what_the_machine_does_to_times_is_told_once() -> None:
+    turbo = {"turbo": "the frequency depends on heat"}
+    assert beside({"warnings": turbo}) == ("the frequency depends on heat",)
+    two = beside({"warnings": turbo}, {"warnings": turbo | {"throttling": "heat slowed it"}})
+    assert two[0] == "the frequency depends on heat"
+    assert two[1].startswith("heat slowed it (") and two[1].endswith(" runs)")

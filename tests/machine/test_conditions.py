@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.machine.conditions import Condition, Throttled, conditions, throttled, throttling
+from kernsmith.machine.conditions import (
+    Condition,
+    Throttled,
+    as_told,
+    conditions,
+    throttled,
+    throttling,
+)
 
 CPU = "sys/devices/system/cpu"
 QUIET = {
@@ -103,3 +110,12 @@ def test_heat_between_two_looks(tmp_path: Path) -> None:
     )
     assert throttling(before, before).warning == ""
     assert throttling(Throttled(None), before) == Condition("throttling", "")
+
+
+def test_a_run_keeps_what_moves_its_times(tmp_path: Path) -> None:
+    changed = {f"{CPU}/intel_pstate/no_turbo": "0", f"{CPU}/smt/active": "1"}
+    told = as_told(look(tmp_path, changed | {"proc/loadavg": "7.5 0 0 1/200 42"}).values())
+    assert (told["conditions"]["turbo"], told["conditions"]["load"]) == ("on", "7.5")
+    # The threads of a core are the same in all runs, and the load may be the run's own.
+    assert list(told["warnings"]) == ["turbo"]
+    assert "depends on heat" in told["warnings"]["turbo"]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kernsmith.engine.verdicts import Measured, StudyResult
+from kernsmith.machine.conditions import WARNINGS
 from kernsmith.stats.nested import NestedEffect, Outlier, Timing, nested_effect
 from kernsmith.study import Layout
 
@@ -36,7 +37,8 @@ def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
 
 
 def _beside(measured: Sequence[Measured]) -> Iterator[str]:
-    """What went on on the machine beside runs, as these have it (`machine.batch`)."""
+    """What went on on the machine beside runs, and what it was like in a way that moves times, as
+    these have it (`machine.batch`, `machine.conditions`)."""
     runs = [item.run.provenance for item in measured if item.run is not None and item.run.ok]
 
     def of(name: str) -> tuple[list[Any], str]:
@@ -56,6 +58,10 @@ def _beside(measured: Sequence[Measured]) -> Iterator[str]:
     if jumps:
         most = max((jump for each in jumps for jump in each), key=abs)
         yield f"the wall clock was set during {count}, by {most:+.3g} s at most; no figure is by it"
+    told = [pair for run in runs for pair in run.get(WARNINGS, {}).items()]
+    for name, times in Counter(name for name, _ in told).items():
+        warning = dict(told)[name]  # the last: heat has a number in each
+        yield warning if times == len(runs) else f"{warning} ({times} of {len(runs)} runs)"
 
 
 def timings(measured: Sequence[Measured], workload: str, metric: str) -> list[Timing]:

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _CPUS = "sys/devices/system/cpu"
 _BUSY = 0.25
 """Load above which other work is a sentence, a processor."""
+
+WARNINGS = "warnings"
+"""Of a run's provenance: by the name of a condition, what it does to times."""
+
+_OFT = frozenset({"governor", "turbo", "clock", "throttling"})
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,16 @@ def conditions(root: Path = Path("/")) -> tuple[Condition, ...]:
         _clock(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
         _load(root),
     )
+
+
+def as_told(seen: Iterable[Condition]) -> dict[str, dict[str, str]]:
+    """Conditions as a run's provenance has them: their values, and what those that are another in
+    each kernel or at each time do to times. (A load of the last minute may be the caller's own.)"""
+    found = tuple(seen)
+    return {
+        "conditions": {each.name: each.value for each in found},
+        WARNINGS: {each.name: each.warning for each in found if each.warning and each.name in _OFT},
+    }
 
 
 def throttled(root: Path = Path("/")) -> Throttled:

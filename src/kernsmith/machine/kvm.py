@@ -26,7 +26,13 @@ from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.guest.initramfs import build_initramfs, read_program, with_program
 from kernsmith.guest.workloads import Workload, timed_program
-from kernsmith.machine.conditions import Condition, conditions, throttled, throttling
+from kernsmith.machine.conditions import (
+    WARNINGS,
+    Condition,
+    conditions,
+    throttled,
+    throttling,
+)
 from kernsmith.machine.kvm_guest import Guest, GuestDied
 from kernsmith.machine.kvm_host import Memory, find_memory, kvm_processor
 from kernsmith.machine.metrics import (
@@ -243,6 +249,7 @@ class KvmSession:
             status, reason, figures = FAILED, "the guest told no reference_cycles", {}
         told = {
             "conditions": self._seen | {heated.name: heated.value},
+            WARNINGS: {heated.name: heated.warning} if heated.warning else {},
             "processor": self.machine.processor,
             "clock": guest.clock,
             "absent": absent,

@@ -21,7 +21,7 @@ from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.drivers import Needed
 from kernsmith.machine.batch import Planned, Recorded
-from kernsmith.machine.conditions import Condition, throttling
+from kernsmith.machine.conditions import Condition, as_told, throttling
 from kernsmith.machine.metrics import VERSION
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome, Session
 from kernsmith.machine.remote.folder import STATE, Enter, Manner, Stop, Told, own_look, pack, unpack
@@ -87,7 +87,7 @@ class Itself:
     @property
     def lasting(self) -> tuple[Condition, ...]:
         """What is the same in all of its kernels."""
-        names = ("processor", "virtual", "smt")
+        names = ("processor", "microcode", "virtual", "smt")
         return (
             tuple(each for each in self.seen.conditions if each.name in names) if self.seen else ()
         )
@@ -189,7 +189,7 @@ def _outcome(told: Told, recorded: Recorded, boot: Boot) -> Outcome | None:
         seen = list(told.before.conditions)
         if told.after:
             seen.append(throttling(told.before.throttled, told.after.throttled))
-        provenance["conditions"] = {each.name: each.value for each in seen}
+        provenance |= as_told(seen)
         provenance |= {"boot": told.before.boot, "release": told.before.release}
     figures = named(recorded.metrics) if recorded.ok else {}
     status, reason = (OK, "") if recorded.ok else (FAILED, recorded.failure)

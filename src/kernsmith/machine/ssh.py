@@ -93,7 +93,7 @@ class Ssh:
     @property
     def lasting(self) -> tuple[Condition, ...]:
         """What is the same in all of its kernels; the others are told of each run."""
-        names = ("processor", "virtual", "smt")
+        names = ("processor", "microcode", "virtual", "smt")
         return tuple(each for each in self.seen.conditions if each.name in names)
 
     @property

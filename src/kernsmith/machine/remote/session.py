@@ -21,7 +21,7 @@ from uuid import uuid4
 from kernsmith.errors import KernsmithError
 from kernsmith.files import write_text
 from kernsmith.machine.batch import PLAN, RESULTS, Planned, Recorded, plan_text, read_results
-from kernsmith.machine.conditions import throttling
+from kernsmith.machine.conditions import as_told, throttling
 from kernsmith.machine.metrics import REFERENCE_CYCLES, metric
 from kernsmith.machine.protocol import FAILED, HANG, OK, PANIC, Boot, Job, Outcome
 from kernsmith.machine.remote.connection import RemoteFailed, Unreachable, patiently
@@ -347,8 +347,8 @@ class SshSession:
     def _outcome(self, job: Job, recorded: Recorded | None, seconds: float) -> Outcome:
         if recorded is not None and self.up is not None:
             after = self._throttled()
-            told = {each.name: each.value for each in (*self.up.conditions, after)}
-            return self._told(job, recorded, seconds, {"conditions": told, "boot": self.up.boot})
+            told = as_told((*self.up.conditions, after))
+            return self._told(job, recorded, seconds, {**told, "boot": self.up.boot})
         if recorded is not None and recorded.ok:
             return self._told(job, recorded, seconds, {})
         assert self.ended is not None
