@@ -45,6 +45,19 @@ def test_selftests_are_asked_where_kernels_boot_in_an_emulator() -> None:
 
 @pytest.mark.parametrize(
     "words",
+    [("optimize", "--source", "/nowhere"), ("compare", "--source", "/nowhere", "default", "x=y")],
+)
+def test_this_computer_is_booted_by_its_user_alone(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--machine", "self"])
+    assert ended.value.code == 2
+    assert "kernsmith run STUDY --machine self" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    "words",
     [
         ("optimize", "--source", "/nowhere", "--with", "autofdo"),
         ("compare", "--source", "/nowhere", "default", "optimisation=O3"),

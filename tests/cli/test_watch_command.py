@@ -36,6 +36,7 @@ def repository(tmp_path: Path) -> Path:
         (("--from", "HEAD~2", "--commit-url", "javascript:%s"), "with %s for the hash"),
         (("--from", "HEAD~2", "--commit-url", "https://e.org/%t"), "only with --every tag"),
         (("--from", "HEAD~2", "--workload", "nothing"), "there is no workload 'nothing'"),
+        (("--from", "HEAD~2", "--machine", "self"), "`kernsmith run STUDY --machine self`"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -47,6 +48,25 @@ def test_bad_input_is_one_sentence(
     lines = [line for line in capsys.readouterr().err.splitlines() if line.strip()]
     assert said in " ".join(lines)
     assert sum(line.startswith("kernsmith: ") for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("git:{}@HEAD~2", "there is nothing between them"),  # the newest is the oldest
+        ("git:{}", "--every takes a number"),
+        ("debian:7.3", "has no history"),
+        ("git:{}@", "write it as git:FOLDER@REVISION"),
+    ],
+)
+def test_a_source_may_be_written_as_in_studies(
+    repository: Path, capsys: pytest.CaptureFixture[str], source: str, said: str
+) -> None:
+    every = ["--every", "0"] if said.startswith("--every") else []
+    with pytest.raises(SystemExit) as ended:
+        main(["watch", "--source", source.format(repository), "--from", "HEAD~2", *every])
+    assert ended.value.code == 2
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_folder_that_is_no_repository_is_told(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Commands measured on the running kernel: with a scripted clock, into a real ledger."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from kernsmith.report.measure.document import as_json
 from kernsmith.report.measure.sections import measure_sections
 from kernsmith.report.measure.words import cautions
 from kernsmith.report.plain import as_text
+from kernsmith.stats.nested import NestedEffect, Timing, nested_effect
 
 OLD = RunningKernel("aa" * 20, "7.2.9", "#1", "boot-1", "2026-01-01T00:00:00", ("quiet",), "host")
 NEW = replace(OLD, build_id="bb" * 20, release="7.3.4")
@@ -66,6 +68,26 @@ def test_commands_are_compared_within_rounds(ledger: Ledger) -> None:
     assert pair.found.effect.ratio == pytest.approx(1.1, rel=0.02)
     assert pair.significant
     assert "echo b takes" in as_text(measure_sections(found))
+
+
+def test_runs_are_compared_in_the_order_that_was_drawn(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Timing] = []
+
+    def compared(rows: list[Timing], *names: str, alpha: float) -> NestedEffect:
+        seen.extend(rows)
+        return nested_effect(rows, *names, alpha=alpha)
+
+    monkeypatch.setattr("kernsmith.engine.measure.nested_effect", compared)
+    later = itertools.count(1)
+
+    def run(program: Path, words: Sequence[str]) -> Ran:
+        return Ran(dict.fromkeys(("seconds", "user_seconds", "sys_seconds"), next(later)), 0, "")
+
+    measure(ledger, Plan(commands("a", "b"), runs=20, warm_up=1), run=run, running=OLD)
+    assert [row.position + 1 for row in seen] == [row.value for row in seen]
+    assert len(seen) == 40
 
 
 def test_every_run_that_counts_is_in_the_ledger(ledger: Ledger) -> None:

@@ -13,7 +13,7 @@ from kernsmith.cli.amounts import read_percent, with_layouts
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
-from kernsmith.study.unsaid import config_on, pairing_on, runs_on, workloads_on
+from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
 
 if TYPE_CHECKING:
     from kernsmith.document import BisectDocument
@@ -102,6 +102,7 @@ def bisect(
         Print the result as JSON instead of tables.
     """
     limit = None if threshold is None else read_percent("--threshold", threshold)
+    check_here(machine)
     design = Design(seed=seed, metric=metric, pairing=pairing_on(machine), runs=runs_on(machine))
     design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
     from dataclasses import replace

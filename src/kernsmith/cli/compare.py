@@ -14,7 +14,7 @@ from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
-from kernsmith.study.unsaid import config_on, pairing_on, runs_on, workloads_on
+from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
 from kernsmith.study.words import read_variant
 
 REGRESSION = 3
@@ -116,6 +116,7 @@ def compare(
         Print the result as JSON instead of tables.
     """
     limit = None if fail_above is None else read_percent("--fail-above", fail_above)
+    check_here(machine)
     if a == b:
         raise UserError(
             f"A and B are both {a!r}; to compare a kernel with itself write label=a and label=b"

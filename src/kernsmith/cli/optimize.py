@@ -27,7 +27,7 @@ from kernsmith.study.study import (
     default_layouts_by,
     depth_settings,
 )
-from kernsmith.study.unsaid import config_on, oracles_on, runs_on, workloads_on
+from kernsmith.study.unsaid import check_here, config_on, oracles_on, runs_on, workloads_on
 
 
 def optimize(
@@ -171,6 +171,7 @@ def optimize(
     json
         Print the result as JSON instead of tables.
     """
+    check_here(machine)
     if layouts is not None and layouts < 0:
         raise UserError(f"--layouts must not be negative, it is {layouts}")
     if folds < 0 or folds == 1:

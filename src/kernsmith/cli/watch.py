@@ -15,8 +15,9 @@ from cyclopts import Parameter
 from kernsmith.cli.amounts import read_percent
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
+from kernsmith.study.source_word import parse_source, path_beside
 from kernsmith.study.study import DEFAULT_CPU, default_layouts_by
-from kernsmith.study.unsaid import config_on, runs_on, workloads_on
+from kernsmith.study.unsaid import check_here, config_on, runs_on, workloads_on
 
 if TYPE_CHECKING:
     from kernsmith.document import WatchDocument
@@ -31,10 +32,10 @@ MOST_REVISIONS = 500
 def watch(
     *,
     first: Annotated[str, Parameter(name="--from")],
-    last: Annotated[str, Parameter(name="--to")] = "HEAD",
+    last: Annotated[str, Parameter(name="--to")] = "",
     every: str = "1",
     tags: str = "*",
-    source: Path = Path(),
+    source: str = ".",
     config: str = "",
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     machine: str = "tcg",
@@ -68,6 +69,8 @@ def watch(
 
         kernsmith watch --source ~/linux --from v7.2 --to v7.2.20 --every tag --tags 'v7.2.*'
 
+        kernsmith watch --source git:~/linux@v7.3 --from v7.2 --every 500
+
         kernsmith watch --from HEAD~20 --config micro --workload pipe --fail-above 0.5%
 
         kernsmith watch --from v7.3 --every 100 --comment comment.md -o site --commit-url
@@ -78,14 +81,14 @@ def watch(
     first
         The oldest revision.
     last
-        The newest revision, which comes from the oldest.
+        The newest revision, which comes from the oldest. Default: the source's, else HEAD.
     every
         One of so many commits along first parents, or `tag`: each tag in the range. Both ends are
         measured always.
     tags
         With --every tag: which, as git writes patterns of names.
     source
-        The folder of the git repository; it is only read.
+        The folder of the git repository, also as git:FOLDER or git:FOLDER@NEWEST; it is only read.
     config
         A shipped config (lab, the default; micro), a fragment over tinyconfig, a full .config,
         debian:FLAVOUR (cloud-amd64), or running; see kernsmith optimize --help.
@@ -122,6 +125,7 @@ def watch(
         Print the result as JSON instead of tables.
     """
     limit = None if fail_above is None else read_percent("--fail-above", fail_above)
+    check_here(machine)
     if not 2 <= layouts <= 10_000:
         raise UserError(f"--layouts: {layouts} is not from 2 to 10000: one layout is only luck")
     told = read_percent("--least", least)
@@ -133,8 +137,9 @@ def watch(
     from kernsmith.report.watch.terminal import print_watch
     from kernsmith.study.file import located
 
-    repository = Repository(source.expanduser().absolute())
-    revisions = _revisions(repository, first, last, every, tags)
+    folder, newest = _read_source(source)
+    repository = Repository(folder)
+    revisions = _revisions(repository, first, last or newest or "HEAD", every, tags)
     study = Study(
         name="watch",
         source=str(repository.folder),
@@ -184,6 +189,18 @@ def _check_url(url: str, *, tags: bool) -> None:
         )
     if "%t" in url and not tags:
         raise UserError(f"--commit-url {url}: only with --every {TAG} have all revisions a tag")
+
+
+def _read_source(text: str) -> tuple[Path, str]:
+    """The folder of the repository, and the newest revision, if the source has one."""
+    if text.startswith("git:") and "@" not in text:
+        text = text.removeprefix("git:")
+    word = parse_source(text)
+    if word.kind not in ("folder", "git"):
+        raise UserError(
+            f"--source {text!r} has no history: it takes the folder of a git repository"
+        )
+    return path_beside(Path.cwd(), word.path).absolute(), word.revision
 
 
 def _revisions(

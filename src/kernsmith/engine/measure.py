@@ -143,7 +143,7 @@ def measure(
         for words in order:
             ran = run(programs[words], words)
             if number >= 0:
-                session.record(words, number, ran)
+                session.record(words, number, done, ran)
             if ran.exit_code and not plan.ignore_failure:
                 raise KernsmithError(_failure(words, ran))
             done += 1
@@ -171,12 +171,14 @@ class _Session:
     kernel: Kernel
     before: tuple[Condition, ...]
     runs: dict[str, list[Ran]] = field(default_factory=dict)
+    places: dict[str, list[int]] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
     boot: int = 0
     began: str = field(default_factory=now)
 
     def __post_init__(self) -> None:
         self.runs = {join(words): [] for words in self.plan.commands}
+        self.places = {command: [] for command in self.runs}
         self.failed = dict.fromkeys(self.runs, 0)
         running = self.kernel.running
         self.boot = self.ledger.find_boot(running.boot) or self.ledger.record_boot(
@@ -191,8 +193,9 @@ class _Session:
         """The processor, and which computer it is in: what times may be compared on."""
         return f"{self.before[0].value} @{self.kernel.running.host}"
 
-    def record(self, words: Sequence[str], number: int, ran: Ran) -> None:
-        """A run that counts, and its trial, which no other call shares."""
+    def record(self, words: Sequence[str], number: int, place: int, ran: Ran) -> None:
+        """A run that counts, and its trial, which no other call shares. place: how many runs of
+        all commands there were before it."""
         command = join(words)
         told = {each.name: each.value for each in self.before}
         asked: dict[str, Any] = {
@@ -218,6 +221,7 @@ class _Session:
             )
         )  # fmt: skip
         self.runs[command].append(ran)
+        self.places[command].append(place)
         self.failed[command] += ran.exit_code != 0
 
     def result(self, seen: tuple[Condition, ...]) -> Measured:
@@ -235,11 +239,12 @@ class _Session:
     def _compare(self, baseline: str, treated: str) -> NestedEffect:
         """Of this call's runs; those of one round belong together."""
         rows = [
-            Timing(name, self.kernel.key, self.kernel.running.boot, str(number), value, position)
+            Timing(name, self.kernel.key, self.kernel.running.boot, str(number), value, place)
             for name in (baseline, treated)
-            for number, ran in enumerate(self.runs[name])
+            for number, (ran, place) in enumerate(
+                zip(self.runs[name], self.places[name], strict=True)
+            )
             for value in [ran.metrics[SECONDS]]
-            for position in [2 * number + (name == treated)]
         ]
         return nested_effect(rows, baseline, treated, alpha=self.plan.alpha)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kernsmith.errors import UserError
-from kernsmith.study.study import DEFAULT_CPU, KVM, TRACING, UML, Pairing
+from kernsmith.study.study import DEFAULT_CPU, KVM, SELF, TRACING, UML, Pairing
 
 _USUAL = "lab"
 _RUNS = 10
@@ -49,3 +49,16 @@ def oracles_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
             raise UserError(f"--oracle {_NO_ORACLE} goes with no other oracle")
         return ()
     return asked or (_ORACLES if machine in (*TRACING, KVM) else ())
+
+
+def check_here(machine: str) -> None:
+    """That a command which measures at once can have the machine.
+
+    Raises:
+        UserError: it is this computer itself, whose kernels boot when its user says so.
+    """
+    if machine == SELF:
+        raise UserError(
+            f"the machine {SELF} boots this computer: write the study into a file, and "
+            f"`kernsmith run STUDY --machine {SELF}` prepares it (docs/machine-self.md)"
+        )
