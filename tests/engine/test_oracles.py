@@ -127,7 +127,7 @@ def test_an_unknown_oracle_is_told() -> None:
         select_oracles(["kunit", "kmsan"])
 
 
-WORKS = VerifiedView("A", "kunit", "12ab", 812, 1, 30, (), "", 3.0)
+WORKS = VerifiedView("B", "kunit", "12ab", 812, 1, 30, (), "", 3.0)
 FAULT = FaultView("int_sqrt.sqrt_test", ("Expected 3 == 9",))
 
 
@@ -135,10 +135,19 @@ def test_reports_say_it() -> None:
     document = replace(study_document([verdict(0.9)]), verified=(WORKS,))
     (line,) = verified_lines(document)
     assert line == (
-        "A: kunit: works (812 passed, 1 failed, 30 skipped, all of which the baseline fails, too)"
+        "B: kunit: works (812 passed, 1 failed, 30 skipped, all of which the baseline fails, too)"
     )
     assert line in study_markdown(document)
     assert exit_code(document) == 0
+
+
+def test_the_baseline_is_what_others_are_held_against() -> None:
+    document = study_document([verdict(0.9)], "A faster one")
+    (name,) = (each.name for each in document.variants if each.baseline)
+    (line,) = verified_lines(replace(document, verified=(replace(WORKS, variant=name),)))
+    assert line == (
+        f"{name}: kunit: 812 passed, 1 failed, 30 skipped, which others are held against"
+    )
 
 
 def test_a_kernel_that_does_not_work_ends_with_1() -> None:
@@ -154,7 +163,7 @@ def test_a_kernel_that_does_not_work_ends_with_1() -> None:
         assert exit_code(document) == 1
         page, markdown = study_page(document), study_markdown(document)
         assert f"</strong> {line}</p>" in page
-        assert markdown.index("A: kunit: ") < markdown.index("|"), "before all tables"
+        assert markdown.index("B: kunit: ") < markdown.index("|"), "before all tables"
 
 
 def test_a_better_variant_of_which_nothing_was_asked_is_told() -> None:

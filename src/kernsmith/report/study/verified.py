@@ -14,7 +14,12 @@ def verified_lines(document: StudyDocument) -> list[str]:
     asked = {each.variant for each in document.verified}
     names = (each.name for each in document.variants if each.name in document.better)
     unasked = [name for name in names if name not in asked]
-    return [*map(_sentence, document.verified), *map(_unasked, unasked)]
+    baseline = {each.name for each in document.variants if each.baseline}
+    told = (
+        _of_baseline(each) if each.works and each.variant in baseline else _sentence(each)
+        for each in document.verified
+    )
+    return [*told, *map(_unasked, unasked)]
 
 
 def broken_lines(document: StudyDocument) -> list[str]:
@@ -24,6 +29,10 @@ def broken_lines(document: StudyDocument) -> list[str]:
 
 def _sentence(answer: VerifiedView) -> str:
     return f"{answer.variant}: {answer.oracle}: {_words(answer)}"
+
+
+def _of_baseline(answer: VerifiedView) -> str:
+    return f"{answer.variant}: {answer.oracle}: {_counts(answer)}, which others are held against"
 
 
 def _unasked(variant: str) -> str:
@@ -36,10 +45,14 @@ def _unasked(variant: str) -> str:
 def _words(answer: VerifiedView) -> str:
     if answer.reason:
         return f"no answer: {answer.reason}"
-    counts = f"{answer.passed:,} passed, {answer.failed:,} failed, {answer.skipped:,} skipped"
+    counts = _counts(answer)
     if not answer.new:
         same = ", all of which the baseline fails, too" if answer.failed else ""
         return f"works ({counts}{same})"
     names = ", ".join(fault.name for fault in answer.new[:_NAMED])
     more = f" and {len(answer.new) - _NAMED} more" if len(answer.new) > _NAMED else ""
     return f"does not work: {names}{more}, which the baseline does not fail ({counts})"
+
+
+def _counts(answer: VerifiedView) -> str:
+    return f"{answer.passed:,} passed, {answer.failed:,} failed, {answer.skipped:,} skipped"
