@@ -128,13 +128,16 @@ def disk_kernel(source: Source) -> Kernel:
 
 @pytest.mark.kernel
 @pytest.mark.skipif(not os.environ.get(ALL), reason="it takes minutes: make test-all does it")
-@pytest.mark.parametrize("firmware", FIRMWARE)
+@pytest.mark.parametrize(
+    ("firmware", "initramfs"),
+    [("bios", "initramfs-tools"), ("uefi", "initramfs-tools"), ("bios", "dracut")],
+)
 def test_what_is_installed_boots_from_disk_and_is_what_was_built(
-    disk_kernel: Kernel, tmp_path: Path, firmware: str
+    disk_kernel: Kernel, tmp_path: Path, firmware: str, initramfs: str
 ) -> None:
     packages = make_packages(disk_kernel, tmp_path / "packages")
     (image,) = (path for path in packages if path.name.startswith("linux-image-7.3"))
-    proof = prove(image, tmp_path, ("pipe", "fork"), firmware=firmware)
+    proof = prove(image, tmp_path, ("pipe", "fork"), firmware=firmware, initramfs=initramfs)
     assert [fact for fact in proof.facts if not fact.holds] == []
     seen = {fact.what: fact.seen for fact in proof.facts}
     assert seen["build id"] == disk_kernel.build_id

@@ -25,16 +25,17 @@ def prove(
     *,
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = ("pipe", "file", "fork"),
     firmware: Literal["bios", "uefi"] = "bios",
+    initramfs: Literal["initramfs-tools", "dracut"] = "initramfs-tools",
     study: Path | None = None,
     output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("kernsmith-proof"),
     json: bool = False,
 ) -> int:
     """Prove a package: what was measured is what boots where it is installed.
 
-    A fresh Debian (mmdebstrap) gets the package by dpkg, its own initramfs-tools make the
-    initramfs, its own GRUB goes to a disk image, and firmware boots that in QEMU. Over the serial
-    console somebody logs in, asks for uname -r and -v, the build id and the note in the package,
-    and has workloads run. It takes some minutes; no loop device is needed.
+    A fresh Debian (mmdebstrap) gets the package by dpkg, its own tool makes the initramfs, its own
+    GRUB goes to a disk image, and firmware boots that in QEMU. Over the serial console somebody
+    logs in, asks for uname -r and -v, the build id and the note in the package, and has workloads
+    run. It takes some minutes; no loop device is needed.
 
     The exit code is 1 where something is not as the package says.
 
@@ -51,6 +52,8 @@ def prove(
     firmware
         What boots the disk: bios (SeaBIOS, from a master boot record) or uefi (OVMF, from a GUID
         partition table with a system partition; Debian's package ovmf).
+    initramfs
+        What makes the initramfs: initramfs-tools, which Debian has unasked, or dracut.
     study
         A report's study.json: the kernel must be one of its variants'.
     output
@@ -72,7 +75,7 @@ def prove(
     variants = _build_ids(study) if study else {}
     with ProgressDisplay() as display:
         display.stage(f"proof of {package.name}")
-        proof = prove_package(package, output, names, display.note, firmware)
+        proof = prove_package(package, output, names, display.note, firmware, initramfs)
     variant = variants.get(proof.note.build_id, "")
     if json:
         found = asdict(proof) | {"holds": proof.holds, "variant": variant}

@@ -20,6 +20,7 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import KernsmithError, ProcessFailed, ProgramMissing, UserError
 from kernsmith.kernel.apt import KEYRINGS, acquire_options, host_mirrors
 from kernsmith.proof.firmware import Firmware
+from kernsmith.proof.initramfs_tool import InitramfsTool
 from kernsmith.root.debian import SUITE, told_failure
 
 Progress = Callable[[str, float | None], None]
@@ -29,7 +30,7 @@ PASSWORD = "kernsmith"
 LABEL = "kernsmith"
 
 _PACKAGES = (
-    "e2fsprogs", "grub-common", "grub2-common", "initramfs-tools", "kmod", "login", "passwd",
+    "e2fsprogs", "grub-common", "grub2-common", "kmod", "login", "passwd",
     "systemd-sysv", "udev",
 )  # fmt: skip
 _GRUB_CONFIG = """\
@@ -50,7 +51,7 @@ echo {host} > etc/hostname
 printf '127.0.0.1 localhost {host}\\n' > etc/hosts
 printf 'LABEL={label} / ext4 defaults 0 0\\n' > etc/fstab
 echo 'root:{password}' | chroot . chpasswd
-cp {package} tmp/kernel.deb
+{prepare}cp {package} tmp/kernel.deb
 chroot . dpkg --install /tmp/kernel.deb
 rm tmp/kernel.deb
 cp {programs} usr/local/bin/
@@ -82,12 +83,13 @@ def make_disk(
     programs: list[Path],
     folder: Path,
     firmware: Firmware,
+    tool: InitramfsTool,
     progress: Progress,
 ) -> Path:
     """A disk in a folder, with the kernel of a Debian package.
 
     release: of the kernel. programs: what comes to /usr/local/bin, too. firmware: what is to start
-        it. progress: called with what is being done.
+        it. tool: makes the initramfs. progress: called with what is being done.
 
     Raises:
         UserError: no Debian mirror; a program that is needed is not installed.
@@ -112,11 +114,12 @@ def make_disk(
             package=shlex.quote(str(package)),
             programs=shlex.join(map(str, programs)),
             config=shlex.quote(str(config)),
+            prepare=tool.prepare,
             grub=firmware.install,
             release=release,
         )
     )
-    _install(hook, folder, firmware, progress)
+    _install(hook, folder, (*firmware.packages, *tool.packages), progress)
     progress("making the disk", None)
     image = folder / "root.ext4"
     size = (folder / "root.tar").stat().st_size
@@ -136,7 +139,7 @@ def make_disk(
     return disk
 
 
-def _install(hook: Path, folder: Path, firmware: Firmware, progress: Progress) -> None:
+def _install(hook: Path, folder: Path, packages: tuple[str, ...], progress: Progress) -> None:
     mirror, _ = host_mirrors()
     if mirror is None:
         raise UserError(
@@ -147,7 +150,7 @@ def _install(hook: Path, folder: Path, firmware: Firmware, progress: Progress) -
     command: list[str | Path] = [
         "mmdebstrap", "--variant=essential", "--components=main", "--format=tar",
         f"--architectures={find_arch().target.debian}", 
-        f"--include={','.join((*_PACKAGES, *firmware.packages))}",
+        f"--include={','.join((*_PACKAGES, *packages))}",
         *([f"--keyring={keyring}"] if keyring else []),
         *(f"--aptopt={option}" for option in acquire_options()),
         "--dpkgopt=force-unsafe-io",  # nobody needs it after a power failure

@@ -29,6 +29,7 @@ from kernsmith.machine.running import build_id_of
 from kernsmith.machine.serial_line import SerialLine, connect
 from kernsmith.proof.debian_disk import PASSWORD, Progress, make_disk
 from kernsmith.proof.firmware import FIRMWARE, Firmware
+from kernsmith.proof.initramfs_tool import INITRAMFS_TOOLS, InitramfsTool
 from kernsmith.threads import threads
 
 BOOT_SECONDS = 1800.0
@@ -81,11 +82,12 @@ def prove(
     workloads: Sequence[str] = WORKLOADS,
     progress: Progress = lambda what, share: None,
     firmware: str = "bios",
+    initramfs: str = "initramfs-tools",
 ) -> Proof:
     """Install a Debian package of a kernel, boot it from a disk, log in, and run workloads.
 
     folder: gets the console's log. workloads: of the guest program's catalogue. firmware: `bios` or
-        `uefi`.
+        `uefi`. initramfs: what makes it, `initramfs-tools` or `dracut`.
 
     Raises:
         UserError: no such package, or its kernel cannot boot such a disk; what makes disks is not
@@ -98,19 +100,19 @@ def prove(
         raise UserError(f"there is no package {package}")
     program = find_arch().qemu.program
     process.find(program)
-    by = FIRMWARE[firmware]
+    by, tool = FIRMWARE[firmware], INITRAMFS_TOOLS[initramfs]
     with tempfile.TemporaryDirectory(prefix="kernsmith-proof-", ignore_cleanup_errors=True) as name:
         work = Path(name)
         # Without root's rights, the root's user 0 is somebody else, who writes here.
         work.chmod(0o755 if os.geteuid() == 0 else 0o777)
         by.options(work)  # what is missing is told before anything is installed
         note, digest = _read_package(package, work / "package", by)
-        disk = make_disk(package, note.release, [guest_program()], work, by, progress)
+        disk = make_disk(package, note.release, [guest_program()], work, by, tool, progress)
         progress("booting it", None)
         console = work / CONSOLE
         try:
             facts, seconds = _booted(
-                disk, console, by, lambda guest: _facts(guest, note, digest, workloads, by)
+                disk, console, by, lambda guest: _facts(guest, note, digest, workloads, by, tool)
             )
         finally:
             if console.exists():
@@ -185,8 +187,8 @@ def _log_in(guest: SerialLine, console: Path) -> None:
         3: "GRUB could not start it",
     }
     which, match = guest.wait_for(
-        "a login prompt", r"login: $", r"\(initramfs\)", r"Kernel panic - not syncing: [^\n]*",
-        r"(?m)^error: [^\n]*", seconds=BOOT_SECONDS,
+        "a login prompt", r"login: $", r"\(initramfs\)|Entering emergency mode",
+        r"Kernel panic - not syncing: [^\n]*", r"(?m)^error: [^\n]*", seconds=BOOT_SECONDS,
     )  # fmt: skip
     if which:
         raise KernsmithError(f"{failures[which]}: {match[0]}{last_lines(console)}")
@@ -206,7 +208,12 @@ def last_lines(console: Path, count: int = 15) -> str:
 
 
 def _facts(
-    guest: SerialLine, note: Note, digest: str, workloads: Sequence[str], firmware: Firmware
+    guest: SerialLine,
+    note: Note,
+    digest: str,
+    workloads: Sequence[str],
+    firmware: Firmware,
+    tool: InitramfsTool,
 ) -> Iterator[Fact]:
     def said(command: str) -> str:
         return guest.run(command, seconds=_COMMAND_SECONDS)[1]
@@ -222,8 +229,7 @@ def _facts(
     root = " ".join(said("findmnt -no SOURCE,FSTYPE /").split())
     yield Fact("root", root, f"{firmware.root} ext4")
     yield Fact("modules", " ".join(sorted(said("cut -d' ' -f1 /proc/modules").split())))
-    initramfs = "test -d /run/initramfs && echo initramfs-tools"
-    yield Fact("initramfs", said(initramfs), "initramfs-tools")
+    yield Fact("initramfs", said(f"{tool.sign} && echo {tool.name}"), tool.name)
     yield Fact("system", said("systemctl is-system-running --wait"))
     for name in workloads:
         printed = said(f"{guest_program().name} --run {name}")
