@@ -83,7 +83,7 @@ def recompiled(
     rules = target.with_suffix(".rules")
     rules.write_text(rules_text([rule], find_toolchain(own).compiler, "x86_64"))
     delegate = shipped("target/release/kernsmith-compiler")
-    environment = {**os.environ, "KERNSMITH_OBJECTS": str(rules)}
+    environment = {**os.environ, "KERNSMITH_OBJECTS": str(rules), "CCACHE_DISABLE": "1"}
     subprocess.run([delegate, own, *words], cwd=kernel.output, env=environment, check=True)
     for check in checks:
         assert check[-1] == name

@@ -22,8 +22,6 @@ from kernsmith.kernel.link_rules import WORD, link_rules_text, write_link_rules
 from kernsmith.kernel.mixed import objects_of
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.kernel.taken_objects import read_linked
-from kernsmith.kernel.toolchain import find_compiler
-from kernsmith.kernel.toolchain.compiler import default_compiler
 from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.paths import shipped
@@ -56,7 +54,7 @@ class Objects:
 
     def environment(self, *rules: LinkRule) -> dict[str, str]:
         file = self.path / "rules"
-        file.write_text(link_rules_text(rules, find_compiler(default_compiler())))
+        file.write_text(link_rules_text(rules))
         return {**os.environ, "KERNSMITH_LINKS": str(file)}
 
     def link(
@@ -216,9 +214,7 @@ def relinked(kernel: Kernel, folder: Path, *steps: str) -> Path:
     """A kernel's objects linked by its own rules, through steps."""
     folder.mkdir()
     write_compiler(folder, (kernel.output / "source").resolve())
-    write_link_rules(
-        folder, [LinkRule(("vmlinux",), steps=steps)], find_compiler(default_compiler())
-    )
+    write_link_rules(folder, [LinkRule(("vmlinux",), steps=steps)])
     (folder / "out").symlink_to(kernel.output)
     (folder / "config").write_bytes((kernel.folder / "config").read_bytes())
     noted = (kernel.folder / "link.env").read_text().split("\0")

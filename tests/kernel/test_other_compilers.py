@@ -64,7 +64,7 @@ class Folder:
         common = ["-O2", "-fno-common", "-Wp,-MMD,x.d", *more, "-c", "-o", "x.o", "x.c"]
         return subprocess.run(
             [delegate, self.kbuilds, *WORDS[self.kbuilds], *common], cwd=self.path,
-            env={**os.environ, "KERNSMITH_OBJECTS": str(self.rules)},
+            env={**os.environ, "KERNSMITH_OBJECTS": str(self.rules), "CCACHE_DISABLE": "1"},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
 

@@ -6,11 +6,13 @@
 //! own and renamed.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::NOT_STARTED;
+use crate::failure::Failure;
 use crate::objects::{Way, object_of};
 use crate::steps::{apply, last_lines};
 use crate::translate::{CLANG as FOR_CLANG, family_of};
@@ -21,23 +23,22 @@ const CLANG: &str = "clang";
 /// What an assembler must be told of a compilation, too: the target.
 const TARGET: [&[u8]; 4] = [b"--target=", b"-m64", b"-m32", b"-m16"];
 
-/// Makes the object; returns the exit code. `command` gives the compiler's command line for words.
+/// Makes the object. `command` gives the compiler's command line for words.
 pub fn compile(
     compiler: &OsStr,
     words: &[OsString],
     way: &Way,
     command: impl Fn(Vec<OsString>) -> Command,
-) -> u8 {
-    let Some(object) = object_of(words).map(PathBuf::from) else {
-        return NOT_STARTED;
-    };
+) -> Result<(), Failure> {
+    let object = PathBuf::from(object_of(words).unwrap_or_default());
     let assembly = beside(&object, "step.s");
-    let mut compiled = command(compiling(words, &object, &assembly, way));
-    match compiled.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => return status.code().map_or(1, |code| code as u8),
-        Err(error) => return failed(&object, &format!("the compiler cannot be started: {error}")),
+    let done = command(compiling(words, &object, &assembly, way)).output();
+    let done = done.map_err(|error| Failure::of_compiler(NOT_STARTED, error.to_string()))?;
+    if !done.status.success() {
+        let _ = std::fs::remove_file(&assembly);
+        return Err(Failure::with_messages(done.status.code(), done.stderr));
     }
+    let _ = std::io::stderr().write_all(&done.stderr);
     let whole = beside(&object, "step.o");
     let assemble = |text: &str| {
         std::fs::write(&assembly, text).map_err(|error| error.to_string())?;
@@ -53,15 +54,12 @@ pub fn compile(
     match made {
         Ok(()) => {
             let _ = std::fs::remove_file(&assembly);
-            0
+            Ok(())
         }
-        Err(reason) => failed(&object, &reason),
+        // What no step has changed, the compiler wrote.
+        Err(reason) if way.steps.is_empty() => Err(Failure::of_compiler(1, reason)),
+        Err(reason) => Err(Failure::of_step(reason)),
     }
-}
-
-fn failed(object: &Path, reason: &str) -> u8 {
-    eprintln!("error: {}: {reason}", object.display());
-    1
 }
 
 /// The words that make assembly.
@@ -123,34 +121,41 @@ fn assembled(
     if done.status.success() {
         return Ok(said);
     }
+    let made = if way.steps.is_empty() {
+        "the compiler".into()
+    } else {
+        format!("the steps {}", way.steps.join(", "))
+    };
     Err(format!(
-        "what the steps {} made is no assembly:\n{}the file is kept: {}",
-        way.steps.join(", "),
+        "what {made} made is no assembly for {}:\n{}the file is kept: {}",
+        command.get_program().display(),
         last_lines(&said),
         assembly.display()
     ))
 }
 
-/// The assembler's command line, without its files.
+/// The assembler's command line, without its files: the compiler's own unless that is another than
+/// the rules ask for.
 fn assembler(compiler: &OsStr, words: &[OsString], way: &Way) -> Command {
     let kind = way.assembler.first().map(String::as_str);
-    let own = way.assembler.get(1).map(OsString::from);
-    let is_own = own.is_none();
     let clang = family_of(words) == FOR_CLANG;
-    let mut command = Command::new(own.unwrap_or_else(|| compiler.into()));
+    let other = way
+        .assembler
+        .get(1)
+        .filter(|_| kind == Some(CLANG) && !clang);
+    let mut command = Command::new(other.map_or(compiler, OsStr::new));
     let target = |word: &&OsString| {
         TARGET
             .iter()
             .any(|start| word.as_bytes().starts_with(start))
     };
     command.args(words.iter().filter(target));
-    let integrated = kind == Some(CLANG) || kind.is_none() && clang;
-    if is_own && clang || !is_own && kind == Some(CLANG) {
+    if clang || other.is_some() {
         command.arg("-Wno-unused-command-line-argument");
-        command.arg(if integrated {
-            "-fintegrated-as"
-        } else {
+        command.arg(if kind == Some(GNU) {
             "-fno-integrated-as"
+        } else {
+            "-fintegrated-as"
         });
     }
     if kind.is_none() {

@@ -4,11 +4,11 @@
 //!
 //! # The file
 //!
-//! A rule a line, three fields with tabs between them, each a list of words with blanks between them:
+//! A line that begins with `#` is none. A rule a line, three fields with tabs between them, each a list of words with blanks between them:
 //! kinds of links ([`Kind`]); the linker, or nothing; steps ([`crate::link_steps`]). Of several
 //! rules for a link all hold: the last linker, the steps of all.
 //!
-//! What another linker than kbuild's has linked is written down beside the rules ([`LINKED`]): a line for each file.
+//! What another linker than kbuild's has linked is written down beside the rules ([`Notes`]).
 //! What a link of such a kind writes appears whole or not at all: it is made under another name and renamed.
 //! Everything that kbuild does with it afterwards it does with the finished file.
 
@@ -20,8 +20,9 @@ use std::process::{Command, ExitCode};
 use crate::archive::{input_list, members};
 use crate::assembly::beside;
 use crate::link_steps::{apply, is_of_order};
+use crate::notes::Notes;
 use crate::objects::object_of;
-use crate::{NOT_STARTED, become_it, note};
+use crate::{NOT_STARTED, become_it};
 
 /// The first word of such a call, in the place of a compiler.
 pub const WORD: &str = "--ld";
@@ -30,8 +31,6 @@ pub const FILE: &str = "links.rules";
 /// The variable that names the file where no kernel's folder does.
 pub const VARIABLE: &str = "KERNSMITH_LINKS";
 
-/// What the rules' file is called with this in the place of its suffix.
-const LINKED: &str = "linked";
 /// What kbuild has linked: a list of all objects of a kernel.
 const ARCHIVE: &str = "vmlinux.a";
 
@@ -88,7 +87,7 @@ struct Way {
 
 fn way_of(kind: Kind, rules: &str) -> Option<Way> {
     let (mut way, mut found) = (Way::default(), false);
-    for line in rules.lines() {
+    for line in rules.lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.split('\t').map(|field| field.split_whitespace());
         let mut next = || fields.next().into_iter().flatten().map(String::from);
         if next().any(|word| word == kind.word()) {
@@ -101,7 +100,7 @@ fn way_of(kind: Kind, rules: &str) -> Option<Way> {
 }
 
 /// Links. linker: the one that kbuild calls, by these words.
-pub fn link(linker: &OsStr, words: Vec<OsString>, rules: &Path) -> ExitCode {
+pub fn link(linker: &OsStr, words: Vec<OsString>, rules: &Path, notes: &Notes) -> ExitCode {
     let kind = Kind::of(&words);
     let text = std::fs::read_to_string(rules).unwrap_or_default();
     let Some(way) = kind.and_then(|kind| way_of(kind, &text)) else {
@@ -119,8 +118,7 @@ pub fn link(linker: &OsStr, words: Vec<OsString>, rules: &Path) -> ExitCode {
                     let _ = std::fs::remove_file(file);
                 }
                 if let Some(other) = other {
-                    let line = format!("{}\t{other}\n", target.display());
-                    note(&rules.with_extension(LINKED), &line);
+                    notes.linked(&target, other);
                 }
             }
             ExitCode::from(code)

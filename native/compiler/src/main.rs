@@ -17,10 +17,12 @@ mod assembly;
 mod clusters;
 mod counted;
 mod elf;
+mod failure;
 mod got;
 mod idle;
 mod link_steps;
 mod links;
+mod notes;
 mod objects;
 mod probe;
 mod registers;
@@ -30,12 +32,11 @@ mod ways;
 mod words;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use notes::Notes;
 use objects::Named;
 use probe::Probe;
 
@@ -52,8 +53,8 @@ struct Kernel {
     tree: PathBuf,
     /// The rules for its objects; the file need not be there.
     rules: PathBuf,
-    /// Whether what is compiled goes through ccache.
-    cached: bool,
+    /// Whether it is one of kernsmith's own, which shares what was compiled with others.
+    own: bool,
 }
 
 impl Kernel {
@@ -63,20 +64,25 @@ impl Kernel {
             output: folder.join("out"),
             tree: folder.join(words::LINK).read_link().ok()?,
             rules: folder.join(objects::FILE),
-            cached: true,
+            own: true,
         })
     }
 
-    /// What somebody else's make builds in the current folder, by rules that a variable names; its
-    /// cache is that somebody's business.
+    /// What somebody else's make builds in the current folder, by rules that a variable names; ccache is
+    /// as that somebody has set it up.
     fn anywhere() -> Option<Self> {
         let here = std::env::current_dir().ok()?;
         Some(Self {
             output: here.clone(),
             tree: here,
             rules: std::env::var_os(objects::VARIABLE)?.into(),
-            cached: false,
+            own: false,
         })
+    }
+
+    /// Where it is written down what its rules did.
+    fn notes(&self) -> Notes {
+        Notes::new(&self.rules, (!self.own).then_some(&*self.output))
     }
 }
 
@@ -123,18 +129,13 @@ fn link(own: Option<&Path>, mut words: impl Iterator<Item = OsString>) -> ExitCo
     let beside = own
         .and_then(Path::parent)
         .map(|folder| folder.join(links::FILE));
+    let make = given.as_ref().and_then(|_| std::env::current_dir().ok());
     let (Some(rules), Some(linker)) = (given.or(beside), words.next()) else {
         eprintln!("usage: KERNEL/compiler {} LINKER WORD…", links::WORD);
         return ExitCode::from(2);
     };
-    links::link(&linker, words.collect(), &rules)
-}
-
-/// Adds a line to a report. Many write at once: a line is one write.
-fn note(file: &Path, line: &str) {
-    let opened = OpenOptions::new().append(true).create(true).open(file);
-    // Without it the report lacks a line.
-    let _ = opened.and_then(|mut file| file.write_all(line.as_bytes()));
+    let notes = Notes::new(&rules, make.as_deref());
+    links::link(&linker, words.collect(), &rules, &notes)
 }
 
 /// Becomes the program; returns only when that fails.
@@ -154,7 +155,7 @@ fn compilation(
     other: Option<&Named>,
 ) -> Command {
     let known = other.is_none_or(|other| CACHED.contains(&other.family.as_str()));
-    let cached = kernel.cached && known && in_path("ccache").is_some();
+    let cached = known && in_path("ccache").is_some();
     let mut command = Command::new(if cached {
         OsStr::new("ccache")
     } else {
@@ -166,7 +167,7 @@ fn compilation(
             command.env("CCACHE_COMPILERCHECK", format!("string:{}", other.content));
         }
         let here = std::env::current_dir().ok();
-        if here.is_some() && here == kernel.output.canonicalize().ok() {
+        if kernel.own && here.is_some() && here == kernel.output.canonicalize().ok() {
             if words.iter().any(|word| words::brings_in_files(word)) {
                 command.env("CCACHE_DISABLE", "1");
             }

@@ -4,10 +4,10 @@
 //!
 //! # The file
 //!
-//! A rule a line, six fields with tabs between them, each a list of words with blanks between
+//! A line that begins with `#` is none. A rule a line, six fields with tabs between them, each a list of words with blanks between
 //! them: patterns of objects as kbuild names them; the compiler with the digest of its content and its family
-//! ([`crate::translate`]), or nothing; flags; the assembler's kind (`gnu`, `clang`, or nothing: the compiler's own), with a program behind it where the
-//! compiler itself cannot be told to use it; steps ([`crate::steps`]); the compiler that takes what the first one
+//! ([`crate::translate`]), or nothing; flags; the assembler's kind (`gnu`, `clang`, or nothing: the compiler's own), with the program behind
+//! `clang` that assembles what another compiler than clang has written; steps ([`crate::steps`]); the compiler that takes what the first one
 //! cannot, or nothing. Of several rules that match
 //! an object all hold: the last compiler, assembler and fallback, the flags and steps of all.
 
@@ -66,6 +66,8 @@ pub struct Way {
     /// The kind, and a program behind it.
     pub assembler: Vec<String>,
     pub steps: Vec<String>,
+    /// Those that the object fits.
+    pub patterns: Vec<String>,
 }
 
 /// What the rules in a file say of the object that is compiled from C by these words; none where
@@ -78,14 +80,16 @@ pub fn way_of(words: &[OsString], file: &Path) -> Option<Way> {
     if !is_c || !compiles {
         return None;
     }
-    let (mut way, mut found) = (Way::default(), false);
-    for line in text.lines() {
+    let mut way = Way::default();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
         let mut fields = line.split('\t').map(|field| field.split_whitespace());
         let mut next = || fields.next().into_iter().flatten().map(String::from);
-        if !next().any(|pattern| fits(&pattern, object)) {
+        let before = way.patterns.len();
+        way.patterns
+            .extend(next().filter(|pattern| fits(pattern, object)));
+        if way.patterns.len() == before {
             continue;
         }
-        found = true;
         way.compiler = Named::read(next()).or(way.compiler);
         way.flags.extend(next());
         let assembler: Vec<String> = next().collect();
@@ -97,7 +101,7 @@ pub fn way_of(words: &[OsString], file: &Path) -> Option<Way> {
     }
     // Other steps move what it has aligned.
     way.steps.sort_by_key(|step| step == LAST);
-    found.then_some(way)
+    (!way.patterns.is_empty()).then_some(way)
 }
 
 /// The object that words say to write.
@@ -154,7 +158,7 @@ mod tests {
     fn rules_that_match_add_up() {
         let name = format!("kernsmith-objects-{}", std::process::id());
         let file = std::env::temp_dir().join(name);
-        let rules = "fs/*.o net/*.o\t\t-O3 -fx\tgnu\talign-jumps pad=7\nfs/pipe.o\tclang-19 d1 clang\t-O1\t\tno-prefetch\tgcc-12 d2 gcc\n";
+        let rules = "# fs/*.o\t\t-O9\nfs/*.o net/*.o\t\t-O3 -fx\tgnu\talign-jumps pad=7\nfs/pipe.o\tclang-19 d1 clang\t-O1\t\tno-prefetch\tgcc-12 d2 gcc\n";
         std::fs::write(&file, rules).unwrap();
         let way = |text: &str| way_of(&words(text), &file);
         let pipe = way("-O2 -c -o fs/pipe.o ../source/fs/pipe.c").unwrap();
@@ -166,6 +170,7 @@ mod tests {
         assert_eq!(fallback.program, "gcc-12");
         assert_eq!(pipe.flags, ["-O3", "-fx", "-O1"]);
         assert_eq!(pipe.assembler, ["gnu"]);
+        assert_eq!(pipe.patterns, ["fs/*.o", "fs/pipe.o"]);
         assert_eq!(pipe.steps, ["pad=7", "no-prefetch", "align-jumps"]);
         let socket = way("-c -o net/socket.o x.c").unwrap();
         assert_eq!(

@@ -9,6 +9,8 @@ const TABLE: &str = include_str!("options.table");
 /// Whom kbuild has its words for.
 pub const CLANG: &str = "clang";
 pub const GCC: &str = "gcc";
+/// It takes clang's words, and what is gcc's is said to it by way of these.
+const LIKE_CLANG: &str = "icx";
 
 /// A line of the table.
 struct Entry<'a> {
@@ -23,6 +25,9 @@ struct Entry<'a> {
 pub fn translate(words: &[OsString], from: &str, to: &str) -> Result<Vec<OsString>, String> {
     if from == to {
         return Ok(words.to_vec());
+    }
+    if from == GCC && to == LIKE_CLANG {
+        return translate(&translate(words, from, CLANG)?, CLANG, to);
     }
     let table = entries(from, to);
     if table.is_empty() {
@@ -153,6 +158,18 @@ mod tests {
                 .unwrap_err()
                 .contains("no table")
         );
+    }
+
+    #[test]
+    fn words_of_gcc_are_said_to_icx_as_to_a_clang() {
+        let words = "-fconserve-stack -mpreferred-stack-boundary=3 -O2 -c -o x.o x.c";
+        assert_eq!(
+            said(words, GCC, "icx").unwrap(),
+            "-fp-model=precise -Wno-unknown-warning-option --target=x86_64-linux-gnu -fintegrated-as -Qunused-arguments \
+             -mstack-alignment=8 -O2 -fno-vectorize -fno-slp-vectorize -c -o x.o x.c"
+        );
+        let why = said("-fplugin=x.so", GCC, "icx").unwrap_err();
+        assert!(why.contains("plugins are gcc's own"), "{why}");
     }
 
     #[test]

@@ -40,9 +40,12 @@ def cc(
     compiled to assembly, handed through them, and assembled; it appears whole or not at all.
     Give make what --print says, which starts no Python for each object.
 
-    Shipped steps: pad=SEED, no-prefetch, align-jumps, count-entries,
-    swap-comparison=FUNCTION[:NUMBER]. A program of yours is named by its path: it reads assembly on
-    standard input and writes it on standard output.
+    Shipped steps: pad=SEED, no-prefetch, prefetch=BYTES, align-loops=BYTES, align-jumps,
+    count-entries, swap-comparison=FUNCTION[:NUMBER]. A program of yours is named by its path: it
+    reads assembly on standard input and writes it on standard output.
+
+    What is compiled goes through ccache if there is one: with other rules, only objects that they
+    compile in another way than before are compiled again.
 
     Examples:
 
@@ -79,7 +82,7 @@ def cc(
         Print the words that make is to take for its compiler, and compile nothing.
     """
     from kernsmith import paths
-    from kernsmith.kernel.object_rules import place_rules
+    from kernsmith.kernel.object_rules import parting_flag, place_rules
 
     program = paths.shipped("target/release/kernsmith-compiler")
     if not program.exists():
@@ -93,6 +96,9 @@ def cc(
         raise UserError("no objects are compiled in another way: give --study, --step or --by")
     if fallback and not by:
         raise UserError(f"--fallback {fallback} stands in for the compilers of --by, and has none")
+    for rule in rules:
+        if reason := parting_flag(rule):
+            raise UserError(f"objects {', '.join(rule.match)}: {reason}")
     variable, file = place_rules(rules, compiler)
     return _become([str(program), compiler], words, {variable: file}, show=show)
 
@@ -147,8 +153,6 @@ def ld(
     """
     from kernsmith import paths
     from kernsmith.kernel.link_rules import WORD, place_link_rules
-    from kernsmith.kernel.toolchain import find_compiler
-    from kernsmith.kernel.toolchain.compiler import default_compiler
     from kernsmith.study.links import MODULES, RELOCATABLE, VMLINUX, LinkRule, check_links
 
     program = paths.shipped("target/release/kernsmith-compiler")
@@ -165,14 +169,14 @@ def ld(
         raise UserError(
             "nothing is linked in another way: give --study, --others, --step, --order or --script"
         )
-    variable, file = place_link_rules(rules, find_compiler(default_compiler()))
+    variable, file = place_link_rules(rules)
     return _become([str(program), WORD, linker], words, {variable: file}, show=show)
 
 
 @delegate.command
-def report(kernel: str, /, *, json: bool = False) -> int:
-    """Tell which objects each compiler took, and why others went to the fallback; and what other
-    linkers have linked.
+def report(kernel: str, /, *, tree: Path | None = None, json: bool = False) -> int:
+    """Tell which objects each compiler took, and why others went to the fallback; what other
+    linkers have linked; and, of a make of yours, which patterns no object fits.
 
     Examples:
 
@@ -187,33 +191,61 @@ def report(kernel: str, /, *, json: bool = False) -> int:
     kernel
         A kernel, by its folder, its vmlinux or its key; or the file of rules that --print names in
         the words for make.
+    tree
+        The folder that make worked in, where several used the same rules.
     json
-        Print all objects and files as JSON instead of tables.
+        Print all objects, files and patterns as JSON instead of tables.
     """
     from kernsmith.cli.outcome import result_console
+    from kernsmith.kernel import link_rules, object_rules
     from kernsmith.kernel.artifact import named_kernel
-    from kernsmith.kernel.link_rules import FILE as LINKS_FILE
-    from kernsmith.kernel.object_rules import FILE
-    from kernsmith.kernel.taken_objects import read_linked, read_taken
-    from kernsmith.report.taken_objects import print_linked, print_taken, taken_json
+    from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
+    from kernsmith.report.taken_objects import (
+        print_linked,
+        print_taken,
+        print_unmatched,
+        taken_json,
+    )
 
     path = Path(kernel).expanduser()
-    if path.suffix in (".rules", ".links"):
+    patterns: list[str] = []
+    if path.suffix in (object_rules.SUFFIX, link_rules.SUFFIX):
         rules = links = path
+        where = _tree(path, tree)
+        if path.suffix == object_rules.SUFFIX and path.exists():
+            patterns = unmatched(path, where)
     else:
         folder = named_kernel(kernel).folder
-        rules, links = folder / FILE, folder / LINKS_FILE
-    taken, linked = read_taken(rules), read_linked(links)
-    if not taken and not linked:
+        rules, links = folder / object_rules.FILE, folder / link_rules.FILE
+        where = ""
+    taken, linked = read_taken(rules, where), read_linked(links, where)
+    if not taken and not linked and not patterns:
         raise UserError(f"{kernel}: nothing of it went to another compiler or linker")
     if json:
-        sys.stdout.write(taken_json(taken, linked))
+        sys.stdout.write(taken_json(taken, linked, patterns))
         return 0
     if taken:
         print_taken(taken, result_console())
     if linked:
         print_linked(linked, result_console())
+    if patterns:
+        print_unmatched(patterns, result_console())
     return 0
+
+
+def _tree(rules: Path, asked: Path | None) -> str:
+    """The folder of the make that is asked about, as what rules did has it."""
+    from kernsmith.kernel.taken_objects import trees_of
+
+    known = trees_of(rules)
+    if asked is None and len(known) < 2:
+        return "".join(known)
+    named = str(asked.expanduser().resolve()) if asked else ""
+    if named not in known:
+        raise UserError(
+            f"{rules.name} was used in {', '.join(known) or 'no folder'}: name one by --tree"
+        )
+    return named
 
 
 def _become(

@@ -39,14 +39,14 @@ from kernsmith.kernel.modules import (
     check_modules,
     place_modules,
 )
-from kernsmith.kernel.object_rules import FILE, without_object, write_rules
+from kernsmith.kernel.object_rules import FILE, write_rules
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.standing import clear_for, standing_kernel
-from kernsmith.kernel.taken_objects import read_linked, read_taken
+from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
 
 BUILD_SECONDS = 4 * 3600.0
 _COMPILED = re.compile(r"^  (CC|AS)\s")
@@ -181,7 +181,7 @@ def _configure(recipe: Recipe, folder: Path) -> None:
     output.mkdir(exist_ok=True)
     write_compiler(folder, recipe.source.path)
     write_rules(folder, recipe.variant.objects, recipe.toolchain.compiler, recipe.variant.arch)
-    write_link_rules(folder, recipe.variant.links, recipe.toolchain.compiler)
+    write_link_rules(folder, recipe.variant.links)
     if recipe.patch:
         place_patched(recipe.patch, output, recipe.arch)
     config = output / ".config"
@@ -323,11 +323,11 @@ def _check_registers(recipe: Recipe, folder: Path) -> tuple[str, ...]:
 
 def _check_rules(recipe: Recipe, folder: Path) -> None:
     """That every pattern of a rule for objects is of one that was compiled."""
-    unmatched = without_object(recipe.variant.objects, folder.glob("build*.log"))
-    if unmatched:
+    if recipe.variant.objects and (patterns := unmatched(folder / FILE)):
         raise BuildFailed(
             f"the kernel {recipe.variant.name!r} has no object that is compiled from C and called "
-            f"{', '.join(unmatched)}: objects.match names objects as kbuild does, such as fs/pipe.o"
+            f"{', '.join(patterns)}: objects.match names objects as kbuild does, such as "
+            "fs/pipe.o; what runs before the kernel or in user space has whole names only"
         )
 
 

@@ -21,8 +21,7 @@ from kernsmith.kernel.backports import backported_symbols, backports, not_carrie
 from kernsmith.kernel.config import LTO_SYMBOLS, absent_symbols, no_symbols
 from kernsmith.kernel.config_source import read_config
 from kernsmith.kernel.link_rules import other_linker
-from kernsmith.kernel.mixable import disagreement
-from kernsmith.kernel.object_rules import other_compilers
+from kernsmith.kernel.object_rules import other_compilers, parting_flag
 from kernsmith.kernel.script_patch import script_patch
 from kernsmith.kernel.sections import SCRIPT, gathers_functions, needed_options
 from kernsmith.kernel.source import Source
@@ -274,9 +273,8 @@ def _objects(candidate: _Candidate) -> str | None:
                 f"{of_these}: kbuild's words for {compiler.name} are said to {strange[0]} for "
                 f"{DEFAULT} only: take another {compiler.family}"
             )
-        for flag in rule.flags:
-            if reason := disagreement(flag):
-                return f"{of_these}: not all objects would be compiled with {flag}: {reason}"
+        if reason := parting_flag(rule):
+            return f"{of_these}: {reason}"
         if others and others[0].family not in (CLANG, GCC):
             continue
         taking = find_toolchain(others[0].name, "", arch).compiler if others else compiler
@@ -289,7 +287,7 @@ def _links(candidate: _Candidate) -> str | None:
     """With link-time optimisation the linker makes the code, and one linker all of it."""
     lto = next((s for s in LTO_SYMBOLS if candidate.options.get(s) == "y"), None)
     for rule in candidate.variant.links:
-        other_linker(rule, candidate.toolchain.compiler)
+        other_linker(rule)
         if lto:
             of_these = f"links {', '.join(rule.match)}"
             return f"{of_these}: with CONFIG_{lto} vmlinux is linked from one object of all"

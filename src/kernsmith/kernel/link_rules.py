@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernsmith import paths
 from kernsmith.files import write_text
-from kernsmith.kernel.toolchain.compiler import Compiler
-from kernsmith.kernel.toolchain.linker import Linker, find_linker
+from kernsmith.kernel.object_rules import kept_rules
+from kernsmith.kernel.toolchain.linker import Linker, named_linker
 from kernsmith.study.links import LinkRule
 
 FILE = "links.rules"
+SUFFIX = ".links"
+"""Of the file for somebody else's make."""
 WORD = "--ld"
 """The first word of a call that links."""
 _VARIABLE = "KERNSMITH_LINKS"
 
 
-def write_link_rules(folder: Path, rules: Sequence[LinkRule], compiler: Compiler) -> None:
+def write_link_rules(folder: Path, rules: Sequence[LinkRule]) -> None:
     """Put the rules of a kernel into its folder; without rules there is no file.
 
     Raises:
@@ -27,33 +27,35 @@ def write_link_rules(folder: Path, rules: Sequence[LinkRule], compiler: Compiler
     """
     path = folder / FILE
     if rules:
-        write_text(path, link_rules_text(rules, compiler))
+        write_text(path, link_rules_text(rules))
     else:
         path.unlink(missing_ok=True)
 
 
-def place_link_rules(rules: Sequence[LinkRule], compiler: Compiler) -> tuple[str, Path]:
-    """Keep rules for somebody else's make; returns the variable that names the file, and it."""
-    text = link_rules_text(rules, compiler)
-    path = paths.rules() / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.links"
-    write_text(path, text)
-    return _VARIABLE, path
+def place_link_rules(rules: Sequence[LinkRule]) -> tuple[str, Path]:
+    """Keep rules for somebody else's make; returns the variable that names the file, and it.
+
+    Raises:
+        UserError: a linker is not installed.
+    """
+    programs = (step.partition(":")[2] for rule in rules for step in rule.steps)
+    return _VARIABLE, kept_rules(link_rules_text(rules), programs, SUFFIX)
 
 
-def link_rules_text(rules: Sequence[LinkRule], compiler: Compiler) -> str:
-    """Rules as lines. compiler: whose linker is meant where a rule's word leaves it open."""
+def link_rules_text(rules: Sequence[LinkRule]) -> str:
+    """Rules as lines."""
     lines = []
     for rule in rules:
-        other = other_linker(rule, compiler)
+        other = other_linker(rule)
         fields = (rule.match, [other.program] if other else [], rule.steps)
         lines.append("\t".join(" ".join(words) for words in fields))
     return "".join(f"{line}\n" for line in lines)
 
 
-def other_linker(rule: LinkRule, compiler: Compiler) -> Linker | None:
+def other_linker(rule: LinkRule) -> Linker | None:
     """The linker that a rule names, if it names one.
 
     Raises:
         UserError: it is not installed.
     """
-    return find_linker(rule.linker, compiler) if rule.linker else None
+    return named_linker(rule.linker) if rule.linker else None

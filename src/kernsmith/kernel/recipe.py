@@ -20,7 +20,7 @@ from kernsmith.kernel.config_source import read_config
 from kernsmith.kernel.link_rules import other_linker
 from kernsmith.kernel.lto import lto_flags
 from kernsmith.kernel.modules import FORMAT, TARGET, module_name
-from kernsmith.kernel.object_rules import other_compilers
+from kernsmith.kernel.object_rules import assembling_compiler, other_compilers
 from kernsmith.kernel.rust_code import flags_behind
 from kernsmith.kernel.script_patch import ScriptPatch, script_patch
 from kernsmith.kernel.sections import gathers_functions
@@ -244,19 +244,22 @@ class Recipe:
 
     @property
     def _object_ways(self) -> list[object]:
-        """Rules for objects, with the content of the compilers that they name."""
+        """Rules for objects, with the content of the compilers that they need."""
         arch = self.variant.arch
         ways: list[object] = []
         for rule in self.variant.objects:
             contents = [each.content for each in other_compilers(rule, arch)]
+            compiler = self.toolchain.compiler
+            assembling = assembling_compiler(rule, compiler, arch)
+            if assembling and assembling.content not in (*contents, compiler.content):
+                contents.append(assembling.content)
             ways.append([rule.identity(), *(contents or [""])])
         return ways
 
     @property
     def _link_ways(self) -> list[object]:
         """Rules for links, with the content of the linkers that they name."""
-        compiler = self.toolchain.compiler
-        named = ((rule, other_linker(rule, compiler)) for rule in self.variant.links)
+        named = ((rule, other_linker(rule)) for rule in self.variant.links)
         return [[rule.identity(), other.content if other else ""] for rule, other in named]
 
     @property

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which compiler took which object, where rules name others than kbuild's, and why not the first;
-and which linker made which file, where rules name others.
+"""What rules did: which compiler took which object, where they name others than kbuild's, and why
+not the first; which of their patterns no object fits; which linker made which file.
 
-kbuild's compiler (native/compiler/src/ways.rs) adds a line for each such object: its name, the
-program, and what the rule's own compiler said where its fallback took the object. Its linker
-(links.rs) adds the name of each file that another one has linked, and the program.
+kbuild's compiler and linker (native/compiler/src/notes.rs) write it down beside the rules. Where
+several makes use the same ones, each line has the folder of its make.
 """
 
 from __future__ import annotations
@@ -16,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.kernel.object_rules import patterns_of
 
 SUFFIX = ".taken"
 LINKED_SUFFIX = ".linked"
+MATCHED_SUFFIX = ".matched"
+_FIELDS = {SUFFIX: 3, LINKED_SUFFIX: 2, MATCHED_SUFFIX: 1}
 # Where something was said: reasons are counted without that.
 _PLACE = re.compile(r"^.*?[^ ]*:\d+(:\d+)?: ")
 _MORE = re.compile(r"\s+")
@@ -33,40 +35,60 @@ class Taken:
     reason: str = ""
 
 
-def read_taken(rules: Path) -> tuple[Taken, ...]:
+def read_taken(rules: Path, tree: str = "") -> tuple[Taken, ...]:
     """Of each object what was said last, sorted by name; none where nothing was compiled so.
 
-    rules: the file of the rules.
+    rules: the file of the rules. tree: the folder of a make; empty: of all that used the rules.
 
     Raises:
         UserError: a line that is none of these.
     """
-    lines = _fields_of(rules.with_suffix(SUFFIX), 3)
-    return tuple(Taken(*fields) for _, fields in sorted(lines.items()))
+    found = {fields[0]: Taken(*fields) for fields in _lines(rules, SUFFIX, tree)}
+    return tuple(taken for _, taken in sorted(found.items()))
 
 
-def read_linked(rules: Path) -> dict[str, str]:
+def read_linked(rules: Path, tree: str = "") -> dict[str, str]:
     """The linker of each file that another one than kbuild's has linked, by the file's name.
 
-    rules: the file of the rules for links.
+    rules: the file of the rules for links. tree: as of `read_taken`.
 
     Raises:
         UserError: a line that is none of these.
     """
-    lines = _fields_of(rules.with_suffix(LINKED_SUFFIX), 2)
-    return {name: linker for name, (_, linker) in sorted(lines.items())}
+    found = dict(_lines(rules, LINKED_SUFFIX, tree))
+    return dict(sorted(found.items()))
 
 
-def _fields_of(path: Path, count: int) -> dict[str, list[str]]:
-    """The last line about each name; none without the file."""
+def unmatched(rules: Path, tree: str = "") -> list[str]:
+    """Patterns of rules that no object that was compiled from C fits. tree: as of `read_taken`."""
+    known = {pattern for (pattern,) in _lines(rules, MATCHED_SUFFIX, tree)}
+    return [pattern for pattern in patterns_of(rules) if pattern not in known]
+
+
+def trees_of(rules: Path) -> list[str]:
+    """The folders of the makes that used rules, sorted; none of a kernel's own."""
+    lines = ((suffix, fields) for suffix in _FIELDS for fields in _all_lines(rules, suffix))
+    return sorted({fields[-1] for suffix, fields in lines if len(fields) > _FIELDS[suffix]})
+
+
+def _lines(rules: Path, suffix: str, tree: str) -> list[list[str]]:
+    """Those of one make, or of all, without its folder."""
+    count = _FIELDS[suffix]
+    lines = _all_lines(rules, suffix)
+    return [fields[:count] for fields in lines if not tree or fields[count:] == [tree]]
+
+
+def _all_lines(rules: Path, suffix: str) -> list[list[str]]:
+    """None without the file."""
+    path = rules.with_suffix(suffix)
     if not path.exists():
-        return {}
-    found: dict[str, list[str]] = {}
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        fields = line.split("\t")
-        if len(fields) != count:
+        return []
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = [line.split("\t") for line in lines]
+    for fields in found:
+        if len(fields) - _FIELDS[suffix] not in (0, 1):
+            line = "\t".join(fields)
             raise UserError(f"{path} has a line that is none of its own: {line[:60]!r}")
-        found[fields[0]] = fields
     return found
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which compiler took which objects, and which linker linked what, in the terminal and as JSON."""
+"""Which compiler took which objects, which linker linked what, and which patterns no object
+fits: in the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -47,13 +48,26 @@ def print_linked(linked: Mapping[str, str], console: Console) -> None:
     console.print(table)
 
 
-def taken_json(taken: Sequence[Taken], linked: Mapping[str, str]) -> str:
-    """All objects, and all files that other linkers than kbuild's have linked."""
+def print_unmatched(patterns: Sequence[str], console: Console) -> None:
+    """Patterns of rules without an object."""
+    table = text_table()
+    table.add_column("no object that is compiled from C fits", overflow="fold")
+    for pattern in patterns:
+        add_texts(table, [pattern])
+    console.print(table)
+
+
+def taken_json(
+    taken: Sequence[Taken], linked: Mapping[str, str], patterns: Sequence[str] = ()
+) -> str:
+    """All objects, all files that other linkers than kbuild's have linked, and all patterns that no
+    object fits."""
     document = {
         "format": "kernsmith-taken",
         "version": 1,
         "compilers": dict(by_program(taken)),
         "objects": [asdict(each) for each in taken],
         "linked": dict(linked),
+        "unmatched": list(patterns),
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -26,6 +26,14 @@ Assembler = Literal["", "gnu", "clang"]
 STEPS: dict[str, tuple[str, str]] = {
     "pad": (r"\d{1,18}", "pad=SEED: padding inside of functions, drawn by the seed"),
     "no-prefetch": (r"", "no-prefetch: without prefetches"),
+    "prefetch": (
+        r"[1-9]\d{0,4}",
+        "prefetch=BYTES: prefetches so far ahead of what innermost loops read on their way",
+    ),
+    "align-loops": (
+        r"8|16|32|64|128",
+        "align-loops=BYTES: innermost loops begin at multiples of 8, 16, 32, 64 or 128 bytes",
+    ),
     "align-jumps": (
         r"",
         "align-jumps: no jump over or up to a boundary of 32 bytes; it comes last",

@@ -134,7 +134,7 @@ fn jumps_in(text: &str) -> Vec<Jump> {
 }
 
 /// `jne .LBB0_1`, `jmp f`: not by a register or by memory.
-fn is_direct_jump(mnemonic: &str, line: &str) -> bool {
+pub fn is_direct_jump(mnemonic: &str, line: &str) -> bool {
     mnemonic.starts_with('j') && !line.contains('*')
 }
 

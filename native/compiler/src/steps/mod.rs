@@ -4,8 +4,11 @@
 //! A step is named `NAME` or `NAME=ARGUMENT`. One whose name begins with `/` is a program of the
 //! user's, which reads the assembly on standard input and writes it on standard output.
 
+mod align;
 mod entries;
 mod jumps;
+mod loops;
+mod operands;
 mod pad;
 mod prefetch;
 mod swap;
@@ -30,6 +33,11 @@ pub fn apply(
             .parse()
             .map(|seed| pad::with_nops(&text, seed))
             .map_err(|_| format!("pad takes a number as its seed, not {argument:?}")),
+        "align-loops" => align::aligned(&text, argument),
+        "prefetch" => argument
+            .parse::<u32>()
+            .map(|bytes| prefetch::ahead(&text, bytes.into()))
+            .map_err(|_| format!("prefetch takes a number of bytes, not {argument:?}")),
         "no-prefetch" => Ok(prefetch::without(&text)),
         "count-entries" => Ok(entries::counted(&text)),
         "swap-comparison" => swap::swapped(&text, argument),
@@ -83,6 +91,9 @@ mod tests {
     fn steps_are_told_by_their_names() {
         assert!(apply("pad=1", String::new()).is_ok());
         assert!(apply("pad=x", String::new()).unwrap_err().contains("seed"));
+        assert!(apply("prefetch=64", String::new()).is_ok());
+        let said = apply("prefetch=far", String::new()).unwrap_err();
+        assert!(said.contains("number of bytes"), "{said}");
         assert!(apply("nop", String::new()).unwrap_err().contains("no step"));
     }
 

@@ -53,7 +53,20 @@ def find_linker(wanted: str, compiler: Compiler) -> Linker:
         ProgramMissing: not installed.
         UserError: neither lld nor GNU ld, or a word that means nothing.
     """
-    program = _named(wanted) if wanted else own_linker(compiler)
+    return named_linker(wanted) if wanted else _linker(own_linker(compiler))
+
+
+def named_linker(wanted: str) -> Linker:
+    """A linker by a study's word, whatever the compiler is.
+
+    Raises:
+        ProgramMissing: not installed.
+        UserError: neither lld nor GNU ld, or a word that means nothing.
+    """
+    return _linker(_named(wanted))
+
+
+def _linker(program: str) -> Linker:
     banner = banner_of(program)
     family = LLD if "LLD" in banner else BFD if "GNU ld" in banner else ""
     if not family:
