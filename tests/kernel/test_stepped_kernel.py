@@ -19,7 +19,9 @@ from planted import copied_objects, recompiled
 pytestmark = pytest.mark.kernel
 
 OBJECTS = ("fs/pipe.o", "fs/read_write.o")
-STEPS = ("pad=7", "no-prefetch", "count-entries", "align-jumps")
+STEPS = (
+    "pad=7", "no-prefetch", "prefetch=256", "align-loops=32", "count-entries", "align-jumps",
+)  # fmt: skip
 BY_GCC = ("fs/pipe.o", "mm/slub.o", "kernel/fork.o", "kernel/sched/core.o")
 BY_TCC = ("lib/list_sort.o", "lib/cmdline.o")
 
