@@ -19,7 +19,8 @@
  * in nanoseconds; PEOPLE how many were logged in with a terminal or a display; ASLEEP for how many
  * nanoseconds the machine slept; OTHERS for how many seconds processors worked for somebody else;
  * STATUS is 0 or an errno. What has begun and is not done was ended by the machine's death, and is
- * not tried again in this batch.
+ * not tried again in this batch; or, where its last `end` is of ETIMEDOUT, it was killed and did not
+ * die: the kernel that it is stuck in is left, and nothing more is measured there.
  */
 #ifndef KERNSMITH_BATCH_H
 #define KERNSMITH_BATCH_H

@@ -23,7 +23,7 @@ static int usage(void)
 {
 	fputs("usage: kernsmith-runner look          what the machine is like\n"
 	      "       kernsmith-runner run BATCH     all that is planned for the running kernel\n"
-	      "       kernsmith-runner start BATCH   the same in the background\n"
+	      "       kernsmith-runner start BATCH SAID   the same in the background; errors go to SAID\n"
 	      "       kernsmith-runner wait BATCH    until nothing runs any more\n"
 	      "       kernsmith-runner next BATCH    the build id of the kernel to boot next\n",
 	      stderr);
@@ -64,9 +64,15 @@ static int run(const struct batch *batch)
 	return error ? complain() : 0;
 }
 
-/* The runner goes on when who started it, and the network, are gone. */
-static int run_behind(const struct batch *batch)
+/* The runner goes on when who started it, and the network, are gone. said: where errors go. */
+static int run_behind(const struct batch *batch, const char *said)
 {
+	int errors = open(said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	if (errors < 0) {
+		failed(said);
+		return complain();
+	}
 	pid_t child = fork();
 
 	if (child < 0) {
@@ -78,8 +84,9 @@ static int run_behind(const struct batch *batch)
 	setsid();
 	int nothing = open("/dev/null", O_RDWR);
 
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		dup2(nothing, fd);
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(errors, STDERR_FILENO);
 	return run(batch);
 }
 
@@ -105,7 +112,9 @@ int main(int argc, char **argv)
 		look();
 		return 0;
 	}
-	if (argc != 3)
+	int behind = argc == 4 && strcmp(argv[1], "start") == 0;
+
+	if (argc != 3 && !behind)
 		return usage();
 	if (batch_open(&batch, argv[2]))
 		return complain();
@@ -113,11 +122,11 @@ int main(int argc, char **argv)
 		return next(&batch);
 	if (strcmp(argv[1], "wait") == 0)
 		return flock(batch.folder, LOCK_SH) ? 1 : 0;
-	if (strcmp(argv[1], "run") != 0 && strcmp(argv[1], "start") != 0)
+	if (strcmp(argv[1], "run") != 0 && !behind)
 		return usage();
 	if (flock(batch.folder, LOCK_EX | LOCK_NB)) {
 		fputs("kernsmith-runner: the batch is being run already\n", stderr);
 		return BUSY;
 	}
-	return strcmp(argv[1], "run") == 0 ? run(&batch) : run_behind(&batch);
+	return behind ? run_behind(&batch, argv[3]) : run(&batch);
 }

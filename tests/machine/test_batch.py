@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -27,6 +28,7 @@ from kernsmith.machine.batch import (
 from kernsmith.machine.remote.look import runner_program
 from kernsmith.machine.running import running_kernel
 
+_SEIZE, _ALL = 0x4206, 0x40000000  # PTRACE_SEIZE, __WALL
 PIPE = Planned("aa", "-", "pipe", rounds=3, warmup=1, runs=2, seconds=60)
 
 
@@ -104,14 +106,49 @@ def test_in_the_background_it_outlives_who_started_it_and_one_can_wait_for_it(
     tmp_path: Path,
 ) -> None:
     folder = batch(tmp_path / "b", PIPE)
-    assert runner("start", folder).returncode == 0
+    assert runner("start", folder, tmp_path / "said").returncode == 0
     assert runner("wait", folder).returncode == 0
     assert results(folder)["aa"].ok
 
 
+def test_what_a_runner_in_the_background_complains_of_is_kept(tmp_path: Path) -> None:
+    folder, said = batch(tmp_path / "b", PIPE), tmp_path / "said"
+    (folder / RESULTS).symlink_to("/dev/full")
+    assert runner("start", folder, said).returncode == 0
+    runner("wait", folder)
+    assert said.read_text() == ("kernsmith-runner: write of the results: No space left on device\n")
+
+
+def test_a_workload_that_does_not_die_is_left_and_so_is_its_kernel(tmp_path: Path) -> None:
+    """A process that somebody traces stays behind its death, as one does that the kernel keeps."""
+    folder = batch(tmp_path / "b", Planned("long", "-", "null-syscall", 100_000_000, 0, 2, 1), PIPE)
+    trace = ctypes.CDLL(None, use_errno=True).ptrace
+    with subprocess.Popen([runner_program(), "run", folder], stderr=subprocess.PIPE) as running:
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        while not (found := children.read_text().split()):
+            time.sleep(0.01)
+        if trace(_SEIZE, int(found[0]), None, None):
+            pytest.skip(f"nothing can be traced here: errno {ctypes.get_errno()}")
+        try:
+            _, said = running.communicate(timeout=60)
+        finally:
+            os.waitpid(int(found[0]), _ALL)
+    assert running.returncode == 1
+    assert b"the workload was killed and stays in the kernel" in said
+    assert list(results(folder)) == ["long"], "nothing more is measured there"
+    assert results(folder)["long"].stuck
+    assert results(folder)["long"].failure.endswith("stays in the kernel")
+
+
+def test_a_run_that_was_ended_is_not_stuck() -> None:
+    text = said("begin aa 0 b 0 0", "end aa 0 110 9 9 no end after 1 s", "done aa 110")
+    assert not read_results(text)["aa"].stuck
+    assert not read_results(said("begin aa 0 b 0 0"))["aa"].stuck
+
+
 def test_two_do_not_run_one_batch(tmp_path: Path) -> None:
     folder = batch(tmp_path / "b", Planned("long", "-", "pipe", 100_000_000, 0, 1, 5))
-    assert runner("start", folder).returncode == 0
+    assert runner("start", folder, tmp_path / "said").returncode == 0
     refused = runner("run", folder)
     assert refused.returncode == 3
     assert "is being run already" in refused.output

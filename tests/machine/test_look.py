@@ -80,7 +80,8 @@ def test_a_measured_kernel_is_told_what_the_own_one_is_and_some_more(here: Look)
     asked = Loaded("0123", "/b/kernel", words=("mitigations=off",))
     line = command_line(asked, own)
     assert line == (
-        "root=/dev/sda1 ro quiet panic=10 oops=panic nokaslr mitigations=off kernsmith.batch=0123"
+        "root=/dev/sda1 ro quiet panic=10 oops=panic softlockup_panic=1 hung_task_panic=1 "
+        "rd.shell=0 rd.emergency=reboot nokaslr mitigations=off kernsmith.batch=0123"
     )
     assert measured_batch(own) == ""
     measured = replace(own, command=tuple(line.split()))

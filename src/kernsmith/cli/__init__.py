@@ -68,9 +68,9 @@ def _guarded(words: list[str], debug: bool) -> int:
         if debug:
             traceback.print_exc()
         reason = error if isinstance(error, KernsmithError) else _sentence(error)
-        Console(stderr=True, highlight=False, soft_wrap=True, markup=False).print(
-            f"kernsmith: {reason}"
-        )
+        console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+        for line in (reason, *getattr(error, "__notes__", ())):
+            console.print(f"kernsmith: {line}")
         return reason.exit_code
     except KeyboardInterrupt as stopped:
         print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)

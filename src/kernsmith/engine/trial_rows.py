@@ -18,7 +18,7 @@ from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow
 from kernsmith.ledger.least import with_least
 from kernsmith.ledger.rows import REPLAYED
 from kernsmith.machine import Boot, Machine, Outcome
-from kernsmith.machine.protocol import PANIC
+from kernsmith.machine.protocol import HANG, PANIC, Unattended
 from kernsmith.study import Layout, Trial, Variant, digest_of
 from kernsmith.study.places import short_names
 
@@ -201,8 +201,11 @@ def settles(run: RunRow, machine: Machine) -> bool:
     """Whether a trial needs no further run.
 
     A kernel that panics on an exact machine panics again; a time limit that passed or an emulator
-    that was killed may have been this host's fault, and is tried again by the next command.
+    that was killed may have been this host's fault, and is tried again by the next command, unless
+    it takes a person to end a hang.
     """
+    if run.status == HANG:
+        return isinstance(machine, Unattended) and machine.hangs_stay
     return run.ok or (machine.exact and run.status == PANIC)
 
 

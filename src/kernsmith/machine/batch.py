@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from errno import ETIMEDOUT
 from math import isfinite
 from statistics import median
 from typing import Any
@@ -109,6 +110,12 @@ class Recorded:
         return (
             f"the workload failed with errno {failed[0].status} {failed[0].text}" if failed else ""
         )
+
+    @property
+    def stuck(self) -> bool:
+        """Whether a run was killed when its time was over, and did not end: the kernel hangs, in
+        part (guest/machine/batch.h)."""
+        return not self.done and bool(self.runs) and self.runs[-1].status == ETIMEDOUT
 
     def died(self, boot: str) -> bool:
         """Whether it was under way when the machine left the boot that it began in.

@@ -178,6 +178,16 @@ class Driven(Protocol):
 
 
 @runtime_checkable
+class Unattended(Protocol):
+    """What a machine is besides that may need somebody to switch it off and on."""
+
+    @property
+    def hangs_stay(self) -> bool:
+        """Whether a run that hung is not tried again."""
+        ...
+
+
+@runtime_checkable
 class Carried(Protocol):
     """What a machine is besides that kernsmith does not run beside: it goes through a folder alone,
     and opens no sessions."""

@@ -23,7 +23,18 @@ from kernsmith.kernel.drivers import Needed
 from kernsmith.machine.batch import Planned, Recorded
 from kernsmith.machine.conditions import Condition, as_told, throttling
 from kernsmith.machine.metrics import VERSION
-from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome, Session
+from kernsmith.machine.protocol import (
+    FAILED,
+    HANG,
+    OK,
+    Boot,
+    Images,
+    Job,
+    Kind,
+    Metric,
+    Outcome,
+    Session,
+)
 from kernsmith.machine.remote.folder import STATE, Enter, Manner, Stop, Told, own_look, pack, unpack
 from kernsmith.machine.remote.look import Look, read_look, runner_program
 from kernsmith.machine.remote.scripts import WORDS
@@ -195,7 +206,9 @@ def _outcome(told: Told, recorded: Recorded, boot: Boot) -> Outcome | None:
     status, reason = (OK, "") if recorded.ok else (FAILED, recorded.failure)
     if not recorded.done:
         status, reason = told.status, told.reason
-        if status == OK:
+        if recorded.stuck:
+            status, reason = HANG, "the workload was killed and stayed in the kernel"
+        elif status == OK:
             status, reason = FAILED, "the runner ended before the trial did"
     seconds = sum(run.seconds for run in recorded.runs)
     return Outcome(status, reason, figures, boot.console, seconds, boot, provenance=provenance)

@@ -8,7 +8,7 @@ measured is the kernel with all that it drives there. docs/machine-ssh.md tells 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -25,10 +25,11 @@ from kernsmith.machine.conditions import Condition
 from kernsmith.machine.metrics import VERSION
 from kernsmith.machine.protocol import Images, Kind, Metric
 from kernsmith.machine.remote.connection import Connection, read_options
-from kernsmith.machine.remote.host import Host
+from kernsmith.machine.remote.host import Host, measured_batch
 from kernsmith.machine.remote.look import Look, runner_program
+from kernsmith.machine.remote.recovery import Recovery
 from kernsmith.machine.remote.scripts import WORDS
-from kernsmith.machine.remote.session import SshSession
+from kernsmith.machine.remote.session import LeftBehind, SshSession
 from kernsmith.machine.remote.settings import (
     ASSUMPTIONS,
     MANNER,
@@ -118,6 +119,11 @@ class Ssh:
         }
 
     @property
+    def hangs_stay(self) -> bool:
+        """See `Unattended`; who must walk to it to switch it off does so once for each."""
+        return not self.settings.power_cycle
+
+    @property
     def needed(self) -> tuple[Needed, ...]:
         """See `Driven`."""
         return (Needed("its root", self.seen.root), Needed("its network", self.seen.network))
@@ -135,21 +141,29 @@ class Ssh:
         """A session of one boot; behind it the machine is in its own kernel again.
 
         Others here that want the machine wait.
+
+        Raises:
+            LeftBehind: behind it, it is not, or that is not known; another exception gets a note.
         """
-        with locked(paths.cache_root() / "machines" / f"{lock_name(self.host)}.lock"):
+        with alone(self.host):
             session = SshSession(self, image, folder)
-            whole = False
             try:
                 yield session
-                whole = True
-            finally:
+            except BaseException as error:
                 with process.putting_in_order():
-                    session.close(whole=whole)
+                    try:
+                        session.close(whole=False)
+                    except LeftBehind as left:
+                        error.add_note(str(left))
+                raise
+            with process.putting_in_order():
+                session.close(whole=True)
 
 
-def lock_name(host: str) -> str:
-    """What a lock on a host is called: whatever it is named, a file's name."""
-    return sha256(host.encode()).hexdigest()[:16]
+def alone(host: str) -> AbstractContextManager[None]:
+    """While the block runs, nobody else here has the machine."""
+    name = sha256(host.encode()).hexdigest()[:16]  # whatever it is called: a file's name
+    return locked(paths.cache_root() / "machines" / f"{name}.lock")
 
 
 def reach(host: str, settings: Table) -> Host:
@@ -173,7 +187,8 @@ def open_machine(host: str, settings: Table | None = None) -> Ssh:
     process.find("ssh")
     if host.startswith("-"):
         raise UserError(f"machine.use: {host!r} is not the name of a host")
-    seen = reach(host, settings).arrive()
+    reached = reach(host, settings)
+    seen = _in_its_own_kernel(reached, reached.arrive())
     machine = Ssh(host, settings, seen, sha256(program.read_bytes()).hexdigest())
     if machine.processor not in (-1, *seen.processors):
         raise UserError(
@@ -181,6 +196,22 @@ def open_machine(host: str, settings: Table | None = None) -> Ssh:
             f"{', '.join(map(str, seen.processors))}, or -1"
         )
     return machine
+
+
+def _in_its_own_kernel(host: Host, seen: Look) -> Look:
+    """What a machine is like in its own kernel, whichever runs.
+
+    A session that was killed, or one of another computer that is under way, has kept that there.
+    """
+    if not measured_batch(seen):
+        return seen
+    if kept := host.kept_look():
+        return kept
+    with alone(host.name):
+        host.take(host.seconds, lambda who: None)
+        own = Recovery(host, lambda step: None).own_kernel(host.answer())
+        host.free()
+        return own
 
 
 # The CPU model is of the machine that trains: this one simulates none.

@@ -76,7 +76,6 @@ class Host:
     """folder: there, of all that is kernsmith's. seconds: how long it may take to answer.
 
     power_cycle: a command here that switches it off and on; empty: there is none.
-    entered: when a kernel was loaded last, by its own clock, in seconds since 1970.
     """
 
     connection: Connection
@@ -84,7 +83,6 @@ class Host:
     seconds: float
     power_cycle: str = ""
     runner: str = field(init=False, default="")
-    entered: int = field(init=False, default=0)
 
     @property
     def name(self) -> str:
@@ -119,7 +117,7 @@ class Host:
         if runner == "missing":
             self.connection.send(program, self.runner, "copying the runner")
             self.connection.run(f"chmod 755 {shlex.quote(self.runner)}", "copying the runner")
-        look = self.look()
+        look = patiently(self.look, self.seconds)
         if look.forbidden:
             raise UserError(f"{self.name} boots no kernels by kexec: {look.forbidden}")
         return look
@@ -186,7 +184,7 @@ class Host:
     def free(self) -> None:
         """Let others have it."""
         script = f"set -- {shlex.quote(self.folder)} {shlex.quote(owner())}\n{LEAVE_FREE}"
-        self.connection.run(script, "leaving it", once=True)
+        self.connection.run(script, "leaving it")
 
     def look(self) -> Look:
         """What it is like now; a machine that does not answer now is not asked again."""
@@ -244,9 +242,8 @@ class Host:
             f"kexec --load {shlex.quote(asked.kernel)} --args-linux {given} "
             f"--command-line={shlex.quote(line)}"
         )
-        script.append("date +%s")
-        told = self.connection.run("\n".join(script), "loading the kernel", seconds=self.seconds)
-        self.entered = int(told.split()[-1])
+        script.append(f"({self._words_kept('seen')}) || true")
+        self.connection.run("\n".join(script), "loading the kernel", seconds=self.seconds)
 
     @staticmethod
     def _with_modules(asked: Loaded, own: Look) -> str:
@@ -263,18 +260,23 @@ class Host:
             f"depmod {shlex.quote(asked.release)}"
         )
 
-    def enter(self) -> None:
+    def enter(self, before: Look) -> None:
         """Leave the running system for the loaded kernel, in a moment."""
-        self._leave(LEAVE.format(verb="kexec", plain="kexec --exec"))
+        self._leave(LEAVE.format(verb="kexec", plain="kexec --exec"), before)
 
-    def reboot(self) -> None:
+    def reboot(self, before: Look) -> None:
         """Go back to the machine's own kernel, through the firmware, in a moment."""
-        self._leave(LEAVE.format(verb="reboot", plain="reboot -f"))
+        self._leave(LEAVE.format(verb="reboot", plain="reboot -f"), before)
 
-    def _leave(self, script: str) -> None:
+    def _leave(self, script: str, before: Look) -> None:
+        """Only the boot of that look: a connection that is lost does not tell whether it was left,
+        and is made again."""
+        boot = (
+            f'[ "$(cat /proc/sys/kernel/random/boot_id)" = {shlex.quote(before.boot)} ] || exit 0'
+        )
         behind = BEHIND.format(script=shlex.quote(f"sleep 1; {script}"))
-        with contextlib.suppress(Unreachable):  # whether it has left, the next boot tells
-            self.connection.run(behind, "leaving the kernel", once=True)
+        with contextlib.suppress(Unreachable):  # the next boot tells
+            self.connection.run(f"{boot}\n{behind}", "leaving the kernel")
 
     def come_up(self, before: Look) -> Look:
         """What the machine is like in its next boot.
@@ -292,10 +294,32 @@ class Host:
     def last_words(self) -> str:
         """What the firmware kept of a kernel's log when it died; empty where it keeps nothing."""
         try:
-            script = f"set -- {self.entered}\n{LAST_WORDS}"
-            return self.connection.run(script, "reading pstore", once=True)
+            return self.connection.run(self._words_kept("new"), "reading pstore", once=True)
         except KernsmithError:
             return ""
+
+    def _words_kept(self, what: str) -> str:
+        return f"set -- {what} {shlex.quote(f'{self.folder}/pstore-seen')}\n{LAST_WORDS}"
+
+    def keep_look(self) -> None:
+        """What it is like now, in its own kernel, for who finds it in a measured one."""
+        place = self._own
+        script = f"{shlex.quote(self.runner)} look > {place}.part && mv {place}.part {place}"
+        self.connection.run(script, "a look")
+
+    def kept_look(self) -> Look | None:
+        """What `keep_look` kept last, unless it was forgotten."""
+        told = self.connection.run(f"[ ! -e {self._own} ] || cat {self._own}", "a kept look")
+        return read_look(told.encode("utf-8", "replace")) if told else None
+
+    def forget(self) -> None:
+        """Take away what is kept from one kernel to the next."""
+        seen = shlex.quote(f"{self.folder}/pstore-seen")
+        self.connection.run(f"rm -f {self._own} {seen}", "taking away notes")
+
+    @property
+    def _own(self) -> str:
+        return shlex.quote(f"{self.folder}/own")
 
 
 def owner() -> str:

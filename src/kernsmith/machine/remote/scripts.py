@@ -7,16 +7,22 @@ By ssh, and by a folder that the machine goes through alone (`remote.folder`).
 MARK = "kernsmith.batch="
 """The word of the command line by which a measured kernel is told from the machine's own one."""
 
-WORDS = ("panic=10", "oops=panic", "nokaslr")
-"""It comes back by itself from whatever it says; addresses are those that it was linked at."""
+WORDS = (
+    "panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "rd.shell=0",
+    "rd.emergency=reboot", "nokaslr",
+)  # fmt: skip
+"""It comes back by itself from whatever it says, or finds stuck, and from an initramfs that does
+not find the root; addresses are those that it was linked at. What a kernel does not know goes to
+process 1, which ignores it."""
 
 OF_LOADER = ("BOOT_IMAGE=", "initrd=", "kexec_jump_back_entry=", MARK)
 """What boot loaders add, and is not of the kernel that is booted now."""
 
 LEAVE = """\
-PATH=$PATH:/sbin:/usr/sbin; sync
+PATH=$PATH:/sbin:/usr/sbin; (sleep 180; echo b > /proc/sysrq-trigger) & sync
 if [ -d /run/systemd/system ]; then systemctl {verb} --force; else {plain}; fi"""
-"""Clean file systems, and nothing of the distribution's that would load another kernel."""
+"""Clean file systems, and nothing of the distribution's that would load another kernel; at once
+where something is stuck in the kernel that this waits for."""
 
 BEHIND = "nohup sh -c {script} >/dev/null 2>&1 </dev/null &"
 
@@ -30,11 +36,19 @@ for f in cpu[0-9]*/cpufreq/scaling_governor; do [ ! -e $f ] || echo performance 
 
 LAST_WORDS = """\
 mount | grep -q /sys/fs/pstore || mount -t pstore pstore /sys/fs/pstore 2>/dev/null
-find /sys/fs/pstore /var/lib/systemd/pstore -type f -name 'dmesg*' -newermt "@$1" \\
-    -exec tail -c 4000 {} + 2>/dev/null
+kept() {
+    find /sys/fs/pstore /var/lib/systemd/pstore -type f -name 'dmesg*' -exec cksum {} + 2>/dev/null
+}
+case $1 in
+seen) kept > "$2" ;;
+new) kept | while read -r sum size path; do
+    grep -qs "^$sum $size " "$2" || tail -c 4000 "$path"
+done ;;
+esac
 """
-"""What the firmware or a piece of memory kept of the logs of kernels that died since then, in
-seconds since 1970; systemd moves what it finds."""
+"""What the firmware or a piece of memory kept of the logs of kernels that died: `seen FILE` before
+a kernel is entered, `new FILE` behind it. By content: systemd moves what it finds, and clocks go
+wrong."""
 
 MAKE_INITRAMFS = """\
 if command -v mkinitramfs >/dev/null; then mkinitramfs -o "$2" "$1"
