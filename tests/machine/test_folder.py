@@ -151,7 +151,9 @@ def test_its_words_are_told(folder: Path) -> None:
     told = process.run([folder / "kernsmith-batch"], timeout=60, check=False)
     assert told.returncode == 2
     words = [line.split()[:2] for line in told.output.splitlines()]
-    assert words == [["./kernsmith-batch", word] for word in ("start", "status", "stop", "step")]
+    assert words == [
+        ["./kernsmith-batch", word] for word in ("start", "status", "stop", "step", "late", "leave")
+    ]
 
 
 def test_no_session_is_opened(image: Path, tmp_path: Path) -> None:

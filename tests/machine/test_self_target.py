@@ -14,10 +14,10 @@ import pytest
 
 from kernels import ALL
 from kernsmith.machine import Job, Outcome, find_machine
-from kernsmith.machine.remote.folder import finished
+from kernsmith.machine.remote.folder import Told, finished, unpack
 from kernsmith.machine.self import Itself
 from ssh_server import needs_sshd
-from ssh_target import Target, jobs, wait_until
+from ssh_target import KEEP, Target, jobs, wait_until
 from target_disk import make_target
 
 pytestmark = [
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.xdist_group("ssh-target"),
 ]
 LONG = 100_000_000
-UNIT = "/etc/systemd/system/kernsmith-batch.service"
+UNITS = "/etc/systemd/system/kernsmith-batch*.service"
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,11 @@ def state(target: Target, name: str) -> str:
     return target.ssh(f"cat /var/lib/kernsmith/{name}/state")
 
 
+def told_by(target: Target, folder: Path) -> tuple[Told, ...]:
+    target.fetch(f"/var/lib/kernsmith/{folder.name}", folder)
+    return unpack(folder)
+
+
 def back(target: Target, machine: Itself, folder: Path) -> dict[str, Outcome]:
     target.fetch(f"/var/lib/kernsmith/{folder.name}", folder)
     return dict(machine.unpack(folder))
@@ -68,7 +73,7 @@ def named(prefix: str, found: list[Job]) -> list[Job]:
 
 
 def is_as_before(target: Target) -> bool:
-    left = target.ssh(f"ls {UNIT} /boot/grub/custom.cfg 2>/dev/null; grub-editenv list")
+    left = target.ssh(f"ls {UNITS} /boot/grub/custom.cfg 2>/dev/null; grub-editenv list")
     return left.strip() in ("", "next_entry=") and target_is_up(target)
 
 
@@ -106,4 +111,39 @@ def test_a_kernel_that_panics_ends_it_and_the_computer_comes_back(
     }  # fmt: skip
     assert "sysrq triggered crash" in found["0-trial-null-syscall"].reason, "its last words"
     assert not finished(folder), "the next kernel was not begun"
+    wait_until("its own kernel", lambda: is_as_before(target), 60)
+
+
+def test_a_workload_that_stays_in_the_kernel_ends_it_and_the_computer_comes_back(
+    target: Target, tmp_path: Path
+) -> None:
+    folder = tmp_path / "stays"
+    machine = packed(target, folder, jobs(tmp_path, ("null-syscall", LONG)), time_limit=30)
+    results = f"/var/lib/kernsmith/{folder.name}/boots/001/results"
+    wait_until("the run", lambda: " begin trial-null" in target.ssh(f"cat {results}"))
+    target.ssh(KEEP)
+    wait_until("the end", lambda: " stopped at the first failure" in state(target, folder.name))
+    (found,) = back(target, machine, folder).values()
+    assert (found.status, found.reason) == (
+        "hang", "the workload was killed and stayed in the kernel",
+    )  # fmt: skip
+    wait_until("its own kernel", lambda: is_as_before(target), 60)
+
+
+def test_a_boot_that_never_comes_so_far_is_left(target: Target, tmp_path: Path) -> None:
+    """In emergency mode nothing of a batch is begun, and nobody is there to do anything."""
+    folder = tmp_path / "emergency"
+    place = f"/var/lib/kernsmith/{folder.name}"
+    found = find_machine("self", "", {"host": "target", "words": "systemd.unit=emergency.target"})
+    assert isinstance(found, Itself)
+    found.pack([(target.image, jobs(tmp_path, ("pipe", 20)))], folder)
+    program = folder / "kernsmith-batch"
+    text = program.read_text()
+    program.write_text(text.replace("slack=600", "slack=-1270"))  # of 2 runs of 600 s: 50 s
+    target.bring(folder, place)
+    target.ssh(f"cd {place}; sed -i '/kernsmith-batch$/d' checksums; ./kernsmith-batch start")
+    wait_until("the end", lambda: " stopped at the first failure" in state(target, folder.name))
+    assert "up 001" not in state(target, folder.name)
+    (told,) = told_by(target, folder)
+    assert (told.status, told.reason[:27]) == ("panic", "the kernel did not come up,")
     wait_until("its own kernel", lambda: is_as_before(target), 60)

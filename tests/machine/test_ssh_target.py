@@ -25,7 +25,7 @@ from kernsmith.machine.remote.scripts import MARK
 from kernsmith.machine.remote.session import SshSession
 from kernsmith.machine.running import build_id_in
 from ssh_server import needs_sshd
-from ssh_target import Target, jobs, tell, wait_until
+from ssh_target import KEEP, Target, jobs, tell, wait_until
 from target_disk import make_target
 
 pytestmark = [
@@ -97,6 +97,23 @@ def test_a_kernel_that_panics_is_recorded_and_the_machine_comes_back(
     assert [each.status for each in found] == ["panic", "panic"]
     assert "restarted while the workload ran" in found[0].reason
     assert [each.status for each in session.boots] == ["panic"]
+    assert MARK not in target.ssh("cat /proc/cmdline")
+
+
+def test_a_workload_that_stays_in_the_kernel_is_a_hang_that_a_reboot_ends(
+    target: Target, tmp_path: Path
+) -> None:
+    def keep() -> None:
+        wait_until("the run", lambda: begun(target))
+        target.ssh(KEEP)
+
+    thread = threading.Thread(target=keep)
+    found, session = measured_while(target, tmp_path, thread, runs=1, time_limit=30)
+    assert [each.status for each in found] == ["hang", "hang"]
+    assert found[0].reason == (
+        "the workload was killed and stays in the kernel; a reboot brought the machine back"
+    )
+    assert [each.status for each in session.boots] == ["hang"]
     assert MARK not in target.ssh("cat /proc/cmdline")
 
 

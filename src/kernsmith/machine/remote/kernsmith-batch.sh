@@ -7,6 +7,8 @@
 #	./kernsmith-batch status	what has been done so far
 #	./kernsmith-batch stop		as root: begin nothing more
 #	./kernsmith-batch step		what systemd calls after each boot
+#	./kernsmith-batch late		and this: leave a measured kernel that takes too long
+#	./kernsmith-batch leave		and behind them: leave it, whatever has ended them
 #
 # Its default boot entry is never changed: whatever happens, the next boot is its own kernel's.
 
@@ -16,15 +18,19 @@ export PATH LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd -P)
 . "$here/settings"	# BATCH KERNEL_WORDS INITRAMFS ENTER GO_ON TUNE PAUSE
 unit=kernsmith-batch.service
+watch=kernsmith-batch-late.service
 place=/etc/systemd/system/$unit
+watch_place=/etc/systemd/system/$watch
 mark=kernsmith.batch=
 custom=/boot/grub/custom.cfg
+needed=65536	# KiB, before each boot
+slack=600	# seconds that a boot may take besides its runs, and a reboot as well
 runner=$here/kernsmith-runner
 
 fail() { echo "kernsmith-batch: $*" >&2; exit 2; }
 
 # A line of what happened, on the disk before anything else happens.
-note() { echo "$(date -u +%Y-%m-%dT%H:%M:%S) $*" >>"$here/state" || exit 1; sync "$here/state"; }
+note() { echo "$(date -u +%Y-%m-%dT%H:%M:%S) $*" >>"$here/state" && sync "$here/state"; }
 
 told() { [ -e "$here/state" ] && cut -d' ' -f2- "$here/state"; }
 
@@ -71,10 +77,34 @@ check() {
 	grub)
 		command -v grub-reboot >/dev/null || fail "there is no grub-reboot: is GRUB its boot loader?"
 		grep -q next_entry /boot/grub/grub.cfg && grep -q custom.cfg /boot/grub/grub.cfg ||
-			fail "/boot/grub/grub.cfg reads neither next_entry nor custom.cfg" ;;
+			fail "/boot/grub/grub.cfg reads neither next_entry nor custom.cfg"
+		secure && fail "secure boot is on: GRUB boots no kernel that nobody has signed; turn it off" \
+			"in the firmware"
+		clears || fail "GRUB takes an entry again and again where it cannot write /boot/grub/grubenv:" \
+			"on" $(grub-probe --target=fs /boot/grub) $(grub-probe --target=abstraction /boot/grub) \
+			"it cannot; say enter = \"kexec\"" ;;
 	esac
-	free=$(df -Pk "$here" | awk 'END { print $4 }')
-	[ "$free" -gt 65536 ] || fail "the disk is full: $here needs 64 MiB, and $((free / 1024)) are free"
+	room || fail "the disk is full: $here needs 64 MiB, and $((free / 1024)) are free"
+}
+
+room() { free=$(df -Pk "$here" | awk 'END { print $4 }'); [ "$free" -gt $needed ]; }
+
+# The variable's attributes, 4 bytes, and its value (UEFI specification, 3.3).
+secure() {
+	for variable in $(ls /sys/firmware/efi/efivars 2>/dev/null | grep '^SecureBoot-'); do
+		[ "$(od -An -tu1 -j4 -N1 "/sys/firmware/efi/efivars/$variable" | tr -d ' ')" != 1 ] || return 0
+	done
+	return 1
+}
+
+# Whether GRUB forgets the entry that it was to take once: its save_env writes where the file's
+# blocks are, which neither a volume manager nor a file system with sums of its data may have
+# (info grub, Environment block; check_writable of Debian's 00_header).
+clears() {
+	[ -z "$(grub-probe --target=abstraction /boot/grub)" ] || return 1
+	case $(grub-probe --target=fs /boot/grub) in
+	"" | btrfs | cpiofs | f2fs | newc | odc | romfs | squash4 | tarfs | zfs) return 1 ;;
+	esac
 }
 
 start() {
@@ -90,11 +120,26 @@ start() {
 		[Service]
 		Type=simple
 		ExecStart="$here/kernsmith-batch" step
+		ExecStopPost="$here/kernsmith-batch" leave
 		[Install]
 		WantedBy=multi-user.target
 	END
-	systemctl daemon-reload && systemctl --quiet enable $unit || fail "systemd does not take $place"
-	note "started"
+	cat >$watch_place <<-END || fail "cannot write $watch_place"
+		[Unit]
+		Description=kernsmith: the way out of a kernel that takes too long
+		DefaultDependencies=no
+		IgnoreOnIsolate=yes
+		ConditionKernelCommandLine=kernsmith.batch
+		ConditionPathExists=$here/kernsmith-batch
+		[Service]
+		Type=simple
+		ExecStart="$here/kernsmith-batch" late
+		[Install]
+		WantedBy=sysinit.target
+	END
+	systemctl daemon-reload && systemctl --quiet enable $unit $watch ||
+		fail "systemd does not take $place"
+	note "started" || fail "cannot write $here/state"
 	sync
 	echo "kernsmith-batch: $(boots | wc -l) boots; in $PAUSE s this computer leaves its kernel" \
 		"(systemctl stop $unit; $here/kernsmith-batch stop)"
@@ -114,7 +159,7 @@ words() {
 	printf '%s %s\n' "$KERNEL_WORDS" "$mark$BATCH/$1"
 }
 
-refuse() { note "refused $1 $2"; leave_or_go_on; }
+refuse() { note "refused $1 $2" || exit 1; leave_or_go_on; }
 
 # Its modules, where a kernel looks for them, and the initramfs that it is given.
 furnish() {
@@ -145,7 +190,8 @@ enter() {
 	else
 		said=$(entry "$1" 2>&1) || { refuse "$1" "grub: $said"; return; }
 	fi
-	note "entering $1 $(date +%s)"
+	sh "$here/last-words" seen "$here/words-seen"
+	note "entering $1" || exit 1
 	sync
 	if [ "$ENTER" = kexec ]; then systemctl kexec --force; else systemctl reboot --force; fi
 }
@@ -165,6 +211,7 @@ entry() {
 }
 
 rub() {
+	[ "$ENTER" != grub ] || grub-editenv - unset next_entry
 	[ ! -e $custom ] || sed -i '/^# kernsmith begin$/,/^# kernsmith end$/d' $custom
 	[ -s $custom ] || rm -f $custom
 }
@@ -181,8 +228,15 @@ step() {
 }
 
 measured() {
+	trap leave EXIT
+	trap 'exit 1' HUP INT TERM
 	boot=$here/boots/$1 number=$1
-	note "up $1 $(cat /proc/sys/kernel/random/boot_id) $(uname -r)"
+	rub	# GRUB has forgotten it by now, or never will
+	if told | grep -q "^up $1 "; then
+		note "again $1"
+		exit 1
+	fi
+	note "up $1 $(cat /proc/sys/kernel/random/boot_id) $(uname -r)" || exit 1
 	settle
 	[ "$TUNE" = 0 ] || sh "$here/tune"
 	"$runner" look >"$boot/before"
@@ -196,24 +250,50 @@ measured() {
 		note "ended $number"
 	fi
 	sync
-	systemctl reboot --force
+}
+
+# Out of a measured kernel, through the firmware; somebody who switches the computer off may do so.
+leave() {
+	trap - EXIT
+	ours || return 0
+	[ "$(systemctl is-system-running 2>/dev/null)" = stopping ] || systemctl reboot --force
+}
+
+ours() { case $(marked) in "$BATCH"/*) ;; *) return 1 ;; esac; }
+
+# A boot that is not over when all its runs could be, in whatever state: emergency mode too.
+late() {
+	ours || return 0
+	now=$(marked)
+	sleep $(($(awk '$2 == "trial" { s += $6 * ($7 + 60) } END { print s + 0 }' \
+		"$here/boots/${now#*/}/plan") + slack))
+	leave
+	sleep $slack
+	echo b >/proc/sysrq-trigger
 }
 
 # What a boot starts is over, or takes too long to wait for.
 settle() { timeout 120 systemctl is-system-running --wait >/dev/null 2>&1; sleep 1; }
 
 own() {
-	last=$(told | grep '^\(entering\|ended\|died\|up\) ' | tail -n 1)
+	last=$(told | grep '^\(entering\|ended\|died\|up\|again\) ' | tail -n 1)
 	case $last in
+	again\ *)
+		number=${last#* }
+		told | grep -q "^ended $number\$" || died "$number"
+		finish "stopped: the boot loader takes its entry again and again"
+		;;
 	entering\ * | up\ *)
-		number=$(echo "$last" | cut -d' ' -f2)
-		since=$(told | sed -n "s/^entering $number //p" | tail -n 1)
-		sh "$here/last-words" "${since:-0}" >"$here/boots/$number/last-words" 2>/dev/null
-		note "died $number"
+		died "$(echo "$last" | cut -d' ' -f2)"
 		leave_or_go_on
 		;;
 	*) go_on ;;
 	esac
+}
+
+died() {
+	sh "$here/last-words" new "$here/words-seen" >"$here/boots/$1/last-words" 2>/dev/null
+	note "died $1" || exit 1
 }
 
 leave_or_go_on() {
@@ -223,6 +303,7 @@ leave_or_go_on() {
 go_on() {
 	number=$(following)
 	[ -n "$number" ] || { finish "finished"; return; }
+	room || { finish "stopped: the disk is full"; return; }
 	sleep "$PAUSE"
 	enter "$number"
 }
@@ -236,9 +317,10 @@ finish() {
 		[ ! -L "/lib/modules/$release" ] || rm "/lib/modules/$release"
 		rm -rf "$kernel/modules" "$kernel/initramfs"
 	done
+	rm -f "$here/words-seen"
 	note "$1"
-	systemctl --quiet disable $unit
-	rm -f $place
+	systemctl --quiet disable $unit $watch
+	rm -f $place $watch_place
 	systemctl daemon-reload
 }
 
@@ -253,6 +335,6 @@ stop() {
 status() { if [ -e "$here/state" ]; then cat "$here/state"; else echo "not started"; fi; }
 
 case ${1:-} in
-start | step | stop | status) "$1" ;;
-*) sed -n '6,9s/^#\t//p' "$0" >&2; exit 2 ;;
+start | step | stop | status | late | leave) "$1" ;;
+*) sed -n '6,11s/^#\t//p' "$0" >&2; exit 2 ;;
 esac
