@@ -4,8 +4,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+
+from kernsmith.cli import main
+from kernsmith.errors import UserError
 
 AUTOFDO, THINLTO = (
     ["optimize", "--source", "debian:7.3", "--with", step] for step in ("autofdo", "thinlto")
@@ -105,3 +109,21 @@ def test_every_command_has_help(command: str) -> None:
     done = kernsmith(*command.split(), "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) > 5
+
+
+def test_what_an_error_left_behind_is_told_with_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = UserError("the study is wrong")
+    error.add_note("lab could not be put in order")
+
+    def app(words: list[str]) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr("kernsmith.cli._app", app)
+    with pytest.raises(SystemExit) as ended:
+        main(["run"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "kernsmith: the study is wrong\nkernsmith: lab could not be put in order\n"
+    )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,21 @@ def test_what_may_have_been_the_hosts_fault_is_tried_again(folder: Path, ending:
     second = runs(machine, ledger(folder), design)
     assert Counter(status for status, *_ in second) == {"ok": TRIALS}
     assert len(machine.started()) == TRIALS + 1
+
+
+@dataclass(frozen=True)
+class Unattended(Scripted):
+    hangs_stay: bool = True
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_hang_that_takes_a_person_to_end_is_not_tried_again(folder: Path, stays: bool) -> None:
+    script(folder, fork=["hang"])
+    machine, design = Unattended(folder, hangs_stay=stays), Design(layouts=0)
+    runs(machine, ledger(folder), design)
+    found = runs(machine, ledger(folder), design)
+    assert Counter(status for status, *_ in found)["hang"] == stays
+    assert len(machine.started()) == TRIALS + (not stays)
 
 
 def test_a_panic_is_tried_again_only_where_runs_differ(folder: Path) -> None:

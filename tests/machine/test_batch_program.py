@@ -108,6 +108,24 @@ def test_a_kernel_that_dies_ends_it_or_is_gone_over(image: Path, tmp_path: Path)
     assert ends.left() == on.left() == []
 
 
+def test_last_words_are_those_that_were_not_there_before(image: Path, tmp_path: Path) -> None:
+    found = begun(image, tmp_path)
+    kept = found.root / "sys/fs/pstore"
+    (kept / "dmesg-ramoops-0").write_text("Kernel panic - not syncing: of another day\n")
+    found.put("do", "panics")
+    found.boot()
+    found.boot()
+    moved = found.root / "var/lib/systemd/pstore/1"
+    moved.mkdir(parents=True)
+    (kept / "dmesg-ramoops-0").rename(moved / "dmesg-ramoops-0")
+    (kept / "dmesg-ramoops-0").write_text("Kernel panic - not syncing: of this one\n")
+    found.go()
+    (told,) = unpack(found.folder)
+    assert told.reason.endswith("measured: Kernel panic - not syncing: of this one")
+    words = found.folder / "boots/001/last-words"
+    assert words.read_text() == "Kernel panic - not syncing: of this one\n"
+
+
 def test_a_runner_that_fails_leaves_no_measured_kernel_running(image: Path, tmp_path: Path) -> None:
     found = begun(image, tmp_path)
     found.put("do", "fails")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from errno import ETIMEDOUT
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kernsmith import process
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.machine import Job, find_machine
+from kernsmith.machine.batch import checked_line
 from kernsmith.machine.remote.folder import finished, last_step, unpack
 from kernsmith.machine.remote.look import runner_program
 from kernsmith.machine.running import running_kernel
@@ -108,6 +110,21 @@ def test_a_kernel_that_died_is_a_panic_with_its_last_words(folder: Path) -> None
     words.unlink()
     (found,) = [each for name, each in machine().unpack(folder) if name == "trial-select-1"]
     assert found.reason.endswith("as after a panic; nothing kept its last words")
+
+
+def test_a_workload_that_stayed_in_the_kernel_is_a_hang(folder: Path) -> None:
+    lines = (
+        "begin trial-pipe-0 0 b 0 0",
+        f"end trial-pipe-0 0 {ETIMEDOUT} 9 9 stays in the kernel",
+    )
+    (folder / "boots/001/results").write_text("".join(map(checked_line, lines)))
+    state(folder, "entering 001", "up 001 boot 7.3.4")
+    assert dict(machine().unpack(folder)) == {}, "it has not come back yet"
+    state(folder, "died 001")
+    (found,) = dict(machine().unpack(folder)).values()
+    assert (found.status, found.reason) == (
+        "hang", "the workload was killed and stayed in the kernel",
+    )  # fmt: skip
 
 
 def test_a_kernel_that_is_refused_or_never_came_up_is_told(folder: Path) -> None:

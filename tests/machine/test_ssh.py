@@ -13,7 +13,7 @@ from kernsmith import process
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.machine import find_machine
-from kernsmith.machine.protocol import Choosy
+from kernsmith.machine.protocol import Choosy, Unattended
 from kernsmith.machine.remote.look import read_look, runner_program
 from kernsmith.machine.remote.session import named
 from kernsmith.machine.ssh import Ssh, Table
@@ -45,6 +45,12 @@ def test_its_fingerprint_is_of_what_moves_figures_and_no_name(machine: Ssh) -> N
         assert with_settings(machine, **settings).fingerprint() != fingerprint
     for settings in ({"boot_seconds": 5}, {"power_cycle": "true"}, {"folder": "/srv/k"}):
         assert with_settings(machine, **settings).fingerprint() == fingerprint
+
+
+def test_a_hang_is_tried_again_where_nobody_must_walk_there(machine: Ssh) -> None:
+    assert isinstance(machine, Unattended)
+    assert machine.hangs_stay
+    assert not with_settings(machine, power_cycle="true").hangs_stay
 
 
 def test_counters_are_metrics_where_the_processor_has_them(machine: Ssh) -> None:

@@ -135,7 +135,7 @@ start() {
 		Type=simple
 		ExecStart="$here/kernsmith-batch" late
 		[Install]
-		WantedBy=sysinit.target
+		WantedBy=sysinit.target emergency.target rescue.target
 	END
 	systemctl daemon-reload && systemctl --quiet enable $unit $watch ||
 		fail "systemd does not take $place"
