@@ -214,6 +214,47 @@ def test_what_is_compiled_to_assembly_comes_from_the_cache(tmp_path: Path) -> No
     ]  # fmt: skip
 
 
+@pytest.mark.skipif(not shutil.which("ccache"), reason="there is no ccache")
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ObjectRule(("fs/*.o",), compiler="gcc"),
+        ObjectRule(("fs/*.o",), compiler="gcc", steps=("pad=1",)),
+        ObjectRule(("fs/*.o",), flags=("-O1",)),
+    ],
+    ids=["another compiler", "another compiler and steps", "flags"],
+)
+def test_dependencies_come_from_the_cache_too(rule: ObjectRule, tmp_path: Path) -> None:
+    kernel, tree = tmp_path / "kernel", tmp_path / "tree"
+    (kernel / "out/fs").mkdir(parents=True)
+    tree.mkdir()
+    (tree / "x.h").write_text("/* nothing */\n")
+    (tree / "x.c").write_text('#include "x.h"\n' + PROGRAM)
+    write_compiler(kernel, tree)
+    log = tmp_path / "log"
+    environment = {
+        **os.environ, "CCACHE_DIR": str(tmp_path / "ccache"), "CCACHE_STATSLOG": str(log),
+    }  # fmt: skip
+    own = find_toolchain("clang-22").compiler
+    (kernel / "objects.rules").write_text(rules_text([rule], own, "x86_64"))
+    made = []
+    for _ in range(2):
+        words = [
+            *through_cache(kernel, "clang-22").split(), "-O2", *FOR_CLANG, "-Wp,-MMD,fs/.x.o.d",
+            "-c", "-o", "fs/x.o", f"{tree}/x.c",
+        ]  # fmt: skip
+        subprocess.run(words, cwd=kernel / "out", env=environment, check=True)
+        _, *files = (kernel / "out/fs/.x.o.d").read_text().replace("\\\n", "").split()
+        assert [Path(file).name for file in files] == ["x.c", "x.h"]
+        made.append((kernel / "out/fs/x.o").read_bytes())
+        for name in ("x.o", ".x.o.d"):
+            (kernel / "out/fs" / name).unlink()
+    assert made[0] == made[1]
+    assert re.findall(r"^(cache_miss|direct_cache_hit)$", log.read_text(), re.MULTILINE) == [
+        "cache_miss", "direct_cache_hit",
+    ]  # fmt: skip
+
+
 def test_the_command_gives_make_its_compiler(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "gcc")
     command = [sys.executable, "-m", "kernsmith", "delegate", "cc", "gcc", "--print", "--step"]
