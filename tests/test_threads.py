@@ -12,7 +12,7 @@ import pytest
 
 from kernsmith import process
 from kernsmith.errors import Interrupted, ProcessFailed
-from kernsmith.threads import each_of, threads
+from kernsmith.threads import PATIENCE_SECONDS, each_of, threads
 
 STUBBORN = "trap '' TERM; echo $$ > {}; while :; do sleep 1; done"
 TWO_PROGRAMS = """
@@ -48,6 +48,24 @@ try:
             over.set()
 except KeyboardInterrupt:
     sys.exit(130)
+"""
+
+
+COMPUTES = """
+import sys, threading, time
+import kernsmith.cli as cli
+from kernsmith.threads import threads
+begun = threading.Event()
+def computes():
+    begun.set()
+    time.sleep(300)  # as code of another language does, of which no thread hears a signal
+def command(*words, **options):
+    with threads(2) as pool:
+        pool.submit(computes)
+        begun.wait()
+        raise KeyboardInterrupt
+cli._app = lambda words: command
+cli.main()
 """
 
 
@@ -128,3 +146,28 @@ def test_the_first_that_fails_ends_the_others(tmp_path: Path) -> None:
         each_of(pool, run, ["sleep 250", f"echo $$ > {tmp_path}/x; exit 3"])
     assert written(tmp_path / "x")
     assert time.monotonic() - begun < 60
+
+
+def test_nobody_waits_for_what_computes() -> None:
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", COMPUTES], capture_output=True, text=True, check=False, timeout=200
+    )
+    assert done.returncode == 130
+    assert done.stderr == "kernsmith: stopped; the same command goes on from here\n"
+    assert time.monotonic() - began < 100
+
+
+def test_a_failure_waits_for_what_computes() -> None:
+    """The engine goes on behind it, and nobody must be writing then."""
+    ended: list[int] = []
+
+    def computes() -> None:
+        time.sleep(PATIENCE_SECONDS + 0.5)
+        ended.append(1)
+
+    with pytest.raises(ValueError, match="no"), threads(1) as pool:
+        pool.submit(computes)
+        time.sleep(0.1)
+        raise ValueError("no")
+    assert ended == [1]

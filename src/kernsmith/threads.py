@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _LOOK_SECONDS = 1.0
 
+PATIENCE_SECONDS = 5.0
+"""So long programs that were asked to end may take, behind Ctrl-C."""
+
 
 @contextmanager
 def threads(most: int, nice: int = 0) -> Iterator[ThreadPoolExecutor]:
@@ -24,16 +28,22 @@ def threads(most: int, nice: int = 0) -> Iterator[ThreadPoolExecutor]:
     nice: added to the niceness of these threads and of the programs that they start.
 
     Ctrl-C is an exception of the main thread alone: a thread that waits for a boot would not
-    hear of it until the boot ends. Jobs that have not begun are not begun any more.
+    hear of it until the boot ends. Jobs that have not begun are not begun any more. Behind Ctrl-C
+    a thread that computes is not waited for: it ends with the process, as by a kill.
     """
     stop = Stop()
-    with ThreadPoolExecutor(most, initializer=_begin, initargs=(stop, nice)) as pool:
-        try:
-            yield pool
-        except BaseException:
-            stop.call()
-            pool.shutdown(cancel_futures=True)
-            raise
+    begun: list[threading.Thread] = []
+    pool = ThreadPoolExecutor(most, initializer=_begin, initargs=(stop, nice, begun))
+    try:
+        yield pool
+    except BaseException as error:
+        stop.call()
+        pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
+        last = time.monotonic() + PATIENCE_SECONDS
+        for thread in begun:
+            thread.join(max(0.0, last - time.monotonic()))
+        raise
+    pool.shutdown()
 
 
 def first_ended(jobs: Iterable[Future[Result]]) -> set[Future[Result]]:
@@ -72,7 +82,8 @@ def each_of(
     return [job.result() for job in jobs]
 
 
-def _begin(stop: Stop, nice: int) -> None:
+def _begin(stop: Stop, nice: int, begun: list[threading.Thread]) -> None:
+    begun.append(threading.current_thread())
     obey(stop)
     if nice:  # Linux: of this thread alone, and inherited by what it starts
         thread = threading.get_native_id()

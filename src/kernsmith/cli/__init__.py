@@ -8,6 +8,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 import traceback
 from types import FrameType
 from typing import NoReturn
@@ -24,6 +25,9 @@ _COMMANDS = (
     "package", "prove", "export", "prune", "toolchain", "cpu", "silicon", "delegate", "doctor",
 )  # fmt: skip
 
+# By Ctrl-C, and by SIGTERM: as shells tell it.
+_STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command; the exit code is 0, 1 (something failed) or 2 (bad input)."""
@@ -37,7 +41,19 @@ def main(arguments: list[str] | None = None) -> None:
         code = _guarded(words, debug)
     finally:
         signal.signal(signal.SIGTERM, before)
+    if code in _STOPPED and arguments is None:
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> None:
+    """End at once, if a thread is left: one that computes hears of no signal."""
+    if any(
+        not each.daemon for each in threading.enumerate() if each is not threading.main_thread()
+    ):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
@@ -74,7 +90,7 @@ def _guarded(words: list[str], debug: bool) -> int:
         return reason.exit_code
     except KeyboardInterrupt as stopped:
         print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)
-        return 128 + (signal.SIGTERM if isinstance(stopped, Terminated) else signal.SIGINT)
+        return _STOPPED[isinstance(stopped, Terminated)]
     return code if isinstance(code, int) else 0
 
 
