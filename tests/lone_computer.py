@@ -145,13 +145,17 @@ class Computer:
         pending = self.root / "pending"
         line = pending.read_text().strip() if pending.exists() else ""
         pending.unlink(missing_ok=True)
-        self.put("proc/cmdline", line or self._firmware())
+        line = line or self._firmware()
+        self.put("proc/cmdline", line)
         number = (self.root / "proc/sys/kernel/random/boot_id").read_text().strip()[5:]
         self.put("proc/sys/kernel/random/boot_id", f"boot-{int(number) + 1}")
         if self.at_work:
             self.call("step")
             if not (self.root / "panicked").exists():
                 self.call("leave")
+                assert pending.exists() or line == OWN, (
+                    f"left in a measured kernel:\n{self.state()}"
+                )
         (self.root / "panicked").unlink(missing_ok=True)
 
     def _firmware(self) -> str:

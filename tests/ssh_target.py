@@ -57,6 +57,8 @@ class Target:
             f"Host target\n HostName 127.0.0.1\n Port {port}\n User root\n"
             f" IdentityFile {self.made}/key\n IdentitiesOnly yes\n"
             f" UserKnownHostsFile {self.folder}/known\n"
+            # Of a machine that panics, no connection is told that it is over.
+            " ServerAliveInterval 10\n ServerAliveCountMax 6\n ConnectTimeout 60\n"
         )
         own = [] if loader else ["-kernel", str(self.made / "vmlinuz"), "-append", WORDS]
         command = [
