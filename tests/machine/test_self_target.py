@@ -134,7 +134,8 @@ def test_a_boot_that_never_comes_so_far_is_left(target: Target, tmp_path: Path) 
     """In emergency mode nothing of a batch is begun, and nobody is there to do anything."""
     folder = tmp_path / "emergency"
     place = f"/var/lib/kernsmith/{folder.name}"
-    found = find_machine("self", "", {"host": "target", "words": "systemd.unit=emergency.target"})
+    settings = {"host": "target", "runs": 2, "words": "systemd.unit=emergency.target"}
+    found = find_machine("self", "", settings)
     assert isinstance(found, Itself)
     found.pack([(target.image, jobs(tmp_path, ("pipe", 20)))], folder)
     program = folder / "kernsmith-batch"
