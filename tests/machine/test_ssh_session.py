@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith import process
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.machine import Outcome, ssh
 from kernsmith.machine.remote import connection, session
 from kernsmith.machine.remote.connection import Unreachable
 from kernsmith.machine.remote.look import read_look
+from kernsmith.machine.remote.scripts import LEAVE
 from kernsmith.machine.remote.session import LeftBehind, SshSession
 from scripted_host import OWN, Killed, ScriptedSsh, World, jobs, machine_at, small_image
 
@@ -334,6 +336,18 @@ def test_a_mistake_in_a_study_keeps_its_own_words(
         world.has("stays")
         raise UserError("of the study")
     assert "may be in another kernel" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_reboot_that_does_not_happen_is_forced_in_a_measured_kernel_alone(
+    world: World, measured: bool
+) -> None:
+    world.has("stays")
+    if measured:
+        (world.root / "proc/cmdline").write_text(f"{OWN} kernsmith.batch=0123\n")
+    leave = LEAVE.format(verb="reboot", plain="reboot -f")
+    process.run(["sh", "-c", world.next(f"{leave}; wait")], timeout=60)
+    assert (world.root / "proc/sysrq-trigger").exists() == measured
 
 
 def test_a_machine_that_boots_a_measured_kernel_by_default_is_told(

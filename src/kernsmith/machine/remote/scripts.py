@@ -19,10 +19,11 @@ OF_LOADER = ("BOOT_IMAGE=", "initrd=", "kexec_jump_back_entry=", MARK)
 """What boot loaders add, and is not of the kernel that is booted now."""
 
 LEAVE = """\
-PATH=$PATH:/sbin:/usr/sbin; (sleep 180; echo b > /proc/sysrq-trigger) & sync
+PATH=$PATH:/sbin:/usr/sbin
+(sleep 180; ! grep -q kernsmith.batch= /proc/cmdline || echo b > /proc/sysrq-trigger) & sync
 if [ -d /run/systemd/system ]; then systemctl {verb} --force; else {plain}; fi"""
-"""Clean file systems, and nothing of the distribution's that would load another kernel; at once
-where something is stuck in the kernel that this waits for."""
+"""Clean file systems, and nothing of the distribution's that would load another kernel; a measured
+kernel in which something is stuck that this waits for is left at once, in the end."""
 
 BEHIND = "nohup sh -c {script} >/dev/null 2>&1 </dev/null &"
 
