@@ -179,6 +179,17 @@ def test_a_section_that_the_script_does_not_gather_is_told(objects: Objects) -> 
     assert (objects.path / ".vmlinux.step.lds").read_text().startswith("SECTIONS")
 
 
+def test_one_object_of_all_has_no_order(objects: Objects) -> None:
+    words = ("--script=x.lds", "a.o", "b.o", "c.o")
+    done = objects.link(steps("first=c.o"), words=words)
+    assert done.returncode == 1
+    assert "error: vmlinux: vmlinux.a is not linked, and its objects have no order" in done.stderr
+    assert "CONFIG_X86_KERNEL_IBT" in done.stderr
+    assert objects.link(steps("align=.text:64"), words=words).returncode == 0, (
+        "that is the script's"
+    )
+
+
 def test_a_linker_that_is_killed_leaves_no_half_file(objects: Objects) -> None:
     assert objects.link(steps("first=c.o")).returncode == 0
     before = (objects.path / "vmlinux").read_bytes()

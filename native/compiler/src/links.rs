@@ -188,7 +188,10 @@ fn stepped(
     if !of_order.is_empty() {
         let is_archive = |word: &OsString| Path::new(word).file_name() == Some(OsStr::new(ARCHIVE));
         let at = words.iter().position(is_archive);
-        let at = at.ok_or_else(|| format!("{ARCHIVE} is not linked: its objects have no order"))?;
+        let at = at.ok_or_else(|| {
+            let whole = "link-time optimisation, CONFIG_X86_KERNEL_IBT and CONFIG_KLP_BUILD make one object of all";
+            format!("{ARCHIVE} is not linked, and its objects have no order: {whole}")
+        })?;
         let objects = members(Path::new(&words[at]))?;
         let file = beside(target, "step.objects");
         let ordered = changed(format!("{}\n", objects.join("\n")), &of_order, &file)?;
