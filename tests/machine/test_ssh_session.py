@@ -178,6 +178,15 @@ def test_a_kernel_that_falls_back_into_the_own_one_is_none(
     assert world.is_as_before()
 
 
+def test_a_kexec_that_does_nothing_is_no_hang(world: World, image: Path, tmp_path: Path) -> None:
+    world.has("stays")
+    found, _ = measured(machine(world), image, tmp_path, "a")
+    assert (found[0].status, found[0].reason) == (
+        "failed", "the machine has not left its own kernel 2 s after kexec",
+    )  # fmt: skip
+    assert world.is_as_before()
+
+
 def test_a_workload_that_stays_in_the_kernel_is_a_hang_that_a_reboot_ends(
     world: World, image: Path, tmp_path: Path
 ) -> None:

@@ -152,7 +152,7 @@ class SshSession:
         try:
             look = host.come_up(self._own)
         except Unreachable:
-            self._end(self.recovery.gone(self._own, f"no answer {host.seconds:g} s after kexec"))
+            self._end(self._not_up())
             return
         if measured_batch(look) != self.batch or look.build_id != self.kernel:
             self._end(self.recovery.died(look, "the machine came back in its own kernel"))
@@ -165,6 +165,17 @@ class SshSession:
             self._end(self.recovery.died(look, "the machine restarted as soon as it was up"))
             return
         self.up = look
+
+    def _not_up(self) -> End:
+        """Why no other boot has answered."""
+        seconds = f"{self.host.seconds:g} s"
+        try:
+            look = self.host.look()
+        except Unreachable:
+            return self.recovery.gone(self._own, f"no answer {seconds} after kexec")
+        if look.boot != self._own.boot:
+            return self.recovery.died(look, f"the machine came up later than {seconds} after kexec")
+        return End(FAILED, f"the machine has not left its own kernel {seconds} after kexec")
 
     # ---- runs
 
