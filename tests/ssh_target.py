@@ -24,10 +24,10 @@ from target_disk import MEMORY, WORDS, virtio_kernel
 
 SECONDS = 900.0
 # Whoever is traced stays behind its death until the tracer has seen it (ptrace(2): PTRACE_SEIZE),
-# as a process does that the kernel keeps: the newest of the runner's.
+# as a process does that the kernel keeps: the newest of the runner that measures.
 KEEP = """\
 nohup perl -e 'syscall(101, 0x4206, 0 + $ARGV[0], 0, 0) == 0 or die; sleep 9999' \
-    $(pgrep -n runne) >/dev/null 2>&1 </dev/null &
+    $(pgrep -nf 'runner.* (start|run) /') >/dev/null 2>&1 </dev/null &
 """
 
 
