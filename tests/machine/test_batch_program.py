@@ -259,6 +259,18 @@ def test_it_can_be_stopped(image: Path, tmp_path: Path) -> None:
     assert found.call("stop") == (2, "kernsmith-batch: nothing is at work\n")
 
 
+def test_who_stops_it_in_a_measured_kernel_is_told_that_it_reboots(
+    image: Path, tmp_path: Path
+) -> None:
+    found = begun(image, tmp_path)
+    found.boot()
+    found.put("proc/cmdline", (found.root / "pending").read_text())
+    assert found.call("stop") == (
+        0, "kernsmith-batch: a measured kernel is running: this computer reboots out of it\n",
+    )  # fmt: skip
+    assert "systemctl --no-block stop kernsmith-batch.service" in found.log()
+
+
 GRUB = "GRUB takes an entry again and again where it cannot write /boot/grub/grubenv: on "
 
 

@@ -96,6 +96,7 @@ def test_a_kernel_that_panics_is_recorded_and_the_machine_comes_back(
     found, session = measured_while(target, tmp_path, threading.Thread(target=panic))
     assert [each.status for each in found] == ["panic", "panic"]
     assert "restarted while the workload ran" in found[0].reason
+    assert "sysrq triggered crash" in found[0].reason, "its last words"
     assert [each.status for each in session.boots] == ["panic"]
     assert MARK not in target.ssh("cat /proc/cmdline")
 

@@ -328,7 +328,7 @@ stop() {
 	[ "$(id -u)" = 0 ] || fail "sudo $0 stop"
 	[ -e $place ] || fail "nothing is at work"
 	finish "stopped by hand"
-	[ -z "$(marked)" ] || echo "kernsmith-batch: a measured kernel is running: reboot leaves it"
+	! ours || echo "kernsmith-batch: a measured kernel is running: this computer reboots out of it"
 	systemctl --no-block stop $unit
 }
 
