@@ -115,7 +115,7 @@ def pack(stops: Sequence[Stop], folder: Path, name: str, manner: Manner) -> None
     }
     lines = (f"{key}={shlex.quote(str(value))}\n" for key, value in settings.items())
     (folder / "settings").write_text("".join(lines))
-    (folder / "tune").write_text(TUNE.format(mark=f"{MARK}{name}"))
+    (folder / "tune").write_text(TUNE.format(mark=f"{MARK}{name}", root=""))
     (folder / "last-words").write_text(LAST_WORDS)
     (folder / "make-initramfs").write_text(MAKE_INITRAMFS)
     shutil.copyfile(runner_program(), folder / "kernsmith-runner")

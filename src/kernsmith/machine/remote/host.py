@@ -289,7 +289,7 @@ class Host:
     def tune(self, batch: str) -> None:
         """A steady clock, as far as the machine has knobs for it, in a measured kernel alone: the
         reboot puts them back."""
-        self.connection.run(TUNE.format(mark=f"{MARK}{batch}"), "setting the clock")
+        self.connection.run(TUNE.format(mark=f"{MARK}{batch}", root=""), "setting the clock")
 
     def last_words(self) -> str:
         """What the firmware kept of a kernel's log when it died; empty where it keeps nothing."""

@@ -28,12 +28,14 @@ kernel in which something is stuck that this waits for is left at once, in the e
 BEHIND = "nohup sh -c {script} >/dev/null 2>&1 </dev/null &"
 
 TUNE = """\
-grep -q {mark} /proc/cmdline || exit 0
-cd /sys/devices/system/cpu
+grep -q {mark} {root}/proc/cmdline || exit 0
+cd {root}/sys/devices/system/cpu
 for f in cpu[0-9]*/cpufreq/scaling_governor; do [ ! -e $f ] || echo performance > $f || true; done
 [ ! -e intel_pstate/no_turbo ] || echo 1 > intel_pstate/no_turbo || true
 [ -e intel_pstate/no_turbo ] || [ ! -e cpufreq/boost ] || echo 0 > cpufreq/boost || true
 """
+"""In a measured kernel alone, with which it ends: a clock that stands. root: in which proc and sys
+are; empty on a machine."""
 
 LAST_WORDS = """\
 mount | grep -q /sys/fs/pstore || mount -t pstore pstore /sys/fs/pstore 2>/dev/null
