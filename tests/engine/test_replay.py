@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What orders cost is the same whoever replays, however many orders there are."""
 
+import gc
 import os
+import weakref
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from kernsmith.engine.replay import (
     Traced,
     available_memory,
     every_of,
+    forget,
     open_traced,
     replay,
 )
@@ -121,3 +124,12 @@ def test_traces_larger_than_the_free_memory_are_told_before_they_are_read(
         open_traced(traced)
     monkeypatch.undo()
     assert available_memory() > 1e6
+
+
+def test_traces_of_the_last_reader_leave_the_memory(traced: Traced) -> None:
+    opened = weakref.ref(open_traced(traced))
+    assert open_traced(traced) is opened(), "the next piece of work has them"
+    forget(traced)
+    gc.collect()
+    assert opened() is None
+    forget(traced)

@@ -167,6 +167,13 @@ def open_traced(
         return opened
 
 
+def forget(traced: Traced) -> None:
+    """Keep what was read of these traces for nobody: the last reader has done with them."""
+    with _reading:
+        if _in_memory.get(traced) in _latest:
+            _latest.clear()
+
+
 def available_memory() -> int:
     """Bytes that can be had without swapping (`MemAvailable` of proc(5)); a lot, if unknown."""
     try:
