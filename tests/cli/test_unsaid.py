@@ -45,7 +45,12 @@ def test_selftests_are_asked_where_kernels_boot_in_an_emulator() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("optimize", "--source", "/nowhere"), ("compare", "--source", "/nowhere", "default", "x=y")],
+    [
+        ("optimize", "--source", "/nowhere"),
+        ("compare", "--source", "/nowhere", "default", "x=y"),
+        ("bisect", "--source", "/nowhere", "--good", "v1", "--bad", "v2"),
+        ("blame", "--good", "aa", "--bad", "bb"),
+    ],
 )
 def test_this_computer_is_booted_by_its_user_alone(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]

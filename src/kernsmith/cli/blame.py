@@ -16,6 +16,7 @@ from kernsmith.cli.amounts import with_layouts
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU
+from kernsmith.study.unsaid import check_here
 from kernsmith.study.words import Levels, read_variant
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def blame(
     json
         Print the result as JSON instead of tables.
     """
+    check_here(machine)
     if repeat < 1:
         raise UserError(f"--repeat takes a number from 1 on, not {repeat}")
     if repeat > 1 and metric:

@@ -58,9 +58,7 @@ class Recovery:
         words = self.host.last_words()
         self.step(f"{what}; pstore has: {words or 'nothing'}")
         said = [line for line in words.splitlines() if "Kernel panic" in line or "BUG:" in line]
-        last = (
-            f": {said[-1].strip()}" if said else ", as after a panic; nothing kept its last words"
-        )
+        last = f": {said[-1].strip()}" if said else _SILENT
         try:
             return End(PANIC, f"{what}{last}", self.own_kernel(look))
         except Unreachable as error:
