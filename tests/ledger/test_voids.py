@@ -8,12 +8,13 @@ from sqlalchemy import create_engine, text
 
 from kernsmith.cli import main
 from kernsmith.errors import UserError
-from kernsmith.ledger import BuildRow, Ledger, RunRow, TrialRow, now
+from kernsmith.ledger import BuildRow, Ledger, RunRow, TrialRow
 from kernsmith.ledger.kernels import read_kernels
 from kernsmith.ledger.table import read_study_table
 from kernsmith.ledger.voids import Selection
 
 WRONG = "the CPU model was edited meanwhile"
+STARTED = "2026-03-01T12:00:00.000+00:00"
 
 
 def trial(workload: str) -> TrialRow:
@@ -25,7 +26,7 @@ def trial(workload: str) -> TrialRow:
 
 def run_of(row: TrialRow, attempt: int, cycles: float) -> RunRow:
     metrics = {"model_cycles": (cycles, "cycles")}
-    return RunRow(row.digest, attempt, "ok", "", "", now(), cycles, metrics)
+    return RunRow(row.digest, attempt, "ok", "", "", STARTED, cycles, metrics)
 
 
 PIPE, FORK = trial("pipe"), trial("fork")
@@ -107,8 +108,10 @@ def test_nothing_is_edited_and_nothing_is_voided_twice(ledger: Ledger) -> None:
         (Selection(status="ok", variant="v"), [1, 2]),
         (Selection(numbers=[2], workload="pipe"), []),
         (Selection(since="2020-01-01", until="2020-12-31"), []),
-        (Selection(since=now()[:10]), [1, 2]),
-        (Selection(until=now()[:10]), [1, 2]),
+        (Selection(since="2026-03-01"), [1, 2]),
+        (Selection(since="2026-03-02"), []),
+        (Selection(until="2026-03-01"), [1, 2]),
+        (Selection(until="2026-02-28"), []),
     ],
 )
 def test_runs_are_selected(ledger: Ledger, selection: Selection, found: list[int]) -> None:
