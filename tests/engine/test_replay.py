@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What orders cost is the same whoever replays, however many orders there are."""
 
-import gc
 import os
-import weakref
 from pathlib import Path
 
 import pytest
@@ -11,16 +9,7 @@ import pytest
 from cpu_models import PENALTIES
 from elsewhere import Elsewhere
 from kernsmith import paths
-from kernsmith.engine.replay import (
-    Replay,
-    Replays,
-    Traced,
-    available_memory,
-    every_of,
-    forget,
-    open_traced,
-    replay,
-)
+from kernsmith.engine.replay import Replay, Replays, Traced, every_of, open_traced, replay
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, pack, unpack
 from kernsmith.errors import UserError
 from kernsmith.layout import Arrangement, Evaluator, random_order
@@ -114,22 +103,3 @@ def test_of_fewer_workloads_more_windows_are_replayed() -> None:
     assert [every_of(0, in_time, count) for count in (1, 2, 3, 4, 5, 14)] == [1, 1, 2, 4, 8, 8]
     assert {every_of(0, sums, count) for count in (1, 14)} == {1}
     assert every_of(3, in_time, 14) == 3
-
-
-def test_traces_larger_than_the_free_memory_are_told_before_they_are_read(
-    traced: Traced, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kernsmith.engine.replay.available_memory", lambda: 100)
-    with pytest.raises(UserError, match=r"GB of traces are in memory while .* 0\.0 GB are free"):
-        open_traced(traced)
-    monkeypatch.undo()
-    assert available_memory() > 1e6
-
-
-def test_traces_of_the_last_reader_leave_the_memory(traced: Traced) -> None:
-    opened = weakref.ref(open_traced(traced))
-    assert open_traced(traced) is opened(), "the next piece of work has them"
-    forget(traced)
-    gc.collect()
-    assert opened() is None
-    forget(traced)

@@ -165,11 +165,12 @@ impl<'a> Chunks<'a> {
         chunk.warms = self.left_to_warm > 0;
         let end = window.end.min(self.position + CHUNK);
         let begun = self.position;
+        let words: &[u32] = &self.trace.words;
         while self.position < end {
-            let word = self.trace.words[self.position];
+            let word = words[self.position];
             if word < ESCAPE {
                 self.position += 1;
-                self.enter(word, chunk);
+                self.enter(self.trace.words.block(word), chunk);
             } else if word == Escape::Begin as u32 && !chunk.fetched.is_empty() {
                 break; // with the next chunk
             } else {

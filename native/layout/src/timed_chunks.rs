@@ -110,11 +110,12 @@ impl<'a> TimedChunks<'a> {
             false => range.end,
         };
         let end = end.min(self.position + MOST_BLOCKS);
+        let words: &[u32] = &self.trace.words;
         while self.position < end {
-            let word = self.trace.words[self.position];
+            let word = words[self.position];
             if word < ESCAPE {
                 self.position += 1;
-                self.enter(word, chunk);
+                self.enter(self.trace.words.block(word), chunk);
             } else if word == Escape::Begin as u32 && !chunk.flow.is_empty() {
                 break; // with the next piece
             } else {

@@ -72,7 +72,10 @@ fn in_one_set(count: u64, apart: u64) -> Trace {
         kernel: true,
     };
     Trace {
-        words: (0..100 * count).map(|step| (step % count) as u32).collect(),
+        words: (0..100 * count)
+            .map(|step| (step % count) as u32)
+            .collect::<Vec<_>>()
+            .into(),
         blocks: (0..count).map(block).collect(),
         instructions: Instructions::default(),
         facts: facts(&text),

@@ -133,7 +133,7 @@ fn takes_turns(start: u64, fixed: u64, order: &[u32]) {
         kernel: true,
     };
     let trace = Trace {
-        words: (0..1000).map(|step| step % 2).collect(),
+        words: (0..1000).map(|step| step % 2).collect::<Vec<_>>().into(),
         blocks: vec![block(start, fixed), block(fixed, start)],
         instructions: Instructions::default(),
         facts: facts(&text),
@@ -209,7 +209,7 @@ fn loops_are_the_same_ones_in_a_replay() {
     });
     let round: Vec<u32> = round.collect();
     let trace = Trace {
-        words: round.repeat(100),
+        words: round.repeat(100).into(),
         blocks: functions.flatten().collect(),
         instructions: Instructions::default(),
         facts: facts(&text),
@@ -288,7 +288,7 @@ fn what_an_order_puts_behind_the_last_large_page_is_in_small_ones() {
         kernel: true,
     };
     let trace = Trace {
-        words: (0..6400).map(|step| step % 64).collect(),
+        words: (0..6400).map(|step| step % 64).collect::<Vec<_>>().into(),
         blocks: (0..64).map(block).collect(),
         instructions: Instructions::default(),
         facts: facts(&text),
@@ -344,7 +344,7 @@ fn where_the_text_ends_decides_which_pages_are_large() {
         kernel: true,
     };
     let trace = Trace {
-        words: (0..6400).map(|step| step % 64).collect(),
+        words: (0..6400).map(|step| step % 64).collect::<Vec<_>>().into(),
         blocks: (0..64).map(block).collect(),
         instructions: Instructions::default(),
         facts: facts(&text),

@@ -211,7 +211,7 @@ fn trace(words: Vec<u32>) -> Trace {
     let ones = blocks.iter().map(|_| 1);
     Trace {
         instructions: Instructions::new(sizes, ones).expect("one each"),
-        words,
+        words: words.into(),
         facts: Facts {
             architecture: X86_64.qemu_target().to_owned(),
             pages: X86_64.image_pages(START, START + 4096 * u64::from(ALL)),

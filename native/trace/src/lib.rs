@@ -22,10 +22,12 @@
 
 mod instructions;
 mod reader;
+mod words;
 mod writer;
 
 pub use instructions::Instructions;
 pub use reader::{Trace, TraceError};
+pub use words::Words;
 pub use writer::TraceWriter;
 
 use kernsmith_arch::PageMap;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{
     Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Instructions, Kind, LENGTHS, MAGIC, MAGIC_1,
-    RECORD, RUN,
+    RECORD, RUN, Words,
 };
 use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::Counters;
@@ -25,11 +25,11 @@ impl std::fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// A whole trace in memory: 4 bytes for each entered block.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A whole trace: 4 bytes for each entered block.
+#[derive(Debug, Clone)]
 pub struct Trace {
     /// See [`super`]: every block number is one of `blocks`, every escape is whole.
-    pub words: Vec<u32>,
+    pub words: Words,
     pub blocks: Vec<Block>,
     pub instructions: Instructions,
     pub facts: Facts,
@@ -65,13 +65,22 @@ impl Lengths {
 }
 
 impl Trace {
-    /// Reads a file.
+    /// Opens a file, which nobody may write to any more. The words stay in it.
     ///
     /// # Errors
     ///
     /// One sentence with the file and the reason.
     pub fn load(path: &Path) -> Result<Self, TraceError> {
-        opened(path, Self::read)
+        let in_file = |file: &mut File, count: usize| {
+            let words = Words::of_file(file, MAGIC.len(), count);
+            seek(file, MAGIC.len() as u64 + 4 * count as u64)?;
+            words.map_err(|error| error.to_string())
+        };
+        let here = |file: &mut File, count: usize| read_words(file, count).map(Words::from);
+        opened(path, |file, size| match cfg!(target_endian = "little") {
+            true => Self::read_with(file, size, in_file),
+            false => Self::read_with(file, size, here),
+        })
     }
 
     /// Reads what a file says beside the sequence.
@@ -94,9 +103,20 @@ impl Trace {
     ///
     /// Why it is none.
     pub fn read(source: &mut (impl Read + Seek), size: u64) -> Result<Self, String> {
+        Self::read_with(source, size, |source, count| {
+            read_words(source, count).map(Words::from)
+        })
+    }
+
+    /// words: takes that many of the source, and leaves it behind them.
+    fn read_with<S: Read + Seek>(
+        source: &mut S,
+        size: u64,
+        words: impl FnOnce(&mut S, usize) -> Result<Words, String>,
+    ) -> Result<Self, String> {
         let lengths = read_lengths(source, size)?;
         seek(source, MAGIC.len() as u64)?;
-        let words = read_words(source, lengths.words as usize)?;
+        let words = words(source, lengths.words as usize)?;
         let (mut blocks, mut counts) = (Vec::new(), Vec::new());
         for _ in 0..lengths.blocks {
             let (block, count) = read_block(source)?;
@@ -126,7 +146,7 @@ impl Trace {
             let word = *words.next()?;
             let mut half = || words.next().map_or(0, |half| u64::from(*half));
             Some(match word {
-                number if number < ESCAPE => Event::Block(number),
+                number if number < ESCAPE => Event::Block(self.words.block(number)),
                 begin if begin == Escape::Begin as u32 => Event::Begin,
                 led if led == Escape::Led as u32 => Event::Led(half() | half() << 32),
                 _ => Event::Cut,
@@ -138,30 +158,20 @@ impl Trace {
     /// known of them lies close together when the sequence is replayed.
     pub fn sort_blocks(&mut self) {
         let mut entered = vec![0_u64; self.blocks.len()];
-        self.entered().for_each(|word| entered[*word as usize] += 1);
+        for event in self.events() {
+            if let Event::Block(number) = event {
+                entered[number as usize] += 1;
+            }
+        }
         let mut order: Vec<u32> = (0..self.blocks.len() as u32).collect();
         order.sort_by_key(|number| Reverse(entered[*number as usize]));
         self.blocks = order.iter().map(|old| self.blocks[*old as usize]).collect();
         self.instructions = self.instructions.in_order(&order);
-        let mut new = vec![0; order.len()];
+        let mut numbers = vec![0; order.len()];
         for (number, old) in order.iter().enumerate() {
-            new[*old as usize] = number as u32;
+            numbers[*old as usize] = number as u32;
         }
-        self.entered().for_each(|word| *word = new[*word as usize]);
-    }
-
-    /// The words that are numbers of blocks.
-    fn entered(&mut self) -> impl Iterator<Item = &mut u32> {
-        let mut halves = 0;
-        self.words.iter_mut().filter(move |word| {
-            let is_half = halves > 0;
-            halves = match **word {
-                _ if is_half => halves - 1,
-                word if word == Escape::Led as u32 => 2,
-                _ => 0,
-            };
-            !is_half && **word < ESCAPE
-        })
+        self.words.renumber(&numbers);
     }
 
     fn check(&self) -> Result<(), String> {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::Counters;
-use kernsmith_trace::{Block, Facts, Instructions, Kind, Trace, TraceWriter};
+use kernsmith_trace::{Block, Event, Facts, Instructions, Kind, Trace, TraceWriter};
 use random::Random;
 
 const BLOCK: Block = Block {
@@ -93,7 +93,7 @@ fn what_is_written_is_read() {
     let trace = read(&written("round-trip")).expect("a whole trace");
     let cut = 1 << 31;
     let words = [cut, 1, cut + 2, 0, cut + 1, 0x8100_1234, 0xffff_ffff, 1];
-    assert_eq!(trace.words, words);
+    assert_eq!(trace.words[..], words);
     assert_eq!(
         trace.blocks,
         [
@@ -108,6 +108,21 @@ fn what_is_written_is_read() {
     assert_eq!(trace.instructions.sizes(1), [3, 4, 2]);
     assert!(trace.instructions.offsets(1).eq(OFFSETS));
     assert_eq!(trace.instructions.sizes(2), [], "there is no such block");
+}
+
+#[test]
+fn what_stays_in_its_file_is_the_same() {
+    let path = path("in-file");
+    let bytes = written("in-file-of");
+    std::fs::write(&path, &bytes).expect("a temporary file");
+    let in_file = Trace::load(&path).expect("a whole trace");
+    // Who prunes traces does not end a replay.
+    std::fs::remove_file(&path).expect("it can be removed");
+    let here = read(&bytes).expect("a whole trace");
+    assert_eq!(in_file.words[..], here.words[..]);
+    assert!(in_file.events().eq(here.events()));
+    assert_eq!(in_file.blocks, here.blocks);
+    assert_eq!(in_file.facts, here.facts);
 }
 
 #[test]
@@ -210,14 +225,18 @@ fn sorted_blocks_are_the_same_sequence() {
     let (cut, led) = (1 << 31, (1 << 31) + 1);
     // The halves of an address look like numbers of blocks here.
     let mut trace = Trace {
-        words: vec![cut, 0, 2, 1, led, 0, 0, 2, 1, 2],
+        words: vec![cut, 0, 2, 1, led, 0, 0, 2, 1, 2].into(),
         blocks: (0..4).map(block).collect(),
         instructions: Instructions::new((1..=4).collect(), [1; 4].into_iter()).expect("four"),
         facts: Facts::default(),
     };
     trace.sort_blocks();
-    assert_eq!(trace.words, [cut, 2, 0, 1, led, 0, 0, 0, 1, 0]);
+    let [b0, b1, b2] = [0, 1, 2].map(Event::Block);
+    let sequence = [Event::Cut, b2, b0, b1, Event::Led(0), b0, b1, b0];
+    assert!(trace.events().eq(sequence));
     assert_eq!(trace.blocks, [2, 1, 0, 3].map(block));
     let sizes = [0, 1, 2, 3].map(|number| trace.instructions.sizes(number)[0]);
     assert_eq!(sizes, [3, 2, 1, 4]);
+    trace.sort_blocks();
+    assert!(trace.events().eq(sequence), "they are sorted already");
 }

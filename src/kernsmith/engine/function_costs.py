@@ -19,7 +19,6 @@ from typing import Any
 
 from kernsmith._native import trace_functions
 from kernsmith.engine.kernel_code import UNKNOWN, read_code
-from kernsmith.engine.replay import available_memory, check_memory
 from kernsmith.files import write_text
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.study import digest_of
@@ -120,7 +119,6 @@ def write_costs(
     known = read_costs(target)
     if known and known.collisions and known.stacks:
         return
-    check_memory([trace], available_memory())
     code = read_code(folder, places)
     found = trace_functions(trace, cpu, code, _LEAST)
     source = _table(found, code.source) if code.by_source else None

@@ -8,7 +8,6 @@ replays reads the traces from the store once and keeps them for the next piece.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -154,49 +153,15 @@ def open_traced(
     text: the kernel's, if it was read already. on_read: see `TracedText`.
 
     Raises:
-        UserError: the kernel is not in the store, the traces are larger than the free memory, or
-            see `TracedText`.
+        UserError: the kernel is not in the store, or see `TracedText`.
     """
     with _reading:
         opened = _in_memory.get(traced)
         if opened is None:
-            check_memory([file.path for file in traced.traces], available_memory())
             opened = TracedText(text or text_of(traced.folder), traced.traces, on_read)
             _in_memory[traced] = opened
         _latest[:] = [opened]
         return opened
-
-
-def forget(traced: Traced) -> None:
-    """Keep what was read of these traces for nobody: the last reader has done with them."""
-    with _reading:
-        if _in_memory.get(traced) in _latest:
-            _latest.clear()
-
-
-def available_memory() -> int:
-    """Bytes that can be had without swapping (`MemAvailable` of proc(5)); a lot, if unknown."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-        return 1024 * int(text.partition("MemAvailable:")[2].split()[0])
-    except (OSError, ValueError, IndexError):
-        return sys.maxsize
-
-
-def check_memory(traces: Sequence[Path], available: int) -> None:
-    """That traces can be read, which are in memory as long as they are replayed.
-
-    Raises:
-        UserError: they are larger than what there is.
-    """
-    size = sum(trace.stat().st_size for trace in traces if trace.exists())
-    if size > available:
-        names = ", ".join(trace.name for trace in traces)
-        raise UserError(
-            f"{names}: {size / 1e9:.1f} GB of traces are in memory while they are replayed, and "
-            f"{available / 1e9:.1f} GB are free: fewer rounds make shorter traces, and "
-            "--layouts-by boot makes none"
-        )
 
 
 @lru_cache(maxsize=2)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kernsmith.engine.function_costs import costs_path, write_costs
 from kernsmith.engine.kernel_code import note_modules
-from kernsmith.engine.replay import BATCH, Traced, forget, open_traced
+from kernsmith.engine.replay import BATCH, Traced, open_traced
 from kernsmith.engine.sessions import Ran
 from kernsmith.engine.workers import Say
 from kernsmith.files import locked
@@ -154,9 +154,8 @@ def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
 def _replay(say: Say, asked: Tracing, path: Path) -> None:
     if not asked.layouts:
         return
-    read = Traced(asked.folder, (TraceFile(asked.job.workload.name, path, asked.job.trace),))
-    traced = open_traced(read)
-    forget(read)  # a trace has one reader here, and what follows reads it anew
+    file = TraceFile(asked.job.workload.name, path, asked.job.trace)
+    traced = open_traced(Traced(asked.folder, (file,)))
 
     def cost(layouts: Sequence[Arrangement]) -> list[Figures]:
         return traced.figures(layouts, asked.cpu, every=asked.every, displaced=None, threads=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A kernel's text with traces of workloads in memory: what replays and searches read."""
+"""A kernel's text with traces of workloads: what replays and searches read."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
     let instructions =
         Instructions::new(blocks.iter().flat_map(sizes).collect(), counts.into_iter());
     Trace {
-        words: sequence,
+        words: sequence.into(),
         blocks,
         instructions: instructions.expect("all of them"),
         facts: facts(text),
@@ -191,9 +191,9 @@ pub fn ring() -> (Text, Trace) {
         kind: Kind::Call,
         kernel: true,
     };
-    let words = (0..4000).map(|step| step % 4).collect();
+    let words = (0..4000).map(|step| step % 4).collect::<Vec<_>>();
     let trace = Trace {
-        words,
+        words: words.into(),
         blocks: (0..4).map(block).collect(),
         instructions: Instructions::default(),
         facts: facts(&text),
@@ -226,7 +226,7 @@ pub fn long_ring(random: &mut Random, model: &CpuModel) -> (Text, Trace) {
     let text = Text::new(START, sections, vec![Step::Group((0..count).collect())])
         .expect("it is consistent");
     let trace = Trace {
-        words: (0..3).flat_map(|_| 0..count).collect(),
+        words: (0..3).flat_map(|_| 0..count).collect::<Vec<_>>().into(),
         blocks,
         instructions: Instructions::default(),
         facts: facts(&text),
