@@ -2,7 +2,7 @@
 """How long suites of workloads take on the machine tcg: `python bench/suites.py KERNEL SET …`.
 
 Every workload once, as many guests at once as a study has; a row of a Markdown table for each set,
-and which workload of it took longest. `--kept` has guests with a root go on from kept boots.
+and which workload of it took longest. `--snapshots` has guests with a root go on from these.
 """
 
 import argparse
@@ -57,14 +57,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernel", help="the beginning of a key, or a vmlinux")
     parser.add_argument("sets", nargs="+", metavar="SET")
-    parser.add_argument("--kept", action="store_true", help="go on from kept boots")
+    parser.add_argument("--snapshots", action="store_true", help="go on from snapshots")
     words = parser.parse_args()
     catalogue = load_catalogue().including(words.sets)
-    settings = {"time_limit": 1800, "kept_boots": words.kept}
+    settings = {"time_limit": 1800, "snapshots": words.snapshots}
     machine = open_machine(DEFAULT_CPU, Table.model_validate(settings))
     kernel = named_kernel(words.kernel)
     load = ", ".join(f"{each:.2f}" for each in os.getloadavg())
-    print(f"load averages before: {load}; {machine.slots} guests at once; kept: {words.kept}\n")
+    snapshots = "with snapshots" if words.snapshots else "without snapshots"
+    print(f"load averages before: {load}; {machine.slots} guests at once; {snapshots}\n")
     print("| suite | workloads | seconds | of processors | the longest |")
     print("| --- | ---: | ---: | ---: | --- |")
     with tempfile.TemporaryDirectory() as name:

@@ -6,8 +6,8 @@
 #ifdef KERNSMITH_TIMED
 #include "timed/session.h"
 #endif
-#ifdef KERNSMITH_KEPT
-#include "root/kept.h"
+#ifdef KERNSMITH_SNAPSHOT
+#include "root/snapshot.h"
 #endif
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static int loopback_up(void)
 	return error;
 }
 
-#if !defined(KERNSMITH_TIMED) && !defined(KERNSMITH_KEPT)
+#if !defined(KERNSMITH_TIMED) && !defined(KERNSMITH_SNAPSHOT)
 /* The value of `key` (which ends in "=") on the kernel command line, in `value`; "" when absent. */
 static void command_line_value(const char *line, const char *key, char *value, size_t size)
 {
@@ -104,8 +104,8 @@ _Noreturn void init(void)
 	else
 #ifdef KERNSMITH_TIMED
 		session();
-#elif defined(KERNSMITH_KEPT)
-		run_kept();
+#elif defined(KERNSMITH_SNAPSHOT)
+		run_from_snapshot();
 #else
 		run_from_command_line();
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a boot is kept: the machine stops the guest at this instruction. The linker puts it at an
+ * Where a snapshot is taken: the machine stops the guest at this instruction. The linker puts it at an
  * address that nothing else in the guest has (HOLD in the Makefile), for a machine that waits for
  * an address sees all processes.
  */

@@ -4,8 +4,8 @@
  * are up. It does what init.c does as process 1, but mount and bring lo up, which systemd has done.
  */
 #include "failure.h"
-#ifdef KERNSMITH_KEPT
-#include "kept.h"
+#ifdef KERNSMITH_SNAPSHOT
+#include "snapshot.h"
 #endif
 #include "runner.h"
 
@@ -18,8 +18,8 @@
 
 int main(void)
 {
-#ifdef KERNSMITH_KEPT
-	run_kept();
+#ifdef KERNSMITH_SNAPSHOT
+	run_from_snapshot();
 #else
 	char line[4096] = "", name[64] = "";
 	long rounds = -1, warmup = -1;

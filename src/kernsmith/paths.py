@@ -59,9 +59,9 @@ def patches() -> Path:
     return cache_root() / "patches"
 
 
-def boots() -> Path:
+def snapshots() -> Path:
     """Guests that wait for their workload, a folder for each boot."""
-    return cache_root() / "boots"
+    return cache_root() / "snapshots"
 
 
 def pinned() -> Path:

@@ -98,7 +98,7 @@ KINDS = {
     "compile-cache": "ccache",
     "toolchains": "toolchains/*",
     "roots": "roots/*",
-    "boots": "boots/*",
+    "snapshots": "snapshots/*",
     "answers": "probes",
 }
 """What can be shown and removed, and where it lies. A kernel's own size is without its layouts,

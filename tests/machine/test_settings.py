@@ -28,9 +28,9 @@ def opened(study: Study) -> Machine:
 
 
 def test_what_a_study_file_sets_the_machine_has(tmp_path: Path) -> None:
-    machine = opened(study_of(tmp_path, "time_limit = 12.5\nslots = 3\nkept_boots = true"))
+    machine = opened(study_of(tmp_path, "time_limit = 12.5\nslots = 3\nsnapshots = true"))
     assert isinstance(machine, Tcg)
-    assert (machine.boot_seconds, machine.slots, machine.kept_boots) == (12.5, 3, True)
+    assert (machine.boot_seconds, machine.slots, machine.snapshots) == (12.5, 3, True)
 
 
 def test_what_it_does_not_set_is_as_without_the_table(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_how_many_boot_at_once_and_how_long_they_may_is_no_condition_of_a_figure
         (
             "hugepages = true",
             "machine.settings: tcg has no setting hugepages: allowed are time_limit, slots, depth, "
-            "vcpus, kept_boots",
+            "vcpus, snapshots",
         ),
         ("slots = 0", "machine.settings.slots: input should be greater than or equal to 1"),
         ("time_limit = 0", "machine.settings.time_limit: input should be greater than 0"),

@@ -32,8 +32,9 @@ def prune(
     """Show what the caches hold, by kind; with --yes, remove it.
 
     Kinds: kernels (with their layouts, traces and profiles), layouts, traces, profiles, consoles,
-    sources, compile-cache, toolchains, roots, boots, answers. Everything can be made again. What
-    somebody is using now stays, and so does the ledger: runs that are in it are not measured again.
+    sources, compile-cache, toolchains, roots, snapshots, answers. Everything can be made again.
+    What somebody is using now stays, and so does the ledger: runs that are in it are not measured
+    again.
 
     Examples:
 

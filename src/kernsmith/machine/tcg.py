@@ -27,7 +27,7 @@ from kernsmith.guest.initramfs import build_initramfs
 from kernsmith.guest.suite import Vcpus
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
-from kernsmith.machine import kept_boot
+from kernsmith.machine import snapshot
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures, read_held
 from kernsmith.machine.metrics import METRICS, OF_DATA, OF_PMU, VERSION, by_virtual_clock, metric
@@ -77,7 +77,7 @@ class Table(BaseModel):
     slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     depth: Depth = FRONTEND
     vcpus: Vcpus = 1
-    kept_boots: bool = False
+    snapshots: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Tcg:
         no trace.
     vcpus: of every guest; one has more where its workload needs more. They take turns in one
         thread. Traces are of one vCPU.
-    kept_boots: guests with a root go on from a boot that is kept (`machine.kept_boot`).
+    snapshots: guests with a root go on from one (`machine.snapshot`).
     """
 
     model: Pinned
@@ -101,7 +101,7 @@ class Tcg:
     slots: int = 1
     depth: Depth = FRONTEND
     vcpus: int = 1
-    kept_boots: bool = False
+    snapshots: bool = False
     name: str = NAME
     exact: bool = True
     apart: bool = True
@@ -147,7 +147,7 @@ class Tcg:
             model.pop("data", None)
         return {
             **({"depth": self.depth} if self.follows_data else {}),
-            **({"kept_boots": kept_boot.programs_digest()} if self.kept_boots else {}),
+            **({"snapshots": snapshot.programs_digest()} if self.snapshots else {}),
             "metrics": VERSION,
             "qemu": self.qemu.banner,
             "qemu_sha256": self.qemu.digest,
@@ -166,16 +166,16 @@ class Tcg:
         """How many vCPUs the guest of a workload has."""
         return max(self.vcpus, workload.vcpus)
 
-    def kept_guest(self, job: Job) -> kept_boot.KeptGuest | None:
-        """The guest of a job that goes on from a kept boot; None: it boots anew."""
+    def parted_guest(self, job: Job) -> snapshot.PartedGuest | None:
+        """The guest of a job that goes on from a snapshot; None: it boots anew."""
         several = self.vcpus_of(job.workload) > 1
-        return kept_boot.kept_guest(job.workload) if self.kept_boots and not several else None
+        return snapshot.parted_guest(job.workload) if self.snapshots and not several else None
 
-    def initramfs(self, job: Job, kept: kept_boot.KeptGuest | None = None) -> Path:
+    def initramfs(self, job: Job, parted: snapshot.PartedGuest | None = None) -> Path:
         """The guest's archive or the workload's, with that of the kernel's modules behind it."""
         own = job.workload.initramfs or self.guest.path
-        if kept is not None:
-            own = pin(kept.initramfs, "kept.cpio").path
+        if parted is not None:
+            own = pin(parted.initramfs, "parted.cpio").path
         if job.modules is None:
             return own
         path = job.folder / "initramfs.cpio"
@@ -269,9 +269,9 @@ class TcgSession:
         files = {option: path for option, path in written.items() if path}
         for path in files.values():
             path.unlink(missing_ok=True)
-        kept = machine.kept_guest(job)
-        behind = kept_boot.write_workload(kept, job.folder) if kept else None
-        initramfs = machine.initramfs(job, kept)
+        parted = machine.parted_guest(job)
+        behind = snapshot.write_workload(parted, job.folder) if parted else None
+        initramfs = machine.initramfs(job, parted)
         command = machine.command(self.image, job, initramfs, files, behind)
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
@@ -285,8 +285,8 @@ class TcgSession:
                 known = {each: file_digest(each) for each in (self.image, initramfs)}
                 known |= {machine.qemu.path: machine.qemu.digest}
                 known |= {path: "" for path in (job.workload.root,) if path}  # the initramfs has it
-                seconds = kept_boot.run_kept(command, behind, known, console, machine.boot_seconds)
-        except kept_boot.NotKept as error:
+                seconds = snapshot.run(command, behind, known, console, machine.boot_seconds)
+        except snapshot.NoSnapshot as error:
             hung, failure = error.hung, "" if error.ended else str(error)
         except ProcessTimedOut:
             hung = True
@@ -333,8 +333,8 @@ def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str
             f"the root's image {root} cannot be read ({error.strerror}); start the same command "
             "again"
         ) from None
-    more = (str(behind), kept_boot.KEPT_BYTES) if behind else None
-    whole = size + (kept_boot.KEPT_BYTES if behind else 0)
+    more = (str(behind), snapshot.WORKLOAD_BYTES) if behind else None
+    whole = size + (snapshot.WORKLOAD_BYTES if behind else 0)
     return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), [_ARCH.disk.words(whole)]
 
 
@@ -376,7 +376,7 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
         slots=settings.slots,
         depth=settings.depth,
         vcpus=settings.vcpus,
-        kept_boots=settings.kept_boots,
+        snapshots=settings.snapshots,
     )
 
 

@@ -26,7 +26,7 @@ class MachineTable(BaseModel):
     """A shipped CPU model, or the path of one (TOML); of machines that measure time: none."""
     settings: dict[str, Setting] = Field(default_factory=dict)
     """What this kind of machine takes besides: of tcg, depth, time_limit, slots, vcpus and
-    kept_boots; of kvm, processor, time_limit and accel; of uml, runs, processor and time_limit; of
+    snapshots; of kvm, processor, time_limit and accel; of uml, runs, processor and time_limit; of
     ssh, these, boot_seconds, power_cycle, ssh_options and others; of self, enter, go_on, host and
     others."""
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A boot that is kept: a guest goes on from where it waits for its workload, again and again.
+"""A snapshot: a guest goes on from where it waits for its workload, again and again.
 
-The guest (guest/root/kept.c) does not know its workload while it boots. QEMU's debugger stops it at
-an instruction, before the one that reads it, and what is in its memory is written to a file, once
-for all workloads that boot so. A run goes on from there, in another QEMU, with the tracer, and with
-the workload at the end of its disk, of which nothing is in that file.
+The guest (guest/root/snapshot.c) does not know its workload while it boots. QEMU's debugger stops
+it at an instruction, before the one that reads it, and what is in its memory is written to a file,
+once for all workloads that boot so. A run goes on from there, in another QEMU, with the tracer, and
+with the workload at the end of its disk, of which nothing is in that file.
 
-It is the instruction that makes runs equal wherever a boot is kept anew: which moment of the host's
-clock it was does not matter.
+It is the instruction that makes runs equal wherever a snapshot is taken anew: which moment of the
+host's clock it was does not matter.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from kernsmith.threads import threads
 
 HOLD = 0x6B00_0000
 """Where guests wait (guest/Makefile)."""
-KEPT_BYTES = 4 << 20
-"""What a workload may be, at the end of the disk (guest/root/kept.h)."""
+WORKLOAD_BYTES = 4 << 20
+"""What a workload may be, at the end of the disk (guest/root/snapshot.h)."""
 
 _FOLDER = "workload"
 # What is told its workload later, and its place in a guest's archive: process 1, or systemd's unit.
-_SMALL = ("root/init", "kernsmith-kept")
-_SYSTEMD = ("root/above/usr/lib/kernsmith/run", "kernsmith-kept-service")
+_SMALL = ("root/init", "kernsmith-snapshot")
+_SYSTEMD = ("root/above/usr/lib/kernsmith/run", "kernsmith-snapshot-service")
 _MEMORY, _CONSOLE = "memory", "console.log"
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
-class KeptGuest:
+class PartedGuest:
     """What boots, and what a workload adds to it.
 
     initramfs: the archive of a guest that does not know its workload. workload: the archive with
-        the workload, of `KEPT_BYTES`.
+        the workload, of `WORKLOAD_BYTES`.
     """
 
     initramfs: bytes
@@ -62,7 +62,7 @@ class KeptGuest:
 
 
 def programs_digest() -> str:
-    """Of the programs that run workloads in kept guests."""
+    """Of the programs that run workloads behind a snapshot."""
     digest = sha256()
     for _, name in (_SMALL, _SYSTEMD):
         digest.update(sha256(_program(name)).digest())
@@ -73,23 +73,23 @@ def _program(name: str) -> bytes:
     return read_program(shipped("build", "guest", name))
 
 
-def kept_guest(workload: Workload) -> KeptGuest | None:
-    """The guest of a workload, parted; None where its boot cannot be kept: it has no root, several
-    vCPUs, or more files than fit."""
+def parted_guest(workload: Workload) -> PartedGuest | None:
+    """The guest of a workload, parted; None where there is no snapshot of it: it has no root,
+    several vCPUs, or more files than fit."""
     if workload.root is None or workload.initramfs is None or workload.vcpus > 1:
         return None
     rest, own = taken_out(workload.initramfs.read_bytes(), _FOLDER)
     told = f"{workload.name} {workload.rounds} {workload.warmup}\n"
     archive = closed(own, [Member("run", told.encode())])
-    if len(archive) > KEPT_BYTES:
+    if len(archive) > WORKLOAD_BYTES:
         return None
     place, name = _SYSTEMD if f"{_SYSTEMD[0]}\0".encode() in rest else _SMALL
     initramfs = closed(rest, [Member(place, _program(name), executable=True)])
-    return KeptGuest(initramfs, archive.ljust(KEPT_BYTES, b"\0"))
+    return PartedGuest(initramfs, archive.ljust(WORKLOAD_BYTES, b"\0"))
 
 
-class NotKept(KernsmithError):
-    """A boot that could not be kept or gone on with.
+class NoSnapshot(KernsmithError):
+    """A snapshot that could not be taken or gone on from.
 
     ended: the guest ended before it came to its workload, and its console tells why. hung: its time
     was over.
@@ -101,8 +101,8 @@ class NotKept(KernsmithError):
 
 
 @dataclass(frozen=True)
-class KeptBoot:
-    """A boot, kept in a folder that is named by all that it depends on."""
+class Snapshot:
+    """One, in a folder that is named by all that its boot depends on."""
 
     folder: Path
 
@@ -111,20 +111,20 @@ class KeptBoot:
         """The file with the guest."""
         return self.folder / _MEMORY
 
-    def keep(self, command: Sequence[str], behind: Path, console: Path, seconds: float) -> None:
-        """Boot and keep a guest, if it is not kept yet.
+    def take(self, command: Sequence[str], behind: Path, console: Path, seconds: float) -> None:
+        """Boot a guest and write it, if that is not done yet.
 
         command: of QEMU. behind: the end of the disk in it, which is another file now. console:
-            gets what a guest said that could not be kept.
+            gets what a guest said of which there is no snapshot.
 
         Raises:
-            NotKept: the guest ended, or its time.
+            NoSnapshot: the guest ended, or its time.
         """
         with locked(self.folder / "lock"):
             if self.memory.exists():
                 return
             empty = self.folder / "empty"
-            write_bytes(empty, bytes(KEPT_BYTES))
+            write_bytes(empty, bytes(WORKLOAD_BYTES))
             words = [word.replace(str(behind), str(empty)) for word in command]
             with replacing(self.memory) as memory:
                 self._boot(words, memory, console, seconds)
@@ -143,9 +143,9 @@ class KeptBoot:
         try:
             _beside(command, said, seconds + _ANSWER_SECONDS, held)
         except NotReached as error:
-            raise NotKept(str(error), ended=error.ended, hung=not error.ended) from None
+            raise NoSnapshot(str(error), ended=error.ended, hung=not error.ended) from None
         except (OSError, QMPError) as error:
-            raise NotKept(f"QEMU kept no boot: {error}") from None
+            raise NoSnapshot(f"QEMU wrote no snapshot: {error}") from None
         finally:
             copy_file(said, console)
 
@@ -153,7 +153,8 @@ class KeptBoot:
         """Have a guest go on to its end. Returns how long it took, in seconds.
 
         Raises:
-            NotKept: the file cannot be read. ProcessTimedOut, ProcessFailed: as of `process.run`.
+            NoSnapshot: the file cannot be read.
+            ProcessTimedOut, ProcessFailed: as of `process.run`.
         """
         try:
             return _beside(
@@ -161,35 +162,35 @@ class KeptBoot:
                 lambda folder, alive: _read(folder / "monitor", self.memory),
             )  # fmt: skip
         except (OSError, QMPError) as error:
-            raise NotKept(f"QEMU does not go on with a kept boot: {error}") from None
+            raise NoSnapshot(f"QEMU does not go on from a snapshot: {error}") from None
 
 
-def run_kept(
+def run(
     command: list[str],
     behind: Path,
     contents: Mapping[Path, str],
     console: Path,
     seconds: float,
 ) -> float:
-    """Run a guest from a kept boot, which is made where there is none. Returns the run's seconds.
+    """Run a guest from a snapshot, which is taken where there is none. Returns the run's seconds.
 
     command: of QEMU, with what it boots and then `-plugin`. behind: the file in it with the
         workload. contents: the digests of all other files in it that decide what a boot does.
 
     Raises:
-        NotKept: see there. ProcessTimedOut, ProcessFailed: as of `process.run`.
+        NoSnapshot: see there. ProcessTimedOut, ProcessFailed: as of `process.run`.
     """
     booted = command[: command.index("-plugin")]
     named = [word.replace(str(behind), "") for word in booted]
     for path, digest in contents.items():
         named = [word.replace(str(path), digest) for word in named]
     key = sha256(json.dumps([programs_digest(), *named]).encode()).hexdigest()[:20]
-    boot = KeptBoot(paths.boots() / key)
-    boot.keep(booted, behind, console, seconds)
-    return boot.go_on(command, console, seconds)
+    taken = Snapshot(paths.snapshots() / key)
+    taken.take(booted, behind, console, seconds)
+    return taken.go_on(command, console, seconds)
 
 
-def write_workload(guest: KeptGuest, folder: Path) -> Path:
+def write_workload(guest: PartedGuest, folder: Path) -> Path:
     """The end of the disk, as a file."""
     path = folder / "workload.disk"
     write_bytes(path, guest.workload)
@@ -258,5 +259,5 @@ def _wait(qemu: QEMUMonitorProtocol) -> None:
         if status == "completed":
             return
         if status in ("failed", "cancelled"):
-            raise NotKept(f"a kept boot is not whole: {answer.get('error-desc', status)}")
+            raise NoSnapshot(f"a snapshot is not whole: {answer.get('error-desc', status)}")
         time.sleep(_LOOK_SECONDS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots that are kept: what is parted, what a boot is named by, and that runs are exact."""
+"""Snapshots: what is parted, what one is named by, and that runs are exact."""
 
 import shutil
 from dataclasses import replace
@@ -17,7 +17,7 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.debugger import connected_debugger
-from kernsmith.machine.kept_boot import HOLD, KEPT_BYTES, KeptGuest, kept_guest
+from kernsmith.machine.snapshot import HOLD, WORKLOAD_BYTES, PartedGuest, parted_guest
 from kernsmith.machine.tcg import Table, Tcg, open_machine
 from kernsmith.study import Study, plan_variants
 from kernsmith.threads import threads
@@ -39,8 +39,8 @@ output = "told"
 """
 
 
-def machine(*, kept: bool = True) -> Tcg:
-    return open_machine(CPU, Table.model_validate({"kept_boots": kept}))
+def machine(*, snapshots: bool = True) -> Tcg:
+    return open_machine(CPU, Table.model_validate({"snapshots": snapshots}))
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def other(file: Path) -> Path:
     return path
 
 
-def parted(workload: Workload) -> KeptGuest:
-    found = kept_guest(workload)
+def parted(workload: Workload) -> PartedGuest:
+    found = parted_guest(workload)
     assert found is not None
     return found
 
@@ -93,7 +93,7 @@ def test_a_boot_is_of_all_workloads_of_a_root(file: Path) -> None:
     one, two = (parted(read_own_workload(each)) for each in (file, other(file)))
     assert one.initramfs == two.initramfs
     assert one.workload != two.workload
-    assert len(one.workload) == len(two.workload) == KEPT_BYTES
+    assert len(one.workload) == len(two.workload) == WORKLOAD_BYTES
     assert "workload/lines" in listed(one.workload) and "workload/lines" not in listed(
         one.initramfs
     )
@@ -104,20 +104,20 @@ def test_a_boot_is_of_all_workloads_of_a_root(file: Path) -> None:
     assert parted(read_own_workload(file)).initramfs != one.initramfs
 
 
-def test_some_boots_are_not_kept(file: Path) -> None:
+def test_of_some_boots_there_is_none(file: Path) -> None:
     reader = read_own_workload(file)
     (pipe,) = load_catalogue().select(["pipe"])
-    assert kept_guest(pipe) is None, "it has no root"
-    assert kept_guest(replace(reader, vcpus=2)) is None
-    assert machine(kept=False).kept_guest(Job(reader, file.parent)) is None
-    (file.parent / "lines").write_bytes(bytes(KEPT_BYTES))
-    assert kept_guest(read_own_workload(file)) is None, "it is too large"
+    assert parted_guest(pipe) is None, "it has no root"
+    assert parted_guest(replace(reader, vcpus=2)) is None
+    assert machine(snapshots=False).parted_guest(Job(reader, file.parent)) is None
+    (file.parent / "lines").write_bytes(bytes(WORKLOAD_BYTES))
+    assert parted_guest(read_own_workload(file)) is None, "it is too large"
 
 
 def test_it_is_a_choice_that_runs_are_named_by() -> None:
-    usual, kept = machine(kept=False).fingerprint(), machine().fingerprint()
-    assert "kept_boots" not in usual
-    assert {name: value for name, value in kept.items() if name != "kept_boots"} == usual
+    usual, other = machine(snapshots=False).fingerprint(), machine().fingerprint()
+    assert "snapshots" not in usual
+    assert {name: value for name, value in other.items() if name != "snapshots"} == usual
 
 
 def test_the_disk_ends_with_the_workload(file: Path, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_disk_ends_with_the_workload(file: Path, tmp_path: Path) -> None:
     job = Job(reader, tmp_path)
     words = machine().command(Path("vmlinux"), job, Path("cpio"), {}, tmp_path / "work")
     told = words[words.index("-append") + 1]
-    assert f"phram.phram=root,0x100000000,{size + KEPT_BYTES:#x}" in told
+    assert f"phram.phram=root,0x100000000,{size + WORKLOAD_BYTES:#x}" in told
     assert "kernsmith.workload" not in told
     backends = [word for word in words if word.startswith("memory-backend-file,")]
     assert all(word.endswith("share=on,readonly=on") for word in backends)
@@ -142,10 +142,10 @@ def kernel(source: Source) -> Kernel:
 
 
 @pytest.fixture
-def boots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where boots are kept here; none are yet."""
-    monkeypatch.setattr(paths, "boots", lambda: tmp_path / "boots")
-    return tmp_path / "boots"
+def snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where they are here; there are none yet."""
+    monkeypatch.setattr(paths, "snapshots", lambda: tmp_path / "snapshots")
+    return tmp_path / "snapshots"
 
 
 def ran(file: Path, kernel: Kernel, folder: Path) -> Outcome:
@@ -161,33 +161,33 @@ def counted(outcome: Outcome) -> bytes:
 
 @pytest.mark.kernel
 @pytest.mark.xdist_group("root")
-def test_all_that_goes_on_from_a_boot_is_exact_wherever_it_was_kept(
-    file: Path, kernel: Kernel, boots: Path, tmp_path: Path
+def test_all_that_goes_on_from_one_is_exact_wherever_it_was_taken(
+    file: Path, kernel: Kernel, snapshots: Path, tmp_path: Path
 ) -> None:
     first = ran(file, kernel, tmp_path / "first")
-    (kept,) = boots.iterdir()
-    memory = (kept / "memory").stat()
+    (taken,) = snapshots.iterdir()
+    memory = (taken / "memory").stat()
     again = ran(file, kernel, tmp_path / "again")
-    assert (kept / "memory").stat() == memory, "the boot is the one that was kept"
+    assert (taken / "memory").stat() == memory, "it is the one that was taken before"
     assert counted(again) == counted(first)
     elsewhere = ran(other(file), kernel, tmp_path / "elsewhere")
-    assert list(boots.iterdir()) == [kept], "another workload of the root goes on from the same"
+    assert list(snapshots.iterdir()) == [taken], "another workload goes on from it"
     assert counted(elsewhere) != counted(first)
-    shutil.rmtree(kept)
+    shutil.rmtree(taken)
     assert counted(ran(file, kernel, tmp_path / "anew")) == counted(first)
 
 
 @pytest.mark.kernel
 @pytest.mark.xdist_group("root")
 def test_it_is_what_a_guest_gives_that_is_stopped_and_goes_on_where_it_is(
-    file: Path, kernel: Kernel, boots: Path, tmp_path: Path
+    file: Path, kernel: Kernel, snapshots: Path, tmp_path: Path
 ) -> None:
-    kept = ran(file, kernel, tmp_path / "kept")
+    taken = ran(file, kernel, tmp_path / "taken")
     here = tmp_path / "here"
     here.mkdir()
-    shutil.copy(tmp_path / "kept/workload.disk", here)
+    shutil.copy(tmp_path / "taken/workload.disk", here)
     line = tmp_path / "line"
-    command = [word.replace(f"{tmp_path}/kept/", f"{here}/") for word in kept.boot.command]
+    command = [word.replace(f"{tmp_path}/taken/", f"{here}/") for word in taken.boot.command]
     command += ["-S", "-gdb", f"unix:{line},server=on,wait=off"]
     with threads(1) as pool:
         qemu = pool.submit(process.run, command, log=here / "console.log", timeout=300)
@@ -196,19 +196,19 @@ def test_it_is_what_a_guest_gives_that_is_stopped_and_goes_on_where_it_is(
             assert debugger.ask("D") == "OK"
         qemu.result()
     for name in ("counters.json", "branches.counts"):
-        assert (here / name).read_bytes() == (tmp_path / "kept" / name).read_bytes()
+        assert (here / name).read_bytes() == (tmp_path / "taken" / name).read_bytes()
 
 
 @pytest.mark.kernel
 @pytest.mark.xdist_group("root")
-def test_what_fails_says_why_and_keeps_nothing(
-    file: Path, kernel: Kernel, boots: Path, tmp_path: Path
+def test_what_fails_says_why_and_leaves_none(
+    file: Path, kernel: Kernel, snapshots: Path, tmp_path: Path
 ) -> None:
     (file.parent / "broken").write_bytes(b"hsqs" + bytes(4096))
     file.write_text(TABLE.replace('"tree"', '"broken"'))
     outcome = ran(file, kernel, tmp_path / "broken")
     assert "no root file system: mount of the image, squashfs: " in outcome.reason
-    assert not list(boots.glob("*/memory"))
+    assert not list(snapshots.glob("*/memory"))
     file.write_text(TABLE.replace('"md5sum", "lines"', '"md5sum", "nothing"'))
     outcome = ran(file, kernel, tmp_path / "failed")
     assert "the program ended with status 1, not 0" in outcome.reason

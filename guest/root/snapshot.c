@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The format is that of Documentation/driver-api/early-userspace/buffer-format.rst. */
-#include "kept.h"
+#include "snapshot.h"
 
 #include "failure.h"
 #include "runner.h"
@@ -63,14 +63,14 @@ static int take_all(const char *archive)
 {
 	const char *at = archive;
 
-	while (at + HEADER < archive + KEPT_BYTES && memcmp(at, magic, sizeof(magic) - 1) == 0) {
+	while (at + HEADER < archive + WORKLOAD_BYTES && memcmp(at, magic, sizeof(magic) - 1) == 0) {
 		const char *path = at + HEADER;
 		size_t size = number(at, SIZE);
 		const char *data = at + padded(HEADER + number(at, NAME));
 
 		if (strcmp(path, last) == 0)
 			return *name ? 0 : wrong("the disk says of no workload");
-		if (size > (size_t)(archive + KEPT_BYTES - data))
+		if (size > (size_t)(archive + WORKLOAD_BYTES - data))
 			break;
 		int error = take_member(path, data, size, (mode_t)number(at, MODE));
 
@@ -88,24 +88,24 @@ static int take_workload(void)
 
 	if (fd < 0)
 		return failed(disk);
-	off_t from = lseek(fd, 0, SEEK_END) - KEPT_BYTES;
-	char *archive = mmap(NULL, KEPT_BYTES, PROT_READ | PROT_WRITE,
+	off_t from = lseek(fd, 0, SEEK_END) - WORKLOAD_BYTES;
+	char *archive = mmap(NULL, WORKLOAD_BYTES, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int error = 0;
 
 	if (archive == MAP_FAILED)
 		error = failed("memory for a workload");
-	else if (pread(fd, archive, KEPT_BYTES, from) != KEPT_BYTES)
+	else if (pread(fd, archive, WORKLOAD_BYTES, from) != WORKLOAD_BYTES)
 		error = failed("read of a workload");
 	else
 		error = take_all(archive);
 	if (archive != MAP_FAILED)
-		munmap(archive, KEPT_BYTES);
+		munmap(archive, WORKLOAD_BYTES);
 	close(fd);
 	return error;
 }
 
-int run_kept(void)
+int run_from_snapshot(void)
 {
 	hold();
 	int error = take_workload();
