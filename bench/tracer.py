@@ -4,7 +4,8 @@
 The region's time is the difference between a long and a short run of one workload, so that boot
 and set-up drop out; each figure is the best of three, taken in turn. Targets: 1.5 with the
 front-end model as a sum of penalties, 1.6 with one that is simulated in time, 8 with its data side
-(the depth `core`), 2.0 with the branch profile too.
+(the depth `core`), 2.0 with the branch profile too. The tracer has three threads, the guest's among
+them: with fewer free processors they wait for each other.
 """
 
 from __future__ import annotations

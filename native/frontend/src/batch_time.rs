@@ -2,9 +2,8 @@
 //! The clocks of a piece, when all is known that they have to wait for.
 
 use super::batch::{Batch, KERNEL, LED, PRESENT, Rare, Room, SAME};
-use super::clocks::{Clocks, TICKS, later};
+use super::clocks::{TICKS, later};
 use super::costs::Costs;
-use super::flow::{DECODED, PREDICTED, RESOLVED};
 
 impl Batch {
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
@@ -18,7 +17,7 @@ impl Batch {
         let (mut rare, mut first) = (&room.rare[..], 0);
         let mut rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
         for step in &room.steps {
-            steer(&mut clocks, step.led, &costs);
+            costs.steer(&mut clocks, step.led);
             clocks.predict_block();
             let (end, led) = (step.lines & !LED, step.lines >> 31);
             let count = end - first;
@@ -55,27 +54,13 @@ impl Batch {
             ops[0] += u64::from(count);
             ops[1] += u64::from(count) & kernel;
         }
-        steer(&mut clocks, room.led[room.steps.len()], &costs);
+        costs.steer(&mut clocks, room.led[room.steps.len()]);
         let spent = [clocks.dispatched - begun - in_kernel, in_kernel];
         let ops = [ops[0] - ops[1], ops[1]];
         for (mode, counters) in self.counters.iter_mut().enumerate() {
             counters.ticks += spent[mode] + ops[mode] * costs.stall;
         }
         self.clocks = clocks;
-    }
-}
-
-/// What led to a block: see [`super::Flow`].
-#[inline(always)]
-fn steer(clocks: &mut Clocks, led: u32, costs: &Costs) {
-    clocks.predicted += u64::from(led & PREDICTED);
-    if led & (DECODED | RESOLVED) != 0 {
-        if led & DECODED != 0 {
-            clocks.steer(clocks.fetched + costs.decoded);
-        }
-        if led & RESOLVED != 0 {
-            clocks.steer(clocks.dispatched + costs.resolve);
-        }
     }
 }
 

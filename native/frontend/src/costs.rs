@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What each event costs a front end in time, in ticks.
 
-use super::clocks::{TICKS, ticks};
+use super::clocks::{Clocks, TICKS, ticks};
+use super::flow::{DECODED, PREDICTED, RESOLVED};
 use super::{CpuModel, DecoupledGeometry};
 
 /// Times in ticks.
@@ -44,6 +45,20 @@ impl Costs {
             to_decoders: ticks(fetch.switch_cycles),
             prefetch: fetch.prefetch,
             next_line: fetch.next_line,
+        }
+    }
+
+    /// Prediction goes on where it was led, with these of [`super::flow`]'s bits.
+    #[inline(always)]
+    pub(super) fn steer(&self, clocks: &mut Clocks, led: u32) {
+        clocks.predicted += u64::from(led & PREDICTED);
+        if led & (DECODED | RESOLVED) != 0 {
+            if led & DECODED != 0 {
+                clocks.steer(clocks.fetched + self.decoded);
+            }
+            if led & RESOLVED != 0 {
+                clocks.steer(clocks.dispatched + self.resolve);
+            }
         }
     }
 }

@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A front end in which prediction runs ahead of fetch, in time: see `clocks.rs`.
+//! A front end in which prediction runs ahead of fetch, in time: see `clocks.rs`. What predicts is in
+//! `path_predictors.rs`.
 
 use kernsmith_arch::PageMap;
 
-use super::btb::ReturnStack;
 use super::clocks::{Clocks, TICKS, ticks};
 use super::costs::Costs;
 use super::data_side::{DataSide, Shared};
-use super::ittage::TaggedTargets;
-use super::path_history::PathHistory;
+use super::flow::REDIRECTED;
 use super::shape::Stretch;
-use super::tage::{LANES, TABLES, TaggedDirections};
 use super::{
-    Access, Branch, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry,
-    DecoupledGeometry, InstructionTlbs, Latest, LineEvents, Replacement, SetAssociative,
+    Access, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry, DecoupledGeometry,
+    InstructionTlbs, Latest, LineEvents, Replacement, SetAssociative,
 };
 
 /// A line that no address is in.
 const NOWHERE: u64 = u64::MAX;
 
-/// All structures and clocks of one core.
+/// What fetches, and the clocks of one core.
 #[derive(Debug, Clone)]
 pub struct Decoupled {
     clocks: Clocks,
-    history: PathHistory,
-    directions: TaggedDirections,
-    targets: TaggedTargets,
-    returns: ReturnStack,
-    /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
-    buffers: Vec<(Latest, u64)>,
     /// Lines, with the time at which each arrives.
     l1i: Lines,
     /// Of L1i.
@@ -85,19 +77,9 @@ impl Decoupled {
     #[must_use]
     pub fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
         let lines = |bytes: usize| bytes / model.line_bytes;
-        let tage = &geometry.predictor;
-        let fetch = &geometry.fetch;
         let op_cache = geometry.op_cache.as_ref();
         Self {
-            clocks: Clocks::new(&geometry.core, fetch.queue_blocks),
-            history: tage.path_history(),
-            directions: TaggedDirections::new(tage),
-            targets: TaggedTargets::new(tage),
-            returns: ReturnStack::new(model.predictor.return_stack),
-            buffers: geometry
-                .told_buffers()
-                .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles)))
-                .collect(),
+            clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
             l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
             events: LineEvents::default(),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
@@ -144,112 +126,18 @@ impl Decoupled {
         }
     }
 
-    /// An interrupt or exception: what was predicted is of no use.
-    #[cold]
-    pub fn interrupt(&mut self) {
-        self.clocks
-            .steer(self.clocks.dispatched + self.costs.resolve);
-        self.redirected = true;
-    }
-
-    /// Predicts and resolves one executed branch.
-    #[inline(always)]
-    pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
-        let (pc, target, right) = match branch {
-            Branch::Conditional { pc, target, taken } => {
-                counters.conditional_branches += 1;
-                let right = self.direction(pc, taken);
-                counters.branch_mispredictions += u64::from(!right);
-                if !taken {
-                    if !right {
-                        self.mispredicted();
-                    }
-                    return;
-                }
-                (pc, target, right)
-            }
-            Branch::Jump { pc, target } => (pc, target, true),
-            Branch::Call { pc, target, next } => {
-                self.returns.push(next);
-                (pc, target, true)
-            }
-            Branch::Return { pc, target } => {
-                let right = self.returns.pop() == Some(target);
-                counters.indirect_mispredictions += u64::from(!right);
-                (pc, target, right)
-            }
-            Branch::IndirectJump { pc, target } => {
-                (pc, target, self.indirect(pc, target, counters))
-            }
-            Branch::IndirectCall { pc, target, next } => {
-                self.returns.push(next);
-                (pc, target, self.indirect(pc, target, counters))
-            }
-        };
-        counters.taken_branches += 1;
-        self.history.take(pc, target);
-        self.redirected = true;
-        let found = self.find_target(pc);
-        if !right {
-            self.mispredicted();
-            return;
-        }
-        match found {
-            Some(cycles) => self.clocks.predicted += self.costs.taken + cycles,
-            None => {
-                counters.btb_misses += 1;
-                let decoded = self.clocks.fetched + self.costs.decoded;
-                self.clocks.predicted += self.costs.taken;
-                self.clocks.steer(decoded);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn direction(&mut self, pc: u64, taken: bool) -> bool {
-        let mut places = [[0; 2]; TABLES / LANES];
-        let folds = self.history.folds();
-        for (place, folds) in places.iter_mut().zip(folds) {
-            *place = self.directions.places(pc, *folds);
-        }
-        self.directions.predict(pc, &places[..folds.len()], taken)
-    }
-
-    fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {
-        let right = self.targets.predict(pc, self.history.folds(), target);
-        counters.indirect_mispredictions += u64::from(!right);
-        right
-    }
-
-    /// What the nearest buffer that knows the branch costs; all know it from now on.
-    #[inline(always)]
-    fn find_target(&mut self, pc: u64) -> Option<u64> {
-        let mut found = None;
-        // Mixed, so that branches at equal distances spread over the sets.
-        let branch = pc >> 1 ^ pc >> 6;
-        for (buffer, cycles) in &mut self.buffers {
-            if buffer.access(branch) && found.is_none() {
-                found = Some(*cycles);
-            }
-        }
-        found
-    }
-
-    #[inline(always)]
-    fn mispredicted(&mut self) {
-        self.redirected = true;
-        self.clocks
-            .steer(self.clocks.dispatched + self.costs.resolve);
-    }
-
     /// A block of code from `start` to `last` is fetched, with so many micro-ops in these windows.
+    /// led: what led there, see [`super::PathPredictors::led`].
     #[inline(always)]
     pub fn enter(
         &mut self,
         (start, last): (u64, u64),
         (ops, stretches): (u32, &[Stretch]),
+        led: u32,
         counters: &mut Counters,
     ) {
+        self.costs.steer(&mut self.clocks, led);
+        self.redirected = led & REDIRECTED != 0;
         let before = self.clocks.dispatched;
         self.clocks.predict_block();
         let available = self.lines(start, last, counters);
@@ -260,7 +148,6 @@ impl Decoupled {
             None => 0,
         };
         self.clocks.finish_block(ops, room);
-        self.redirected = false;
         counters.ticks += self.clocks.dispatched - before + u64::from(ops) * self.costs.stall;
     }
 

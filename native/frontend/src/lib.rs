@@ -23,6 +23,7 @@ mod data_side;
 mod data_tlb;
 mod decoupled;
 mod decoupled_geometry;
+mod fetcher;
 mod fields;
 mod filter;
 mod flow;
@@ -32,8 +33,10 @@ mod line_events;
 mod loops;
 mod model;
 mod path_history;
+mod path_predictors;
 mod placed;
 mod predictor;
+mod predictors;
 mod recency;
 mod reorder;
 mod set_associative;
@@ -57,6 +60,7 @@ pub use decoupled_geometry::{
     BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, LoopGeometry, OpCacheGeometry,
     TageGeometry,
 };
+pub use fetcher::Fetcher;
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};
 pub use flow::{Flow, Foreseen, MOST as MOST_BLOCKS, Target};
@@ -66,8 +70,10 @@ pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbArrays,
     TlbEntries, TlbGeometry,
 };
+pub use path_predictors::PathPredictors;
 pub use placed::{Described, Placed};
 pub use predictor::{Branch, Directions, Predictor};
+pub use predictors::Predictors;
 pub use reorder::Reorder;
 pub use set_associative::{Key, SetAssociative};
 pub use shape::{Shapes, Stretch};
@@ -76,83 +82,58 @@ pub use tlb::InstructionTlbs;
 
 use kernsmith_arch::PageMap;
 
-/// All simulated structures of one CPU.
+/// All simulated structures of one CPU: what predicts, and what fetches. Nothing that is fetched
+/// changes what is predicted, so each may also go its own way, the second one later than the first.
 #[derive(Debug, Clone)]
 pub struct FrontEnd {
-    caches: InstructionCaches,
-    tlbs: InstructionTlbs,
-    predictor: Predictor,
-    /// In place of all others, of a model that has one.
-    decoupled: Option<Box<(Decoupled, DecoupledGeometry)>>,
-    shapes: Shapes,
+    predictors: Predictors,
+    fetcher: Fetcher,
 }
 
 impl FrontEnd {
     /// Everything empty, as after power-on.
     #[must_use]
     pub fn new(model: &CpuModel) -> Self {
-        let decoupled = |geometry: &DecoupledGeometry| {
-            Box::new((Decoupled::new(model, geometry), geometry.clone()))
-        };
         Self {
-            caches: InstructionCaches::new(model),
-            tlbs: InstructionTlbs::new(model),
-            predictor: Predictor::new(&model.predictor),
-            decoupled: model.decoupled.as_ref().map(decoupled),
-            shapes: Shapes::default(),
+            predictors: Predictors::new(model),
+            fetcher: Fetcher::new(model),
         }
     }
 
-    /// From now on, code is mapped like this; before, all pages are small. TLBs keep what they
-    /// have.
+    /// See [`Fetcher::map`].
     pub fn map(&mut self, pages: PageMap) {
-        match &mut self.decoupled {
-            Some(decoupled) => decoupled.0.map(pages),
-            None => self.tlbs.map(pages),
-        }
+        self.fetcher.map(pages);
     }
 
-    /// From now on, loads and stores are followed, too: before anything is executed. Only a model
-    /// that has a data side can do so.
+    /// See [`Fetcher::follow_data`].
     pub fn follow_data(&mut self, model: &CpuModel) {
-        if let (Some(decoupled), Some(geometry)) = (&mut self.decoupled, &model.data) {
-            decoupled.0.follow_data(model, geometry);
-        }
+        self.fetcher.follow_data(model);
     }
 
-    /// From now on, data are mapped like this; before, all pages are small.
+    /// See [`Fetcher::map_data`].
     pub fn map_data(&mut self, pages: PageMap) {
-        if let Some(decoupled) = &mut self.decoupled {
-            decoupled.0.map_data(pages);
-        }
+        self.fetcher.map_data(pages);
     }
 
-    /// A load or store of the block that was entered last; nothing unless data are followed.
+    /// See [`Fetcher::access`].
     #[inline(always)]
     pub fn access(&mut self, access: Access, counters: &mut DataCounters) {
-        if let Some(decoupled) = &mut self.decoupled {
-            decoupled.0.access(access, counters);
-        }
+        self.fetcher.access(access, counters);
     }
 
     /// What happens to the lines of the instruction cache.
     pub fn line_events(&mut self) -> &mut LineEvents {
-        match &mut self.decoupled {
-            Some(decoupled) => &mut decoupled.0.events,
-            None => &mut self.caches.events,
-        }
+        self.fetcher.line_events()
     }
 
-    /// Whether [`Self::enter`] needs to be told of this block first, by [`Self::describe`].
+    /// See [`Fetcher::wants`].
     #[inline(always)]
     #[must_use]
     pub fn wants(&self, number: usize) -> bool {
-        self.decoupled.is_some() && !self.shapes.knows(number)
+        self.fetcher.wants(number)
     }
 
-    /// The block of this number begins at `start` and has instructions of these sizes in bytes;
-    /// conditional: its last one is a conditional branch, which the one before it sets the flags
-    /// for.
+    /// See [`Fetcher::describe`].
     pub fn describe(
         &mut self,
         number: usize,
@@ -160,51 +141,30 @@ impl FrontEnd {
         sizes: impl Iterator<Item = u8>,
         conditional: bool,
     ) {
-        if let Some(decoupled) = &self.decoupled {
-            let geometry = (&decoupled.1.fetch, decoupled.1.op_cache.as_ref());
-            self.shapes.add(number, start, sizes, conditional, geometry);
-        }
+        self.fetcher.describe(number, start, sizes, conditional);
     }
 
     /// Fetches the block of this number, the code bytes `start..=last`.
     #[inline(always)]
     pub fn enter(&mut self, number: usize, start: u64, last: u64, counters: &mut Counters) {
-        match &mut self.decoupled {
-            Some(decoupled) => decoupled
-                .0
-                .enter((start, last), self.shapes.of(number), counters),
-            None => self.fetch(start, last, counters),
-        }
+        let led = self.predictors.led();
+        self.fetcher.enter(number, (start, last), led, counters);
     }
 
-    /// Fetches the code bytes `start..=last` (addresses; `last` is the last byte), whatever block
-    /// they are of: only by a model that is not decoupled.
-    ///
-    /// One access is counted for each line that is entered: code that goes on in the line that
-    /// was fetched last costs nothing. So it does not matter how the caller cuts the stream.
+    /// See [`Fetcher::fetch`].
     #[inline(always)]
     pub fn fetch(&mut self, start: u64, last: u64, counters: &mut Counters) {
-        if self.caches.is_current(start, last) {
-            return;
-        }
-        self.tlbs.fetch(start, last, counters);
-        self.caches.fetch(start, last, counters);
+        self.fetcher.fetch(start, last, counters);
     }
 
-    /// Predicts and resolves one executed branch.
+    /// See [`Predictors::branch`].
     #[inline(always)]
     pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
-        match &mut self.decoupled {
-            Some(decoupled) => decoupled.0.branch(branch, counters),
-            None => self.predictor.resolve(branch, counters),
-        }
+        self.predictors.branch(branch, counters);
     }
 
-    /// The flow goes on elsewhere than any branch says: an interrupt, an exception, or a return
-    /// from one.
+    /// See [`Predictors::interrupt`].
     pub fn interrupt(&mut self) {
-        if let Some(decoupled) = &mut self.decoupled {
-            decoupled.0.interrupt();
-        }
+        self.predictors.interrupt();
     }
 }

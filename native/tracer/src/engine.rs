@@ -5,15 +5,21 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernsmith_arch::{AddressSpace, Frame, PageMap};
-use kernsmith_frontend::{Access, Branch, Counters, CpuModel, DataCounters, FrontEnd};
+use kernsmith_frontend::{Branch, Counters, CpuModel, DataCounters, Predictors};
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks};
+use crate::fetching::{Fetches, Fetching, Step, Told};
 use crate::profile::Profile;
-use crate::vcpu_state::VcpuState;
+use crate::vcpus::Vcpus;
+use crate::word;
 
-/// Accesses of one block that are told apart; later ones are taken for the last of these.
-const MOST_TOLD: u64 = 63;
+/// What one vCPU has of its own.
+struct Own {
+    predictors: Predictors,
+    /// The block that was entered last, if there was one.
+    previous: *const Block,
+}
 
 /// Follows the flow of control.
 ///
@@ -25,13 +31,10 @@ const MOST_TOLD: u64 = 63;
 /// Each vCPU has a front end and a flow of its own; what is counted is the sum over all of them.
 pub struct Engine {
     space: AddressSpace,
-    core: VcpuState,
-    /// Those that do not run now, by vCPU; none in the place of the one that does.
-    waiting: Vec<Option<VcpuState>>,
-    running: usize,
-    /// User mode, kernel mode.
+    vcpus: Vcpus<Own>,
+    /// User mode, kernel mode: what is executed and predicted.
     counters: [Counters; 2],
-    data_counters: [DataCounters; 2],
+    fetches: Fetches,
     blocks: Arc<Mutex<Blocks>>,
     profile: Profile,
     profiles_programs: bool,
@@ -55,14 +58,16 @@ impl Engine {
         blocks: Arc<Mutex<Blocks>>,
         trace: Option<TraceWriter>,
     ) -> Self {
-        let others = (1..vcpus).map(|_| Some(VcpuState::new(model)));
+        let own = || Own {
+            predictors: Predictors::new(model),
+            previous: std::ptr::null(),
+        };
+        let fetching = Fetching::new(model, vcpus, Arc::clone(&blocks));
         Self {
             space,
-            core: VcpuState::new(model),
-            waiting: std::iter::once(None).chain(others).collect(),
-            running: 0,
+            vcpus: Vcpus::new(vcpus, own),
             counters: [Counters::default(); 2],
-            data_counters: [DataCounters::default(); 2],
+            fetches: Fetches::Here(Box::new(fetching)),
             blocks,
             profile: Profile::default(),
             profiles_programs: false,
@@ -73,23 +78,40 @@ impl Engine {
         }
     }
 
-    /// From now on, this vCPU runs.
-    pub fn run_on(&mut self, vcpu: usize) {
-        if let Some(next) = self.waiting.get_mut(vcpu).and_then(Option::take) {
-            self.waiting[self.running] = Some(std::mem::replace(&mut self.core, next));
-            self.running = vcpu;
-        }
+    /// From now on, what is followed is fetched in another thread, until [`Self::settle`].
+    ///
+    /// # Errors
+    ///
+    /// The system's, when there can be no more threads.
+    pub fn fetch_elsewhere(self) -> io::Result<Self> {
+        let fetches = self.fetches.elsewhere()?;
+        Ok(Self { fetches, ..self })
     }
 
-    fn front_ends(&mut self) -> impl Iterator<Item = &mut FrontEnd> {
-        let cores = std::iter::once(&mut self.core).chain(self.waiting.iter_mut().flatten());
-        cores.map(|core| &mut core.front_end)
+    /// Waits until all is fetched: before anybody asks for counters.
+    #[must_use]
+    pub fn settle(self) -> Self {
+        let fetches = self.fetches.settle();
+        Self { fetches, ..self }
+    }
+
+    /// From now on, this vCPU runs.
+    pub fn run_on(&mut self, vcpu: usize) {
+        self.vcpus.run_on(vcpu);
+        self.fetch(word::vcpu(vcpu as u32), 0);
+    }
+
+    /// A word that is no block's, or whose record was promised to be this engine's.
+    #[inline(always)]
+    fn fetch(&mut self, word: u64, led: u32) {
+        // SAFETY: see above.
+        unsafe { self.fetches.step(Step { word, led }) };
     }
 
     /// Counters go to zero; caches and predictors keep their state.
     pub fn begin(&mut self) {
         self.counters = [Counters::default(); 2];
-        self.data_counters = [DataCounters::default(); 2];
+        self.fetches.tell(Told::Begin);
         self.faults = [0; 2];
         self.undone = [0; 2];
         self.profile = Profile::default();
@@ -114,37 +136,25 @@ impl Engine {
 
     /// From now on, the kernel's code is mapped in these pages.
     pub fn map(&mut self, pages: PageMap) {
-        self.front_ends().for_each(|one| one.map(pages.clone()));
+        self.fetches.tell(Told::Pages(pages));
     }
 
     /// From now on, loads and stores are followed, too: before anything is executed.
     pub fn follow_data(&mut self, model: &CpuModel) {
-        self.front_ends().for_each(|one| one.follow_data(model));
+        if let Fetches::Here(fetching) = &mut self.fetches {
+            fetching.follow_data(model);
+        }
     }
 
     /// From now on, the kernel's data are mapped in these large pages.
     pub fn map_data(&mut self, pages: PageMap) {
-        self.front_ends()
-            .for_each(|one| one.map_data(pages.clone()));
+        self.fetches.tell(Told::DataPages(pages));
     }
 
-    /// The block that was entered last loads or stores. Which instruction does, is told by how many
-    /// accesses of the block came before; of a repeated string instruction, by its first ones.
+    /// The block that was entered last loads or stores so many bytes, a power of two.
     #[inline(always)]
     pub fn access(&mut self, address: u64, bytes: u64, store: bool) {
-        // SAFETY: it was a record when it was entered, and still is one.
-        let Some(block) = (unsafe { self.core.previous.as_ref() }) else {
-            return;
-        };
-        let access = Access {
-            address,
-            bytes,
-            store,
-            place: block.start.wrapping_add(self.core.accesses.min(MOST_TOLD)),
-        };
-        self.core.accesses += 1;
-        let counters = &mut self.data_counters[usize::from(block.kernel)];
-        self.core.front_end.access(access, counters);
+        self.fetch(word::data(address, bytes.trailing_zeros(), store), 0);
     }
 
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
@@ -154,13 +164,14 @@ impl Engine {
     /// User mode's counters, kernel mode's counters.
     #[must_use]
     pub fn counters(&self) -> [Counters; 2] {
-        self.counters
+        let fetched = self.fetches.settled().counters;
+        [0, 1].map(|mode| self.counters[mode] + fetched[mode])
     }
 
     /// What loads and stores of user mode and of kernel mode were counted as.
     #[must_use]
     pub fn data_counters(&self) -> [DataCounters; 2] {
-        self.data_counters
+        self.fetches.settled().data_counters
     }
 
     /// Instructions that were started and did not complete, because they faulted; they are
@@ -210,36 +221,31 @@ impl Engine {
         &mut self,
         entered: *const Block,
     ) {
-        let before = std::mem::replace(&mut self.core.previous, entered);
-        self.core.accesses = 0;
+        let before = std::mem::replace(&mut self.vcpus.current.previous, entered);
         // SAFETY: promised by the caller, now and when `before` was entered.
         let (before, block) = unsafe { (before.as_ref(), &*entered) };
         if let Some(before) = before {
             if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
                 let led_to = self.interrupted::<PROFILED>(before, block);
-                self.core.front_end.interrupt();
+                self.vcpus.current.predictors.interrupt();
                 if TRACED {
                     self.trace_interruption(led_to);
                 }
             }
         } else {
-            self.core.front_end.interrupt();
+            self.vcpus.current.predictors.interrupt();
             self.trace_interruption(None);
         }
         if TRACED && let Some(trace) = &mut self.trace {
             trace.block(block.number());
-        }
-        if self.core.front_end.wants(block.number()) {
-            self.describe(block);
         }
         let counters = &mut self.counters[usize::from(block.kernel)];
         counters.instructions += u64::from(block.instructions);
         if block.kind == Kind::Repeat {
             counters.rep_instructions += 1;
         }
-        self.core
-            .front_end
-            .enter(block.number(), block.start, block.end() - 1, counters);
+        let led = self.vcpus.current.predictors.led();
+        self.fetch(entered as u64, led);
         if PROFILED {
             self.profile.count_entry(block);
         }
@@ -300,7 +306,7 @@ impl Engine {
             },
         };
         let counters = &mut self.counters[usize::from(block.kernel)];
-        self.core.front_end.branch(branch, counters);
+        self.vcpus.current.predictors.branch(branch, counters);
         if PROFILED && self.is_profiled(block) && to != next {
             if block.is_direct() {
                 self.profile.count_taken(block);
@@ -341,17 +347,6 @@ impl Engine {
             self.take_back::<PROFILED>(before, executed);
         }
         led.then_some(frame.resume)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn describe(&mut self, block: &Block) {
-        let (number, start) = (block.number(), block.start);
-        let conditional = block.kind == Kind::Conditional;
-        let sizes = self.blocks().sizes(block);
-        self.core
-            .front_end
-            .describe(number, start, sizes.into_iter(), conditional);
     }
 
     #[cold]

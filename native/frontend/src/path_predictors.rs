@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What runs ahead of fetch: directions, targets and buffers of taken branches.
+//!
+//! Time decides nothing of what they say, so they need no clock: what a branch costs is told with the
+//! block that it leads to, and may be heard by who fetches that much later.
+
+use super::btb::ReturnStack;
+use super::clocks::ticks;
+use super::flow::{DECODED, REDIRECTED, RESOLVED};
+use super::ittage::TaggedTargets;
+use super::path_history::PathHistory;
+use super::tage::{LANES, TABLES, TaggedDirections};
+use super::{Branch, Counters, CpuModel, DecoupledGeometry, Latest};
+
+/// The predictors of one core.
+#[derive(Debug, Clone)]
+pub struct PathPredictors {
+    history: PathHistory,
+    directions: TaggedDirections,
+    targets: TaggedTargets,
+    returns: ReturnStack,
+    /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
+    buffers: Vec<(Latest, u32)>,
+    /// What each taken branch costs it, in ticks.
+    taken: u32,
+    led: u32,
+}
+
+impl PathPredictors {
+    /// Nothing is known.
+    #[must_use]
+    pub fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
+        let tage = &geometry.predictor;
+        Self {
+            history: tage.path_history(),
+            directions: TaggedDirections::new(tage),
+            targets: TaggedTargets::new(tage),
+            returns: ReturnStack::new(model.predictor.return_stack),
+            buffers: geometry
+                .told_buffers()
+                .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles) as u32))
+                .collect(),
+            taken: ticks(geometry.fetch.taken_cycles) as u32,
+            led: REDIRECTED,
+        }
+    }
+
+    /// What has led to the block that is entered now, as [`super::Decoupled::enter`] takes it.
+    #[inline(always)]
+    pub fn led(&mut self) -> u32 {
+        std::mem::take(&mut self.led)
+    }
+
+    /// An interrupt or exception: what was predicted is of no use.
+    #[inline(always)]
+    pub fn interrupt(&mut self) {
+        self.led |= RESOLVED | REDIRECTED;
+    }
+
+    /// Predicts and resolves one executed branch.
+    #[inline(always)]
+    pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
+        let (pc, target, right) = match branch {
+            Branch::Conditional { pc, target, taken } => {
+                counters.conditional_branches += 1;
+                let right = self.direction(pc, taken);
+                counters.branch_mispredictions += u64::from(!right);
+                if !taken {
+                    if !right {
+                        self.interrupt();
+                    }
+                    return;
+                }
+                (pc, target, right)
+            }
+            Branch::Jump { pc, target } => (pc, target, true),
+            Branch::Call { pc, target, next } => {
+                self.returns.push(next);
+                (pc, target, true)
+            }
+            Branch::Return { pc, target } => {
+                let right = self.returns.pop() == Some(target);
+                counters.indirect_mispredictions += u64::from(!right);
+                (pc, target, right)
+            }
+            Branch::IndirectJump { pc, target } => {
+                (pc, target, self.indirect(pc, target, counters))
+            }
+            Branch::IndirectCall { pc, target, next } => {
+                self.returns.push(next);
+                (pc, target, self.indirect(pc, target, counters))
+            }
+        };
+        counters.taken_branches += 1;
+        self.history.take(pc, target);
+        let found = self.find_target(pc);
+        self.led |= REDIRECTED
+            | match (right, found) {
+                (false, _) => RESOLVED,
+                (true, Some(cycles)) => self.taken + cycles,
+                (true, None) => {
+                    counters.btb_misses += 1;
+                    self.taken | DECODED
+                }
+            };
+    }
+
+    #[inline(always)]
+    fn direction(&mut self, pc: u64, taken: bool) -> bool {
+        let mut places = [[0; 2]; TABLES / LANES];
+        let folds = self.history.folds();
+        for (place, folds) in places.iter_mut().zip(folds) {
+            *place = self.directions.places(pc, *folds);
+        }
+        self.directions.predict(pc, &places[..folds.len()], taken)
+    }
+
+    fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {
+        let right = self.targets.predict(pc, self.history.folds(), target);
+        counters.indirect_mispredictions += u64::from(!right);
+        right
+    }
+
+    /// What the nearest buffer that knows the branch costs; all know it from now on.
+    #[inline(always)]
+    fn find_target(&mut self, pc: u64) -> Option<u32> {
+        let mut found = None;
+        // Mixed, so that branches at equal distances spread over the sets.
+        let branch = pc >> 1 ^ pc >> 6;
+        for (buffer, cycles) in &mut self.buffers {
+            if buffer.access(branch) && found.is_none() {
+                found = Some(*cycles);
+            }
+        }
+        found
+    }
+}
