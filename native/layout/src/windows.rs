@@ -8,6 +8,11 @@ use kernsmith_trace::{Escape, Trace};
 /// Words in a window of a sample, where the trace is long enough.
 const WINDOW: usize = 256 * 1024;
 
+/// And where it is so long that a sample has [`MANY`] of these: what was in the caches before a window
+/// decides less of it then.
+const LONGEST: usize = 8 * WINDOW;
+const MANY: usize = 64;
+
 /// Words in the shortest window: below, what the window before has left behind decides.
 const SHORTEST: usize = WINDOW / 8;
 
@@ -79,6 +84,7 @@ impl Windows {
             return Sample::one(end);
         }
         let of_window = (cuts / (FEWEST * every)).clamp(1, WINDOW / SHORTEST);
+        let of_window = of_window.max((cuts / (MANY * every)).min(LONGEST / SHORTEST));
         let starts: Vec<usize> = self.bounds[..cuts]
             .iter()
             .copied()
@@ -93,6 +99,40 @@ impl Windows {
         Sample {
             ranges: ranges.collect(),
             warm: of_window * SHORTEST / 8,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a trace of so many of the shortest windows: words in a window that is replayed, and in all.
+    fn replayed(cuts: usize, every: usize) -> (usize, usize) {
+        let windows = Windows {
+            bounds: (0..=cuts).map(|cut| cut * SHORTEST).collect(),
+            begin: 0,
+        };
+        let sample = windows.sample(every);
+        let lengths = sample.ranges.iter().map(Range::len);
+        (sample.ranges[1].len(), lengths.sum())
+    }
+
+    #[test]
+    fn windows_are_as_long_as_the_trace_allows() {
+        let window = |cuts| replayed(cuts, 16).0;
+        assert_eq!(window(64), SHORTEST);
+        assert_eq!(window(640), WINDOW);
+        assert_eq!(window(8 * 16 * MANY), WINDOW);
+        assert_eq!(window(16 * 16 * MANY), 2 * WINDOW);
+        assert_eq!(window(1_000_000), LONGEST);
+    }
+
+    #[test]
+    fn they_are_the_part_of_it_that_is_asked_for() {
+        for cuts in [5_000, 70_000] {
+            let part = cuts * SHORTEST / replayed(cuts, 16).1;
+            assert!((14..=16).contains(&part), "{part}");
         }
     }
 }

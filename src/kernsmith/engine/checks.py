@@ -109,8 +109,8 @@ class Check:
             error += f", {whole.error_each:+.2f} % for each instruction ({self._instructions()}),"
         return (
             f"{what} is not what booting it gives: predicted {whole.predicted:.0f} cycles, "
-            f"measured {whole.measured:.0f}, which is {error} and more than {LIMIT:g} %: do not "
-            "believe its replays, use --layouts-by boot"
+            f"measured {whole.measured:.0f}, which is {error} and more than {LIMIT:g} %"
+            f"{self._worst()}: do not believe its replays, use --layouts-by boot"
         )
 
     @property
@@ -131,6 +131,13 @@ class Check:
         more = self.whole.more
         side = "more" if more > 0 else "fewer"
         return f"this layout executes {abs(more):.2f} % {side} instructions"
+
+    def _worst(self) -> str:
+        """Where it is most, if there are several workloads."""
+        if len(self.workloads) < 2:
+            return ""
+        name, one = max(self.workloads.items(), key=lambda each: abs(each[1].error_each))
+        return f"; most in {name}, {one.error_each:+.2f} %"
 
     def _mean(self, figure: Callable[[Checked], float]) -> float:
         values = [figure(one) for one in self.workloads.values()]
