@@ -240,6 +240,19 @@ class LuckView:
 
 
 @dataclass(frozen=True)
+class TextEndView:
+    """A variant whose text ends in another large page than the baseline's, in the default layouts.
+
+    bytes, baseline_bytes: of both texts.
+    """
+
+    variant: str
+    bytes: int
+    baseline_bytes: int
+    sentence: str
+
+
+@dataclass(frozen=True)
 class MixView:
     """A variant in each random layout: the geometric mean over all workloads.
 
@@ -289,6 +302,7 @@ class StudyDocument:
     verified: what oracles said of the baseline and of variants that are better; empty when none
         was asked.
     disturbances: of repeated runs: drifts, outliers and the like; in sentences.
+    text_ends: of variants whose text ends in another large page than the baseline's.
     pair: the second machine of a study on two; None of a study on one.
     """
 
@@ -321,6 +335,7 @@ class StudyDocument:
     verified: tuple[VerifiedView, ...] = ()
     pair: PairView | None = None
     disturbances: tuple[str, ...] = ()
+    text_ends: tuple[TextEndView, ...] = ()
 
     @property
     def baseline(self) -> str:

@@ -37,6 +37,7 @@ from kernsmith.engine.luck import find_luck, find_mixes
 from kernsmith.engine.noise import find_noise
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.stress import find_stress
+from kernsmith.engine.text_ends import find_text_ends
 from kernsmith.engine.verdicts import Measured, StudyResult, primary_metric
 from kernsmith.kernel.package import package_command
 from kernsmith.ledger.rows import REPLAYED_FROM
@@ -96,7 +97,8 @@ def study_document(result: StudyResult) -> StudyDocument:
     stress = find_stress(result, document.runs, document.study.metric)
     noise = find_noise(document.runs, "" if document.machine.exact else document.study.metric)
     disturbed = find_disturbances(result, document.study.metric)
-    document = replace(document, stress=stress, noise=noise, disturbances=disturbed)
+    ends = find_text_ends(result.kernels, document.baseline, document.verdicts)
+    document = replace(document, stress=stress, noise=noise, disturbances=disturbed, text_ends=ends)
     return with_luck(document)
 
 

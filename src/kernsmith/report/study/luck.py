@@ -17,6 +17,11 @@ def luck_lines(document: StudyDocument, variant: str) -> list[str]:
         for luck in document.luck
         if (luck.variant, luck.metric) == (variant, primary)
     ]
+    lines += [
+        f"where its text ends: {end.sentence}"
+        for end in document.text_ends
+        if end.variant == variant
+    ]
     if primary != INSTRUCTIONS:
         lines += [
             f"instructions, which layout hardly touches: {verdict.sentence}"
