@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A text that ends behind another border of 2 MiB is told; one that does not is not."""
+"""A text that ends behind another 2 MiB boundary is told; one that does not is not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def kernel(folder: Path, size: int) -> Kernel:
     ("size", "told"),
     [
         (2 * LARGE - 1, ""),
-        (2 * LARGE, "4.00 MiB and the baseline's 3.70: up to the last border of 2 MiB it is in "
+        (2 * LARGE, "4.00 MiB and the baseline's 3.70: up to the last 2 MiB boundary it is in "
          "large pages, so 2 MiB more of it are, in every layout"),
         (LARGE - 4096, "so 2 MiB less of it are"),
     ],

@@ -62,7 +62,7 @@ def _view(name: str, size: int, other: int, misses: float | None) -> TextEndView
     more = size // LARGE - other // LARGE
     sentence = (
         f"its text has {size / _MIB:.2f} MiB and the baseline's {other / _MIB:.2f}: up to "
-        f"the last border of 2 MiB it is in large pages, so {2 * abs(more)} MiB "
+        f"the last 2 MiB boundary it is in large pages, so {2 * abs(more)} MiB "
         f"{'more' if more > 0 else 'less'} of it are, in every layout"
     )
     if misses is not None and abs(misses - 1) >= _TOLD:
