@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from kernels import ALL, kept_kernel
 from kernsmith import paths
@@ -18,6 +19,10 @@ from kernsmith.study import Study, Variant, plan_variants
 from kernsmith.study.file import read_study
 
 SOURCE = "debian:7.3"
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("kernsmith", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kernsmith")
 
 
 @pytest.fixture(scope="session")

@@ -95,13 +95,14 @@ _PROGRAMS = {
     "systemctl": """\
 [ ! -e {root}/stays ] || exit 0
 read -r boot < {boot}
+[ "${of_boot:-$boot}" = "$boot" ] || exit 0  # what another boot has started died with it
 case $1 in
-kexec) if [ -e {root}/falls ]; then cp {root}/own {root}/proc/cmdline
-    else cp {root}/loaded {root}/proc/cmdline; fi
+kexec) line={root}/loaded; [ ! -e {root}/falls ] || line={root}/own
     [ ! -e {root}/never ] || touch {root}/silent ;;
-reboot) cp {root}/own {root}/proc/cmdline ;;
+reboot) line={root}/own ;;
 esac
-echo boot-$((${boot#boot-} + 1)) > {boot}.new; mv {boot}.new {boot}""",
+cp $line {root}/line.$$; mv {root}/line.$$ {root}/proc/cmdline
+echo boot-$((${boot#boot-} + 1)) > {boot}.$$; mv {boot}.$$ {boot}""",
 }
 
 
@@ -167,7 +168,9 @@ class World:
             raise Killed
         script = _SYSTEM.sub(rf"{self.root}/\1", script)
         script = f"[ ! -e {self.root}/silent ] || exit 255; {script}"
-        script = f"PATH={self.root}/bin:$PATH; cd /; {script}"
+        boot = self.root / "proc/sys/kernel/random/boot_id"
+        script = f"read -r of_boot < {boot}; export of_boot; PATH={self.root}/bin:$PATH; {script}"
+        script = f"cd /; {script}"
         if not what:
             return script
         # What is tried again is not cut again.

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -41,8 +42,8 @@ def interrupt():
 try:
     with threads(1) as pool:
         job = pool.submit(over.wait, 300)
-        threading.Timer(0.2, interrupt).start()
         try:
+            threading.Timer(0.2, interrupt).start()
             first_ended([job])
         finally:
             over.set()
@@ -161,13 +162,15 @@ def test_nobody_waits_for_what_computes() -> None:
 def test_a_failure_waits_for_what_computes() -> None:
     """The engine goes on behind it, and nobody must be writing then."""
     ended: list[int] = []
+    begun = threading.Event()
 
     def computes() -> None:
+        begun.set()
         time.sleep(PATIENCE_SECONDS + 0.5)
         ended.append(1)
 
     with pytest.raises(ValueError, match="no"), threads(1) as pool:
         pool.submit(computes)
-        time.sleep(0.1)
+        assert begun.wait(60)
         raise ValueError("no")
     assert ended == [1]

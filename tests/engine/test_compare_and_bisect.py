@@ -87,7 +87,7 @@ def found(
         time.sleep(0.05)
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
-    (kept,) = decided(folder)
+    kept, *_ = decided(folder)
     document = run(folder, *words, *common)
     assert document["whole"] == kept
     return document

@@ -173,7 +173,7 @@ def test_who_reads_does_not_wait_for_who_writes(sqlite: str, tmp_path: Path) -> 
         writer.execute("begin immediate")
         reader.stdin.write("go\n")
         reader.stdin.flush()
-        answered, _, _ = select([reader.stdout], [], [], 5)
+        answered, _, _ = select([reader.stdout], [], [], 30)
         writer.execute("rollback")
     assert answered, "the reader waited for the writer"
     writer.close()

@@ -15,9 +15,10 @@ import pytest
 from sqlalchemy import create_engine
 
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
+from kernsmith.ledger.leases import Leases
 from kernsmith.ledger.owner import Owner
 
-LEASE = 3.0
+LEASE = 6.0
 ELSEWHERE = ["unshare", "--map-root-user", "--uts", "--pid", "--fork", "--kill-child",
              "--mount-proc", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"]  # fmt: skip
 TRIAL = TrialRow("t" * 64, "k" * 64, "v", "default", "pipe", "tcg", "skylake", 0, {}).digest
@@ -123,6 +124,22 @@ def test_who_leaves_without_a_run_gives_the_trial_back(ledger: Ledger) -> None:
 def test_a_ledger_that_is_closed_gives_back_what_it_claimed(ledger: Ledger) -> None:
     other = Ledger(ledger.url)
     assert other.claim(TRIAL) == 1
+    assert ledger.claim(TRIAL) is None
+    other.close()
+    assert ledger.claim(TRIAL) == 2
+
+
+def test_who_is_interrupted_just_behind_a_claim_gives_it_back(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Ledger(ledger.url)
+
+    def interrupted(self: Leases, trial: str, attempt: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Leases, "_keep", interrupted)
+        other.claim(TRIAL)
     assert ledger.claim(TRIAL) is None
     other.close()
     assert ledger.claim(TRIAL) == 2

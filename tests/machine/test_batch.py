@@ -94,12 +94,12 @@ def test_a_workload_that_fails_says_why_and_the_next_one_runs(tmp_path: Path) ->
 
 
 def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
-    folder = batch(tmp_path / "b", Planned("long", "-", "pipe", 100_000_000, 0, 2, 1))
+    folder = batch(tmp_path / "b", Planned("long", "-", "pipe", 100_000_000, 0, 2, 5))
     runner("run", folder)
     (found,) = results(folder).values()
     assert found.done
     assert [run.status for run in found.runs] == [errno.ETIMEDOUT]
-    assert found.failure.endswith("no end after 1 s")
+    assert found.failure.endswith("no end after 5 s")
 
 
 def test_in_the_background_it_outlives_who_started_it_and_one_can_wait_for_it(

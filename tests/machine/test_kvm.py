@@ -102,7 +102,12 @@ def test_several_runs_of_two_workloads_are_one_boot(seen: Seen) -> None:
         assert unit == "cycles"
         assert ticks > 1e4
         assert not {"model_cycles", "virtual_seconds"} & set(outcome.metrics)
-        assert 0.5 * ticks < sum(outcome.provenance["chunks"]) <= ticks
+    shares = [
+        sum(outcome.provenance["chunks"]) / outcome.metrics["reference_cycles"][0]
+        for outcome in outcomes
+    ]
+    assert all(0 < share <= 1 for share in shares)
+    assert max(shares) > 0.5, "others' turns on this processor lie behind the last chunk, if any"
     said = outcomes[0].console.read_text()
     assert said.count("kernsmith: begin pipe #") == said.count("kernsmith: begin file #") == 3
 

@@ -63,11 +63,15 @@ def test_the_first_that_is_heard_decides(tmp_path: Path) -> None:
 
 
 def test_who_says_nothing_is_waited_for_no_longer_than_that(tmp_path: Path) -> None:
+    sent = threading.Event()
+
     def silent(line: socket.socket) -> None:
         line.sendall(b"one\r\n\x1b[0mtwo")
+        sent.set()
         line.recv(1)
 
     with guest(tmp_path, silent) as line:
+        assert sent.wait(60)
         with pytest.raises(NoAnswer) as caught:
             line.wait_for("a login prompt", "login: ", seconds=0.1)
         assert str(caught.value) == (

@@ -95,10 +95,19 @@ class Chromium:
     def wait(self, expression: str, seconds: float = 30) -> None:
         """Until a JavaScript expression is true."""
         end = time.monotonic() + seconds
-        while self.run(expression) is not True:
+        while not self._is_true(expression):
             if time.monotonic() > end:
                 raise AssertionError(f"not true within {seconds:g} s: {expression}")
             time.sleep(0.05)
+
+    def _is_true(self, expression: str) -> bool:
+        """Whether it is so by now; it is not while the page gives way to another one."""
+        try:
+            return self.run(expression) is True
+        except AssertionError as error:
+            if "navigated or closed" in str(error) or "context was destroyed" in str(error):
+                return False
+            raise
 
     def click(self, selector: str) -> None:
         """Clicks into the middle of an element with the mouse."""

@@ -44,7 +44,11 @@ class Leases:
         self._thread: Thread | None = None
 
     def claim(self, trial: str) -> int | None:
-        """Take a trial: the number of the attempt, or None if it is taken."""
+        """Take a trial: the number of the attempt, or None if it is taken.
+
+        Who is interrupted here, be it behind the commit, gives it back when he closes.
+        """
+        attempt: int | None = None
         try:
             with self._database.writing() as connection:
                 attempt = self._next_attempt(connection, trial)
@@ -52,10 +56,14 @@ class Leases:
                     row = {"trial": trial, "attempt": attempt, "owner": str(Owner.current())}
                     row["taken_at"] = _clock(connection).isoformat(timespec="milliseconds")
                     connection.execute(insert(CLAIMS).values(row))
+            if attempt is not None:
+                self._keep(trial, attempt)
         except Clash:  # another process was faster
             return None
-        if attempt is not None:
-            self._keep(trial, attempt)
+        except BaseException:
+            if attempt is not None:
+                self._find(trial, attempt)
+            raise
         return attempt
 
     @contextmanager
@@ -97,6 +105,18 @@ class Leases:
                 self._over = Event()
                 self._thread = Thread(target=self._go_on, name="heartbeat", daemon=True)
                 self._thread.start()
+
+    def _find(self, trial: str, attempt: int) -> None:
+        """Hold a claim if it is there, and this process's."""
+        mine = select(CLAIMS.c.trial).where(
+            CLAIMS.c.trial == trial,
+            CLAIMS.c.attempt == attempt,
+            CLAIMS.c.owner == str(Owner.current()),
+        )
+        with suppress(KernsmithError), self._database.reading() as connection:
+            if connection.execute(mine).first() is not None:
+                with self._lock:
+                    self._beats.setdefault((trial, attempt), 0)
 
     def _go_on(self) -> None:
         over = self._over
