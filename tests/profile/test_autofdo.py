@@ -14,10 +14,11 @@ from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
 from kernsmith.profile import BranchCounts, write_counts
+from kernsmith.profile import idle as objects_idle
 from kernsmith.profile.autofdo import MAKER, make_autofdo, usable_profile
 from kernsmith.profile.carried import carry
 from kernsmith.profile.counts import read_body
-from kernsmith.profile.idle import idle_objects
+from kernsmith.profile.idle import WHOLE, idle_objects
 from kernsmith.profile.lines import read_profile, write_profile
 from kernsmith.profile.staleness import read_both
 
@@ -89,14 +90,28 @@ def test_a_profile_of_the_same_kernel_has_nothing_to_carry(
 
 
 def test_objects_of_which_nothing_ran_are_idle(counts: BranchCounts, micro_kernel: Kernel) -> None:
-    idle = idle_objects(counts, micro_kernel)
+    idle = idle_objects(counts, micro_kernel, CLANG)
     assert idle == sorted(set(idle))
     assert {"fs/pipe.o", "kernel/sched/core.o", "arch/x86/entry/entry_64.o"}.isdisjoint(idle)
     assert {"ipc/mqueue.o", "net/ipv4/tcp_input.o", "crypto/camellia_generic.o"} <= set(idle)
     assert all((micro_kernel.output / name).exists() for name in idle)
-    everything = idle_objects(replace(counts, ranges={}), micro_kernel)
+    everything = idle_objects(replace(counts, ranges={}), micro_kernel, CLANG)
     assert set(everything) > set(idle)
     assert 500 < len(idle) < len(everything) - 30
+
+
+def test_objects_are_told_by_their_functions_where_the_linker_sees_one(
+    counts: BranchCounts, micro_kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where objtool looks at the whole kernel before it is linked: Debian's for clouds."""
+    exact = set(idle_objects(counts, micro_kernel, CLANG))
+    monkeypatch.setattr(objects_idle, "input_sections", lambda link_map: [(0, 1, WHOLE)])
+    by_name = set(idle_objects(counts, micro_kernel, CLANG))
+    assert {"fs/pipe.o", "kernel/sched/core.o"}.isdisjoint(by_name)
+    print(sorted(by_name - exact))
+    assert len(by_name) > 0.95 * len(exact)
+    nothing = idle_objects(replace(counts, ranges={}), micro_kernel, CLANG)
+    assert {"fs/pipe.o", "kernel/sched/core.o"} <= set(nothing)
 
 
 @pytest.mark.parametrize("damage", ["empty", "noise", "cut"])

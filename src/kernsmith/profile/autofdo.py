@@ -94,7 +94,7 @@ def _make(
     counts: BranchCounts, kernel: Kernel, toolchain: Toolchain, stem: Path
 ) -> tuple[Path, ...]:
     profile = make_autofdo(counts, kernel, toolchain, stem.with_suffix(".afdo"))
-    return profile, write_idle(idle_objects(counts, kernel), stem.with_suffix(".idle"))
+    return profile, write_idle(idle_objects(counts, kernel, toolchain), stem.with_suffix(".idle"))
 
 
 def _use(
@@ -103,7 +103,8 @@ def _use(
     if is_counts(files[0]):
         return _make(read_counts(files[0]), kernel, toolchain, stem)
     profile = usable_profile(files[0], toolchain)
-    idle = unnamed_objects(profiled_functions(read_profile(profile, toolchain)), kernel)
+    named = profiled_functions(read_profile(profile, toolchain))
+    idle = unnamed_objects(named, kernel, toolchain)
     return profile, write_idle(idle, stem.with_suffix(".idle"))
 
 
