@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.kernel.regions import Margin
-from kernsmith.layout import Arrangement, TracedText, movable_data, read_link_map
+from kernsmith.layout import Arrangement, Text, TracedText, movable_data, read_link_map
+from kernsmith.layout.evaluate import movable_in
 
 MAP = """\
              VMA              LMA     Size Align Out     In      Symbol
@@ -164,3 +165,29 @@ def test_damaged_maps_raise_nothing_else(
         read_link_map(path)
     except UserError as error:
         assert str(path) in str(error)
+
+
+def test_functions_may_have_a_second_name_in_their_sections(tmp_path: Path) -> None:
+    """As objtool gives them (CONFIG_PREFIX_SYMBOLS); without such sections a kernel is refused."""
+    line = "ffffffff81000000 1000000 {size} {align} {indent}{what}\n"
+
+    def text_with(functions: int) -> Text:
+        """Two sections with so many functions each, which have two names."""
+        lines = line.format(size=40, align=16, indent="", what=".text")
+        for section in "ab":
+            what = f"vmlinux.o:(.text.{section})"
+            lines += line.format(size=10, align=16, indent=" " * 8, what=what)
+            for number in range(functions):
+                for name in (f"__pfx_{section}{number}", f"{section}{number}"):
+                    lines += line.format(size=10, align=1, indent=" " * 16, what=name)
+        path = tmp_path / "map"
+        path.write_text(lines)
+        return read_link_map(path)
+
+    names = ["__pfx_a0", "a0", "__pfx_b0", "b0", "elsewhere"]
+    assert movable_in(text_with(1), names) == tuple(names[:4])
+    many = [
+        f"{prefix}{section}{n}" for prefix in ("__pfx_", "") for section in "ab" for n in range(9)
+    ]
+    with pytest.raises(UserError, match="without function sections"):
+        movable_in(text_with(9), many)
