@@ -107,6 +107,19 @@ def test_time_out_kills_the_children_too(tmp_path: Path) -> None:
     assert _gone(int(pids.read_text()))
 
 
+def test_waiting_for_a_processor_is_not_a_programs_time() -> None:
+    bound = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    others = [subprocess.Popen([*bound, "sh", "-c", "while :; do :; done"]) for _ in range(3)]
+    computes = "import time\nwhile time.process_time() < 1.5: pass"
+    try:
+        done = run([*bound, sys.executable, "-c", computes], log=None, timeout=3)
+        assert done.seconds > 3
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
 def test_time_out_when_the_program_closed_its_output() -> None:
     began = time.monotonic()
     with pytest.raises(ProcessTimedOut):

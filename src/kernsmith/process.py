@@ -229,7 +229,8 @@ def run(
     """Run ``command`` to its end and return what it printed.
 
     log: file that gets the command line (first line) and all output; its folder is created.
-    timeout: seconds until the program and its children are killed; None is for ever.
+    timeout: seconds until the program and its children are killed; None is for ever. Those in which
+        the program itself waited for a processor of a busy machine do not count.
     env: variables set on top of kernsmith's own environment; None removes one. LC_ALL is C.UTF-8.
     on_line: called with every line of output (without its end) as it comes.
     input: what the program reads on standard input (else nothing).
@@ -254,8 +255,7 @@ def run(
             errors = output if merge else _Sink(file, None, False)
             process = stack.enter_context(_started(words, cwd, env, input, merge))
             with stop.watching(process):
-                deadline = None if timeout is None else began + timeout
-                _drain(process, output, errors, deadline, stop)
+                _drain(process, output, errors, _Limit(process.pid, began, timeout), stop)
             if file is not None:
                 file.flush()
         except TimeoutError:
@@ -329,20 +329,50 @@ def _started(
                     stream.close()
 
 
+@dataclass(frozen=True)
+class _Limit:
+    """When a program's time is over: so many seconds after it began, if any."""
+
+    pid: int
+    began: float
+    seconds: float | None
+
+    def wait(self) -> float:
+        """How long to wait until this is asked again. TimeoutError: it is over."""
+        if self.seconds is None:
+            return 1.0
+        left = self.began + self.seconds - time.monotonic()
+        if left <= 0:
+            left += _starved(self.pid)
+        if left <= 0:
+            raise TimeoutError
+        return min(left, 1.0)
+
+
+def _starved(pid: int) -> float:
+    """Seconds that a thread of a process, the one that had to most, waited for a processor
+    (Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat); 0 where that is not told."""
+    waited = 0.0
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for told in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            waited = max(waited, int(told.read_text(encoding="ascii").split()[1]) / 1e9)
+    return waited
+
+
 def _drain(
     process: "subprocess.Popen[bytes]",
     output: _Sink,
     errors: _Sink,
-    deadline: float | None,
+    limit: _Limit,
     stop: Stop,
 ) -> None:
-    """Read both streams to their end and wait for the program. TimeoutError at the deadline."""
+    """Read both streams to their end and wait for the program. TimeoutError at its limit."""
     with selectors.DefaultSelector() as selector:
         selector.register(cast("IO[bytes]", process.stdout), selectors.EVENT_READ, output)
         if process.stderr is not None:
             selector.register(process.stderr, selectors.EVENT_READ, errors)
         while selector.get_map():
-            ready = selector.select(_wait(deadline))
+            ready = selector.select(limit.wait())
             stop.check()
             if not ready and process.poll() is not None:
                 break  # a child that stays in the background keeps the stream open
@@ -357,17 +387,8 @@ def _drain(
         errors.finish()
     while process.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_wait(deadline))
+            process.wait(limit.wait())
         stop.check()
-
-
-def _wait(deadline: float | None) -> float:
-    if deadline is None:
-        return 1.0
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return min(left, 1.0)
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:
