@@ -33,7 +33,8 @@ int main(void)
 {
 	long from[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, to[8];
 	struct entry last = { 3, 0 }, first = { 4, &last };
-	return printf("%ld %ld %ld\\n", sums(from, to, 8), to[7], listed(&first)) < 0;
+	long sum = sums(from, to, 8);
+	return printf("%ld %ld %ld\\n", sum, to[7], listed(&first)) < 0;
 }
 """
 FLAGS = ("-ffunction-sections", "-fno-vectorize", "-fno-unroll-loops", "-mno-sse")

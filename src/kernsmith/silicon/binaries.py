@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kernsmith import paths
 from kernsmith.errors import UserError
-from kernsmith.files import locked, write_text
+from kernsmith.files import locked, replacing, write_text
 from kernsmith.kernel.toolchain import Compiler, find_compiler
 from kernsmith.kernel.toolchain.content import linker_content
 from kernsmith.kernel.toolchain.linker import newest_lld
@@ -214,9 +214,8 @@ def _link(
             inputs = _inputs(objects, order or objects.order)
         else:
             inputs = [*_inputs(objects, None), *_drawn(objects, layout, linker, names)]
-        new = path.with_suffix(".new")
-        _run_linker(objects, linker, (*flags, *inputs), new)
-        new.replace(path)
+        with replacing(path) as new:
+            _run_linker(objects, linker, (*flags, *inputs), new)
     return Binary(program.name, build.name, layout, path)
 
 
