@@ -74,6 +74,20 @@ def test_report_plots_and_exports(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "forest-Intel_x86-64-v3.svg" in names
 
 
+@pytest.mark.parametrize("outputs", ["--report in", "--export in", "--export out --report out"])
+def test_no_output_is_written_onto_the_measurements_or_another_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outputs: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "g,v\na,1\na,2\nb,3\nb,4\n"
+    Path("in.csv").write_text(text)
+    words = outputs.replace("in", "in.csv").replace("out", "./out.csv").split()
+    with pytest.raises(UserError, match=r"holds the measurements|is to be written twice"):
+        run("in.csv", "--value", "v", "--by", "g", *words)
+    assert Path("in.csv").read_text() == text
+    assert not Path("out.csv").exists()
+
+
 def test_several_factors_in_one_word_or_in_several(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(EXAMPLES / "gcc-clang-isa.csv")
     run("--summary", file, "--by", "isa,compiler")

@@ -51,6 +51,18 @@ def test_separators_line_ends_decimal_commas_and_encodings(file: Path, text: str
     assert groups(read(file, text)) == PLAIN
 
 
+@pytest.mark.parametrize("column", ["g", "v"])
+def test_cells_in_another_encoding_are_never_taken_for_each_other(file: Path, column: str) -> None:
+    text = "g,v,x\né,1,a\nè,2,a\n" if column == "g" else "g,v,x\na,1,a\na,é,a\n"
+    with pytest.raises(UserError, match=r"line [23] is not UTF-8: save the file"):
+        read(file, text.encode("latin-1"))
+
+
+def test_of_columns_that_are_not_asked_for_the_encoding_does_not_matter(file: Path) -> None:
+    text = "x,v,g\né,1.5,a\nè,2,a\né,3,b\n"
+    assert groups(read(file, text.encode("latin-1"))) == PLAIN
+
+
 def test_decimal_commas_are_mentioned(file: Path) -> None:
     assert read(file, "g;v\na;1,5\n").notes == ("the commas in 'v' were read as decimal commas",)
 

@@ -56,7 +56,7 @@ def commands(*names: str) -> tuple[tuple[str, ...], ...]:
 
 def listed() -> list[ListedRun]:
     with reading(None) as connection:
-        return find_runs(connection, Selection(machine="self"))
+        return find_runs(connection, Selection(machine="running"))
 
 
 def test_commands_are_compared_within_rounds(ledger: Ledger) -> None:
@@ -107,6 +107,11 @@ def test_every_run_that_counts_is_in_the_ledger(ledger: Ledger) -> None:
     assert boot is not None
     (row,) = ledger.boots([boot]).values()
     assert (row.session, row.kernel, row.command) == ("boot-1", "aa" * 20, ("quiet",))
+
+
+def test_what_a_command_takes_is_not_what_a_trial_takes(ledger: Ledger) -> None:
+    measure(ledger, Plan(commands("a"), runs=2), run=clock({"a": 1}), running=OLD)
+    assert ledger.typical_seconds("self") == {}
 
 
 def test_one_boot_is_one_row_however_often_one_measures(ledger: Ledger) -> None:

@@ -44,6 +44,30 @@ def test_one_group_has_figures_and_no_comparisons() -> None:
     assert found.comparisons == ()
 
 
+def test_all_strata_have_the_same_baseline_in_whatever_order_their_rows_are() -> None:
+    old, new, more = (
+        sample("old", [1.0, 1.1]),
+        sample("new", [2.0, 2.1]),
+        sample("more", [3.0, 3.1]),
+    )
+    strata = [
+        Stratum.of("x", [old, new, more]),
+        Stratum.of("y", [more, new, old]),
+        Stratum.of("z", [more, new]),
+    ]
+    found = analyse(strata, OPTIONS)
+    pairs = [[(pair.a, pair.b) for pair in each.comparisons] for each in found.strata]
+    assert pairs[0] == pairs[1] == [("old", "new"), ("old", "more"), ("new", "more")]
+    assert pairs[2] == [("new", "more")]
+    assert all(pair.difference > 0 for each in found.strata for pair in each.comparisons)
+    assert all(pair.p_holm > pair.p for pair in found.strata[0].comparisons)
+    assert [(each.mean.b, each.mean.benchmarks) for each in found.across] == [
+        ("new", 2),
+        ("more", 2),
+    ]
+    assert found.notes == ("z has no group old: the first there is new",)
+
+
 def test_a_group_of_one_leans_on_the_spread_of_the_others() -> None:
     found = one(sample("a", [1.0, 2.0, 3.0, 2.0]), sample("b", [9.0]))
     assert isnan(found.groups[1].sd)

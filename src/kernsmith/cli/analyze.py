@@ -115,6 +115,7 @@ def analyze(
     from kernsmith.stats.analysis import Options, analyse
 
     _check(files, alpha, effect)
+    _spare(files, [*export, *([report] if report else [])])
     columns = Columns(value, _split(by), within, order)
     reading, known = _read(files, columns, summary=summary)
     options = Options(
@@ -147,6 +148,19 @@ def _check(files: tuple[Path, ...], alpha: float, effect: float) -> None:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
     if not effect > 0:
         raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
+
+
+def _spare(files: tuple[Path, ...], written: list[Path]) -> None:
+    """Refuse to write onto what is read, and two files in one place."""
+    for number, file in enumerate(written):
+        if any(_is_same(file, read) for read in files):
+            raise UserError(f"{file} holds the measurements: write into another file")
+        if file.resolve() in (other.resolve() for other in written[:number]):
+            raise UserError(f"{file} is to be written twice: give each output a name of its own")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def _read(files: tuple[Path, ...], asked: Columns, *, summary: bool) -> tuple[Reading, Known]:

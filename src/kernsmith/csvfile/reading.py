@@ -92,7 +92,7 @@ def read_columns(
     Columns in ``numbers`` are floats if every cell is one, else text.
 
     Raises:
-        UserError: lines that do not fit the header.
+        UserError: lines that do not fit the header, or a cell that is not UTF-8.
     """
     source: Path | io.BytesIO = path
     if dialect.utf16:
@@ -126,8 +126,20 @@ def read_columns(
             continue
         by_role = [pl.col(f"column_{index + 1}").alias(role) for role, index in roles.items()]
         frame = frame.select(*by_role, pl.col(LINE).cast(pl.Int64))
+        _refuse_other_encodings(path, frame)
         return frame.filter(~pl.all_horizontal(pl.col(*roles).is_null()))
     raise AssertionError("unreachable: the second schema returns or raises")
+
+
+def _refuse_other_encodings(path: Path, frame: pl.DataFrame) -> None:
+    """Of two names that are not UTF-8, both may be read as the same one."""
+    texts = frame.select(pl.col(LINE), pl.col(pl.String))
+    lossy = texts.filter(pl.any_horizontal(pl.col(pl.String).str.contains("\ufffd", literal=True)))
+    if not lossy.is_empty():
+        raise UserError(
+            f"{path}, line {lossy[LINE][0]} is not UTF-8: save the file in this encoding "
+            f"(of one in Latin-1: iconv -f latin1 -t utf-8)"
+        )
 
 
 def _misfit(path: Path, dialect: Dialect, error: Exception) -> UserError:

@@ -29,7 +29,8 @@ from kernsmith.machine.running import RunningKernel, running_kernel
 from kernsmith.stats.multiple import holm
 from kernsmith.stats.nested import NestedEffect, Timing, nested_effect
 
-MACHINE = "self"
+MACHINE = "running"
+"""No study's machine: a command takes another time than a trial, and plans reckon with trials'."""
 LAYOUT = "default"
 
 
@@ -250,7 +251,7 @@ class _Session:
 
     def _against_other_kernels(self) -> list[Comparison]:
         """Each command on every kernel of the ledger that ran it on this computer, against this."""
-        earlier = self.ledger.earlier_runs(MACHINE, self.cpu, list(self.runs), SECONDS)
+        earlier = self.ledger.earlier_runs(self.cpu, list(self.runs), SECONDS)
         names = {run.kernel: run.name for run in earlier}
         found = []
         for command in self.runs:

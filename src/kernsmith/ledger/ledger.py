@@ -219,11 +219,9 @@ class Ledger:
         """How the latest study that built the kernel of this key called its variant."""
         return measured.variant_of(self._database, kernel)
 
-    def earlier_runs(
-        self, machine: str, cpu: str, workloads: Sequence[str], metric: str
-    ) -> list[MeasuredRun]:
-        """A metric of all runs of workloads on a machine that ended well and count."""
-        return measured.earlier_runs(self._database, machine, cpu, workloads, metric)
+    def earlier_runs(self, cpu: str, workloads: Sequence[str], metric: str) -> list[MeasuredRun]:
+        """A metric of all runs of workloads on a computer that ended well and count."""
+        return measured.earlier_runs(self._database, cpu, workloads, metric)
 
     def record_builds(self, builds: Iterable[BuildRow]) -> None:
         """Add what became of variants; what is there already stays as it is."""

@@ -32,9 +32,9 @@ class MeasuredRun:
 
 
 def earlier_runs(
-    database: Database, machine: str, cpu: str, workloads: Sequence[str], metric: str
+    database: Database, cpu: str, workloads: Sequence[str], metric: str
 ) -> list[MeasuredRun]:
-    """One metric of all runs of these workloads on a machine that count, by time."""
+    """One metric of all runs of these workloads on a computer that count, by time."""
     query = (
         select(
             TRIALS.c.kernel, TRIALS.c.variant, TRIALS.c.layout, TRIALS.c.workload, BOOTS.c.session,
@@ -44,7 +44,7 @@ def earlier_runs(
         .join(BOOTS, BOOTS.c.id == RUNS.c.boot)
         .join(METRICS, METRICS.c.run == RUNS.c.id)
         .where(
-            TRIALS.c.machine == machine, TRIALS.c.cpu == cpu, TRIALS.c.workload.in_(workloads),
+            TRIALS.c.cpu == cpu, TRIALS.c.workload.in_(workloads),
             RUNS.c.status == OK, METRICS.c.name == metric, STANDING,
         )
         .order_by(RUNS.c.id)

@@ -132,19 +132,32 @@ def analyse(strata: Sequence[Stratum], options: Options, notes: Sequence[str] = 
     """
     if not strata:
         raise ValueError("there is nothing to analyse")
-    names = {group.name for stratum in strata for group in stratum.summaries}
+    names = list(dict.fromkeys(group.name for each in strata for group in each.summaries))
     if options.baseline is not None and options.baseline not in names:
         known = ", ".join(repr(name) for name in sorted(names)[:20])
         raise ValueError(f"no group is called {options.baseline!r}; the groups are {known}")
-    ordered = [_baseline_first(stratum, options.baseline) for stratum in strata]
+    names.sort(key=lambda name: name != options.baseline)
+    ordered = [_in_order(stratum, names) for stratum in strata]
     found = _corrected([_analyse_stratum(stratum, options) for stratum in ordered])
-    return Analysis(options, tuple(found), _across(ordered, options), tuple(notes))
+    told = (*notes, *_without(ordered, names[0]))
+    return Analysis(options, tuple(found), _across(ordered, options), told)
 
 
-def _baseline_first(stratum: Stratum, baseline: str | None) -> Stratum:
-    summaries = sorted(stratum.summaries, key=lambda group: group.name != baseline)
-    samples = sorted(stratum.samples, key=lambda group: group.name != baseline)
+def _in_order(stratum: Stratum, names: Sequence[str]) -> Stratum:
+    """With its groups in one order for all strata: a pair has the same baseline in each."""
+    place = {name: index for index, name in enumerate(names)}
+    summaries = sorted(stratum.summaries, key=lambda group: place[group.name])
+    samples = sorted(stratum.samples, key=lambda group: place[group.name])
     return Stratum(stratum.name, tuple(summaries), tuple(samples))
+
+
+def _without(strata: Sequence[Stratum], baseline: str) -> list[str]:
+    """What is told of strata that lack the baseline."""
+    return [
+        f"{each.name} has no group {baseline}: the first there is {each.summaries[0].name}"
+        for each in strata
+        if each.summaries[0].name != baseline
+    ]
 
 
 def _analyse_stratum(stratum: Stratum, options: Options) -> StratumAnalysis:
