@@ -103,3 +103,14 @@ def test_of_fewer_workloads_more_windows_are_replayed() -> None:
     assert [every_of(0, in_time, count) for count in (1, 2, 3, 4, 5, 14)] == [1, 1, 2, 4, 8, 8]
     assert {every_of(0, sums, count) for count in (1, 14)} == {1}
     assert every_of(3, in_time, 14) == 3
+
+
+def test_a_search_keeps_what_its_order_names_besides_the_movable(traced: Traced, cpu: Path) -> None:
+    """Of two functions of one name, an order names both where one may move."""
+    cold = HOT[3].replace("hot", "cold")
+    evaluator = Evaluator(
+        open_traced(traced), HOT, cpu, Replays(traced, cpu, LocalWorkers()), every=1
+    )
+    start = [HOT[0], cold, *HOT[1:]]
+    found = evaluator.search(start, ["pipe"], movable=HOT, evaluations=10, every=1)
+    assert sorted(found) == sorted(start)

@@ -243,8 +243,9 @@ class Evaluator:
         return [self.workloads.index(name) for name in workloads]
 
     def _symbols(self, sections: Iterable[int]) -> list[str]:
-        # Static functions may share a name; the linker moves all of them together.
-        return list(dict.fromkeys(self._names[number] for number in sections))
+        # Static functions may share a name; the linker moves all of them together, and an order may
+        # so move what is not among the movable ones.
+        return list(dict.fromkeys(self.text.sections[number].symbols[0] for number in sections))
 
 
 def movable_in(text: Text, functions: Iterable[str]) -> tuple[str, ...]:
