@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Protocol
 
 from kernsmith.document.layouts import CONFIRMED, OrdersDocument, Unseen
 from kernsmith.engine.events import Events
+from kernsmith.engine.kept_orders import KeptOrders
 from kernsmith.engine.lab import LINKERS, Lab
 from kernsmith.engine.sampling import lab_view
 from kernsmith.errors import UserError
 from kernsmith.layout import ALGORITHMS, Costs, Evaluator, random_order
 from kernsmith.layout.evaluate import mean_ratio, ratios
+from kernsmith.study import digest_of
 
 ORDERS = (*ALGORITHMS, *(f"lld {name}" for name in LINKERS), "shared", "packed", "search")
 """Of all orders that are made from workloads, beside the default and random ones."""
@@ -70,6 +72,10 @@ class Ground(Protocol):
     @property
     def evaluator(self) -> Evaluator:
         """The text, the traces, and the CPU model."""
+
+    @property
+    def kept(self) -> KeptOrders | None:
+        """Where orders are kept that take long to find, if they are."""
 
     def linkers_order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """The order that the linker makes of the calls in these workloads' traces; algorithm: one
@@ -202,12 +208,16 @@ def _judge(
     better, as with few workloads, which have little in common, it begins again with that one and
     moves all of it that they execute.
     """
+
+    def pack() -> list[str]:
+        return lab.evaluator.packed(
+            train, seed=effort.seed, on_progress=lambda done, of: events.progress("moves", done, of)
+        )
+
     orders = _known_orders(lab, train, events)
     shared = orders["shared"] = lab.evaluator.shared(train)
     events.stage("pack what is executed into few lines")
-    orders["packed"] = lab.evaluator.packed(
-        train, seed=effort.seed, on_progress=lambda done, of: events.progress("moves", done, of)
-    )
+    orders["packed"] = _kept(lab, "packed", [*train, str(effort.seed)], pack)
     orders |= _best_random(randoms, train)
     costs = _whole(lab, orders, events)
 
@@ -232,20 +242,28 @@ def _searched(
     events: Events,
 ) -> list[str]:
     events.stage("search")
+    asked = [*train, str(effort), digest_of([list(order), list(movable)])]
 
     def tell(tried: int, cost: float) -> None:
         events.progress("orders", tried, effort.evaluations)
         events.note(f"cost {cost:.4f} of that of {name}", tried / effort.evaluations)
 
-    return lab.evaluator.search(
-        order,
-        train,
-        movable=movable,
-        evaluations=effort.evaluations,
-        every=effort.every,
-        seed=effort.seed,
-        on_progress=tell,
-    )
+    def search() -> list[str]:
+        return lab.evaluator.search(
+            order,
+            train,
+            movable=movable,
+            evaluations=effort.evaluations,
+            every=effort.every,
+            seed=effort.seed,
+            on_progress=tell,
+        )
+
+    return _kept(lab, "search", asked, search)
+
+
+def _kept(lab: Ground, name: str, asked: Sequence[str], make: Callable[[], list[str]]) -> list[str]:
+    return lab.kept.order(name, asked, make) if lab.kept else make()
 
 
 def _known_orders(lab: Ground, train: Sequence[str], events: Events) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.engine.events import Events
+from kernsmith.engine.kept_orders import KeptOrders
 from kernsmith.engine.replay import Replays, Traced, open_traced, text_of
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.engine.traces import trace_path, trace_tag
@@ -39,6 +40,7 @@ class Lab:
     traced: what the tracer counted in the default layout while it wrote the traces, of which
         misses are those of the CPU model that it had then.
     workers: who replays and boots.
+    kept: orders that take long to find.
     """
 
     kernel: Kernel
@@ -47,6 +49,7 @@ class Lab:
     evaluator: Evaluator
     traced: Costs
     workers: Workers
+    kept: KeptOrders
 
     def linkers_order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """The order that the linker makes of the call graph of some workloads.
@@ -116,7 +119,9 @@ def open_lab(
     opened = open_traced(traced, text, lambda done: events.progress("traces", done, len(workloads)))
     replays = Replays(traced, machine.cpu, workers)
     evaluator = Evaluator(opened, movable, machine.cpu, replays, every=every)
-    return Lab(kernel, machine, tuple(workloads), evaluator, opened.counters, workers)
+    of = [str(machine.fingerprint()), *sorted(path.name for path in paths.values())]
+    kept = KeptOrders(kernel.folder / "orders", tuple(of))
+    return Lab(kernel, machine, tuple(workloads), evaluator, opened.counters, workers, kept)
 
 
 def take_traces(

@@ -52,6 +52,7 @@ class ProgramGround:
     objects: Objects
     linker: Compiler
     evaluator: Evaluator
+    kept: None = None
 
     def linkers_order(self, algorithm: str, train: Sequence[str]) -> list[str]:
         """See `Ground`."""
