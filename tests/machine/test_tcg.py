@@ -147,6 +147,23 @@ def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Pat
     assert "0.3 s" in outcome.reason
 
 
+def test_a_kernel_that_takes_plugged_memory_into_use_is_told_to_leave_the_disk(
+    tmp_path: Path,
+) -> None:
+    """A distribution's kernel wrote its pages into the root's image, and died of what it read."""
+    machine = open_machine("skylake")
+    root = tmp_path / "root.squashfs"
+    root.write_bytes(bytes(1 << 20))
+    job = Job(replace(workload("pipe"), root=root), tmp_path)
+    told = []
+    for name, content in (("plain", b"quiet\0"), ("distribution", b"quiet\0acpi_no_memhotplug\0")):
+        image = tmp_path / name
+        image.write_bytes(b"\x7fELF" + content)
+        words = machine.command(image, job, tmp_path / "initramfs", {})
+        told.append(words[words.index("-append") + 1].split())
+    assert told[1] == [*told[0][:-3], "acpi_no_memhotplug", *told[0][-3:]]
+
+
 def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:
     image = tmp_path / "vmlinux"
     image.write_bytes(b"\x7fELF nonsense")

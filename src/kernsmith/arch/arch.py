@@ -67,11 +67,13 @@ class Disk:
     something is there.
 
     address: where it begins, behind all memory. word: what the kernel is told, with `{size}` and
-        `{address}` (drivers/mtd/devices/phram.c).
+        `{address}` (drivers/mtd/devices/phram.c). kept_out: what a kernel is told besides that
+        would take memory into use that is plugged in, the disk's too.
     """
 
     address: int
     word: str
+    kept_out: str
 
     def options(
         self, image: str, size: int, memory: int, behind: tuple[str, int] | None = None

@@ -29,7 +29,11 @@ ARCH = Arch(
         untimed="noapictimer no_timer_check",
     ),
     # The first address of QEMU's memory devices while the guest has less than 3 GiB.
-    disk=Disk(address=1 << 32, word="phram.phram=root,{address},{size}"),
+    disk=Disk(
+        address=1 << 32,
+        word="phram.phram=root,{address},{size}",
+        kept_out="acpi_no_memhotplug",  # CONFIG_ACPI_HOTPLUG_MEMORY, in distributions' kernels
+    ),
     target=Target(
         triple="x86_64-linux-gnu",
         flags=("-m64", "-ffreestanding", "-mno-sse", "-mno-sse2", "-mno-mmx", "-mno-80387"),

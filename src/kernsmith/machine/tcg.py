@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +209,7 @@ class Tcg:
         if job.user:
             options["user"] = "on"
         loads = (LOADED_FIRST,) if job.modules else ()
-        memory, disk = _memory(job.workload.root, behind)
+        memory, disk = _memory(image, job.workload.root, behind)
         told = () if behind else (_guest_arguments(job.workload),)
         words = [_ARCH.boot.exact_words, *loads, *disk, *told, *job.words]
         # QEMU takes a comma in a value when it is doubled.
@@ -322,7 +324,7 @@ class TcgSession:
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
 
-def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
+def _memory(image: Path, root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
     """QEMU's options for the guest's memory, and the kernel's words for the disk in it, if any."""
     if root is None:
         return ["-m", str(MEMORY_MIB)], []
@@ -335,7 +337,18 @@ def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str
         ) from None
     more = (str(behind), snapshot.WORKLOAD_BYTES) if behind else None
     whole = size + (snapshot.WORKLOAD_BYTES if behind else 0)
-    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), [_ARCH.disk.words(whole)]
+    words = [_ARCH.disk.words(whole)]
+    if _knows(image, _ARCH.disk.kept_out):
+        words.append(_ARCH.disk.kept_out)
+    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), words
+
+
+@cache
+def _knows(image: Path, word: str) -> bool:
+    """Whether a kernel has a parameter of this name; one that has not hands it to its first
+    process."""
+    with image.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        return content.find(f"\0{word}\0".encode()) >= 0
 
 
 def _guest_arguments(work: Workload) -> str:
