@@ -30,6 +30,13 @@ def test_what_can_go_wrong() -> None:
     assert read_console(begun).verdict("pipe")[1] == "the workload did not end"
     panic = f"{begun}[ 1.0] Kernel panic - not syncing: Attempted to kill init!\n"
     assert read_console(panic).verdict("pipe")[0] == "panic"
+    oops = (
+        "[ 1.1] Oops: general protection fault, probably for non-canonical address 0x6e: 0000 [#1]"
+    )
+    assert read_console(f"{oops}\n[ 1.2] Oops: 0002 [#2]\n").verdict("pipe") == (
+        "failed",
+        f"the guest did not start, behind {oops[7:]}",
+    )
     failed = f"{begun}kernsmith: end pipe status=28 No space left on device\n"
     assert "errno 28 No space left" in read_console(failed).verdict("pipe")[1]
     rootless = "kernsmith: end root status=22 mount of the image, squashfs: Invalid argument\n"

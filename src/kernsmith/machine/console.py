@@ -28,6 +28,8 @@ _BEFORE = {
     "root": "the guest has no root file system",
 }
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
+# What goes on behind it is a kernel without one of its threads, which may never come to an end.
+_OOPS = re.compile(r"\bOops: .*")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Said:
     panic: the kernel's own words, empty when it did not panic.
     garbled: the first figure that is no finite number, as it stands there; None without one.
     modules: where modules were loaded. log: the end of the kernel's log, where one was refused.
+    oops: the first one, in the kernel's own words, empty without one.
     """
 
     began: bool
@@ -47,6 +50,7 @@ class Said:
     garbled: str | None = None
     modules: Placement = field(default_factory=dict)
     log: tuple[str, ...] = ()
+    oops: str = ""
 
     def verdict(self, workload: str) -> tuple[str, str]:
         """(status, reason) for a boot that was to run this workload and has ended."""
@@ -54,7 +58,7 @@ class Said:
             return PANIC, f"kernel panic: {self.panic}"
         if self.ended is None:
             what = "the workload did not end" if self.began else "the guest did not start"
-            return FAILED, what
+            return FAILED, self.explained(what)
         name, status, message = self.ended
         if name in _BEFORE and not self.began:
             said = f"; the kernel said: {' / '.join(self.log)}" if self.log else ""
@@ -67,13 +71,17 @@ class Said:
             return FAILED, f"the guest's figure {self.garbled!r} is no number"
         return OK, ""
 
+    def explained(self, what: str) -> str:
+        """What happened, and the kernel's oops in front of it, if there was one."""
+        return f"{what}, behind {self.oops}" if self.oops else what
+
 
 def read_console(text: str) -> Said:
     """Parse everything that came over the serial line, whole or cut anywhere.
 
     Foreign lines are ignored, and so are characters that no one can see.
     """
-    began, ended, panic, garbled = False, None, "", None
+    began, ended, panic, garbled, oops = False, None, "", None, ""
     metrics: dict[str, float] = {}
     modules: dict[str, dict[str, int]] = {}
     log: list[str] = []
@@ -97,4 +105,6 @@ def read_console(text: str) -> Said:
             log.append(match[1].strip())
         elif match := _PANIC.search(line):
             panic = panic or match[1]
-    return Said(began, ended, panic, metrics, garbled, modules, tuple(log))
+        elif match := _OOPS.search(line):
+            oops = oops or match[0]
+    return Said(began, ended, panic, metrics, garbled, modules, tuple(log), oops)

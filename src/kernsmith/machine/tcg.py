@@ -312,7 +312,7 @@ class TcgSession:
         self, job: Job, said: Said, counters: Path, hung: bool, failure: str
     ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
         if hung and not said.panic:
-            return HANG, f"no end after {self.machine.boot_seconds:g} s", {}
+            return HANG, said.explained(f"no end after {self.machine.boot_seconds:g} s"), {}
         status, reason = said.verdict(job.workload.name)
         if status != OK:
             return status, reason if said.began or not failure else failure, {}
