@@ -4,6 +4,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,3 +121,66 @@ def test_without_any_step_that_the_source_can_have_there_is_no_study() -> None:
         prepare(older_study("none", "thinlto-dist"), Silent())
     with pytest.raises(UserError, match=r"the baseline 'profile=thinlto-dist' cannot be built"):
         prepare(older_study("thinlto-dist", "none"), Silent())
+
+
+NOWHERE = "git:/nowhere@v7.3"
+"""A source that cannot be had: what is said of anything else is said before it is fetched."""
+
+
+@pytest.mark.parametrize("stack", ["autofdo", "propeller", "layout", "best"])
+def test_a_profile_that_is_not_there_is_told_before_the_source_is_fetched(stack: str) -> None:
+    asked = replace(study(("profile", ("none", stack))), source=NOWHERE, profile="/none.afdo")
+    with pytest.raises(UserError, match=r"^cannot read the profile /none\.afdo: No such file"):
+        prepare(asked, Silent())
+
+
+@pytest.mark.parametrize(
+    ("stack", "said"),
+    [
+        ("autofdo", r"a\.profile is not a usable AutoFDO profile: "),
+        ("instrumented", r"a\.profile is not a usable profile of llvm-profdata: "),
+        ("propeller", r"a\.profile is not a profile of kernsmith: "),
+        ("layout", r"profile=layout: .*a\.profile is no order file"),
+    ],
+)
+def test_a_file_that_is_no_profile_is_told_before_the_source_is_fetched(
+    stack: str, said: str, tmp_path: Path
+) -> None:
+    given = tmp_path / "a.profile"
+    given.write_bytes(b"\x7fELF\xff\xfe\0")
+    asked = replace(study(("profile", ("none", stack))), source=NOWHERE, profile=str(given))
+    with pytest.raises(UserError, match=said):
+        prepare(asked, Silent())
+
+
+def test_a_corrupt_counts_file_is_told_before_the_source_is_fetched(tmp_path: Path) -> None:
+    given = tmp_path / "a.counts"
+    given.write_text("kernsmith-counts 1\nbuild-id ab\nworkloads pipe\n2\n1-2:3\n")
+    asked = replace(study(("profile", ("none", "autofdo"))), source=NOWHERE, profile=str(given))
+    with pytest.raises(UserError, match=r"a\.counts, line 6: the profile is cut off or corrupt"):
+        prepare(asked, Silent())
+
+
+def test_a_root_that_is_not_there_or_that_nothing_runs_in_is_told(tmp_path: Path) -> None:
+    asked = replace(study(("label", ("a", "b"))), source=NOWHERE, root="/no/root")
+    with pytest.raises(UserError, match=r"^workloads\.root: there is no /no/root$"):
+        prepare(asked, Silent())
+    with pytest.raises(UserError, match=r"no workload of the study runs in a root file system"):
+        prepare(replace(asked, root=str(tmp_path)), Silent())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"workloads": ("nothing",)}, "there is no workload 'nothing'"),
+        ({"config": "/no/such.config"}, r"/no/such\.config"),
+        ({"compiler": "clang-3"}, "clang-3 is not installed here"),
+    ],
+)
+@pytest.mark.parametrize("stack", ["autofdo", "best"])
+def test_words_are_checked_before_the_source_is_fetched(
+    stack: str, changes: dict[str, Any], said: str
+) -> None:
+    asked = replace(study(("profile", ("none", stack))), **{"source": NOWHERE} | changes)
+    with pytest.raises(UserError, match=said):
+        prepare(asked, Silent())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from kernsmith import paths
 from kernsmith.engine.best import asks_for_best, with_best_stack
 from kernsmith.engine.carried import changes, without_absent_steps
 from kernsmith.engine.events import Events
+from kernsmith.engine.given_files import check_given, check_readable, check_root
 from kernsmith.engine.needed import with_needs
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
@@ -25,8 +25,7 @@ from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.protocol import Choosy
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
 from kernsmith.study.folds import in_folds
-from kernsmith.study.layout import PROFILE
-from kernsmith.study.places import short_names, without_folders
+from kernsmith.study.places import short_names, without_folders, words_of
 from kernsmith.study.plan import Select, repeated_variants
 from kernsmith.study.source_word import parse_source
 from kernsmith.study.study import DEFAULT_CPU
@@ -108,13 +107,11 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         from kernsmith.engine.prepare_programs import prepare_programs
 
         return prepare_programs(study, machine, events)
-    sources: dict[str, Source] = {}
-    if asks_for_best(study):
-        sources[study.source] = _source(study.source, events)
-        study = with_best_stack(study, sources[study.source], events)
+    check_readable(study)
     words = [*study.workloads, *study.train]
     root = Path(study.root) if study.root else None
     catalogue = load_catalogue().including(words, root, events.note, look_only=look_only)
+    check_root(study, catalogue)
     catalogue = catalogue.on_vcpus(study.vcpus)
     workloads = catalogue.select(study.workloads)
     _check_layouts_by(study, machine, workloads)
@@ -125,8 +122,13 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         return [workload.name for workload in catalogue.select(words)]
 
     names = select(study.train or study.workloads)
-    variants = _planned(study, names, select, events)
     check_metric(study.design.metric, machine)
+    sources: dict[str, Source] = {}
+    if asks_for_best(study):
+        _check_words(study)
+        sources[study.source] = _source(study.source, events)
+        study = with_best_stack(study, sources[study.source], events)
+    variants = _planned(study, names, select, events)
     for word in dict.fromkeys(variant.source for variant in variants):
         if word not in sources:
             sources[word] = _source(word, events)
@@ -192,8 +194,17 @@ def _planned(
     for variant in variants:
         check_config_word(variant.config)
         find_toolchain(variant.compiler, variant.linker, variant.arch)
-        _check_order_file(variant)
+    check_given(variants)
     return variants
+
+
+def _check_words(study: Study) -> None:
+    """That words for configs and compilers mean something, for which no variant is needed."""
+    for factor, word in words_of(study):
+        if factor == "config":
+            check_config_word(word)
+        elif factor == "compiler":
+            find_toolchain(word, study.linker)
 
 
 def _refused(
@@ -242,12 +253,6 @@ def study_digest(
     contents |= configs
     digest = without_folders(study).digest
     return digest_of([digest, contents]) if contents else digest
-
-
-def _check_order_file(variant: Variant) -> None:
-    named = variant.layout.named
-    if named not in ("", PROFILE) and not os.access(named, os.R_OK):
-        raise UserError(f"{variant.name}: cannot read the order file {named}")
 
 
 def _trainer(study: Study) -> Machine:

@@ -95,8 +95,26 @@ class OrderFile:
         return f"ignored in the order: {' and '.join(parts)}" if parts else ""
 
 
+def order_names(path: Path) -> list[str]:
+    """The names in an order file: one a line; empty lines and those that begin with # are skipped.
+
+    Raises:
+        UserError: it cannot be read, or has no name in it.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise UserError(f"cannot read the order file {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is no order file, which has a function's name a line") from None
+    names = [name for line in lines if (name := line.strip()) and not name.startswith("#")]
+    if not names:
+        raise UserError(f"the order file {path} names no function")
+    return names
+
+
 def read_order(path: Path, functions: Iterable[str], *, strict: bool = False) -> OrderFile:
-    """Read an order file: one symbol a line; empty lines and those that begin with # are skipped.
+    """What an order file says to a kernel with these functions.
 
     strict: refuse what would be ignored.
 
@@ -104,11 +122,7 @@ def read_order(path: Path, functions: Iterable[str], *, strict: bool = False) ->
         UserError: a file that cannot be read, that names no function of the kernel, of which most
             names are another kernel's, or, when strict, one with unknown or repeated symbols.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the order file {path}: {error}") from None
-    names = [name for line in lines if (name := line.strip()) and not name.startswith("#")]
+    names = order_names(path)
     known = set(functions)
     counted = Counter(names)
     unknown = tuple(name for name in counted if name not in known)

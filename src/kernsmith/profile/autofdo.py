@@ -108,6 +108,13 @@ def _use(
     return profile, write_idle(idle, stem.with_suffix(".idle"))
 
 
+def _check(files: tuple[Path, ...], toolchain: Toolchain) -> None:
+    if is_counts(files[0]):
+        read_counts(files[0])
+    else:
+        usable_profile(files[0], toolchain)
+
+
 def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:
     """How much of a profile of any origin fits: it may be of another version."""
     if is_counts(files[0]):
@@ -120,4 +127,4 @@ def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:
     )
 
 
-MAKER = ProfileMaker(make=_make, usable=_use, tell=_tell)
+MAKER = ProfileMaker(make=_make, usable=_use, check=_check, tell=_tell)

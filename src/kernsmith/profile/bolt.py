@@ -100,9 +100,15 @@ def _use(
 ) -> tuple[Path, ...]:
     if is_counts(files[0]):
         return _make(read_counts(files[0]), kernel, toolchain, stem)
-    if files[0].suffix != ".fdata":
-        raise UserError(f"{files[0]} is no profile for BOLT: allowed are counts and .fdata files")
+    _check(files, toolchain)
     return files
 
 
-MAKER = ProfileMaker(make=_make, usable=_use)
+def _check(files: tuple[Path, ...], toolchain: Toolchain) -> None:
+    if is_counts(files[0]):
+        read_counts(files[0])
+    elif files[0].suffix != ".fdata":
+        raise UserError(f"{files[0]} is no profile for BOLT: allowed are counts and .fdata files")
+
+
+MAKER = ProfileMaker(make=_make, usable=_use, check=_check)

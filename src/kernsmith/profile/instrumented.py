@@ -194,6 +194,15 @@ def _use(
     """An indexed profile of the user's (`llvm-profdata merge`), of any origin: clang matches it by
     functions and their control flow. All objects that could have counters take it.
     """
+    shown = _shown(files, toolchain)
+    seen = _seen_alone(files[0], toolchain, stem.with_suffix(".seen"))
+    words = _CLANG_GIVEN + (() if _SITES.search(shown) else _WITHOUT_VALUES)
+    objects = _write_objects(words, _linked(kernel), stem.with_suffix(".objects"))
+    return files[0], seen, objects
+
+
+def _shown(files: tuple[Path, ...], toolchain: Toolchain) -> str:
+    """What llvm-profdata says of a profile of the user's."""
     if toolchain.compiler.family != CLANG:
         raise UserError(
             f"gcc's counters of a kernel are many files: {files[0]} cannot be given to "
@@ -201,14 +210,14 @@ def _use(
         )
     show: list[str | Path] = [toolchain.tool("llvm-profdata"), "show", *_SHOW_VALUES, files[0]]
     try:
-        shown = process.run(show, log=None, timeout=PROFDATA_SECONDS)
+        return process.run(show, log=None, timeout=PROFDATA_SECONDS).output
     except ProcessFailed as error:
         reason = error.tail.splitlines()[-1] if error.tail else "it cannot be read"
         raise UserError(f"{files[0]} is not a usable profile of llvm-profdata: {reason}") from None
-    seen = _seen_alone(files[0], toolchain, stem.with_suffix(".seen"))
-    words = _CLANG_GIVEN + (() if _SITES.search(shown.output) else _WITHOUT_VALUES)
-    objects = _write_objects(words, _linked(kernel), stem.with_suffix(".objects"))
-    return files[0], seen, objects
 
 
-MAKER = ProfileMaker[Counters](make=_make, usable=_use)
+def _check(files: tuple[Path, ...], toolchain: Toolchain) -> None:
+    _shown(files, toolchain)
+
+
+MAKER = ProfileMaker[Counters](make=_make, usable=_use, check=_check)

@@ -34,6 +34,13 @@ class Use(Protocol):
     ) -> tuple[Path, ...]: ...
 
 
+class Check(Protocol):
+    """Whether files that the user brings are a profile, as far as no kernel is needed to say so.
+    May raise UserError."""
+
+    def __call__(self, files: tuple[Path, ...], toolchain: Toolchain) -> None: ...
+
+
 class Tell(Protocol):
     """What is to be said of files that the user brings, for a kernel; empty: nothing."""
 
@@ -46,6 +53,7 @@ class ProfileMaker(Generic[Given]):
 
     make: Make[Given]
     usable: Use
+    check: Check
     tell: Tell = lambda files, kernel, toolchain: ""
 
 

@@ -98,12 +98,7 @@ def _listed(counts: BranchCounts) -> tuple[Listed, Listed]:
 
 def _given(path: Path, kernel: Kernel) -> Carried | BranchCounts:
     """What the user brings: counts of the very kernel, or of another one that the cache has."""
-    if not is_counts(path):
-        raise UserError(
-            f"{path} is not a profile of kernsmith: Propeller's profiles are made from counts of "
-            "the very kernel that is laid out, or of a neighbouring version"
-        )
-    counts = read_counts(path)
+    counts = _counts(path)
     if counts.build_id == kernel.build_id:
         return counts
     old = counted_kernel(counts.build_id)
@@ -113,6 +108,19 @@ def _given(path: Path, kernel: Kernel) -> Carried | BranchCounts:
             f"{counts.build_id or 'absent'}, the kernel's is {kernel.build_id}; train again"
         )
     return carry_blocks(counts, old, kernel)
+
+
+def _counts(path: Path) -> BranchCounts:
+    if not is_counts(path):
+        raise UserError(
+            f"{path} is not a profile of kernsmith: Propeller's profiles are made from counts of "
+            "the very kernel that is laid out, or of a neighbouring version"
+        )
+    return read_counts(path)
+
+
+def _check(files: tuple[Path, ...], toolchain: Toolchain) -> None:
+    _counts(files[0])
 
 
 def _tell(files: tuple[Path, ...], kernel: Kernel, toolchain: Toolchain) -> str:
@@ -140,7 +148,7 @@ def maker(blocks: str) -> ProfileMaker[BranchCounts]:
         counts = given.counts if isinstance(given, Carried) else given
         return make_propeller(counts, kernel, stem, blocks)
 
-    return ProfileMaker(make=make, usable=use, tell=_tell)
+    return ProfileMaker(make=make, usable=use, check=_check, tell=_tell)
 
 
 MAKER = maker(EXT_TSP)

@@ -20,7 +20,7 @@ def paths_in(study: Study) -> tuple[str, ...]:
 
     Relative ones mean the same in every copy of the folder that they are beside.
     """
-    found = (find_factor(factor).path(word) for factor, word in _words(study))
+    found = (find_factor(factor).path(word) for factor, word in words_of(study))
     named = (*found, study.cpu, study.profile, study.root)
     return tuple(dict.fromkeys(path for path in named if PurePath(path).is_absolute()))
 
@@ -28,7 +28,7 @@ def paths_in(study: Study) -> tuple[str, ...]:
 def short_names(study: Study) -> dict[str, str]:
     """What each of `paths_in` is called."""
     found = paths_in(study)
-    plain = {word for _, word in _words(study)} | {study.cpu}
+    plain = {word for _, word in words_of(study)} | {study.cpu}
     tails = {path: PurePath(path).parts[1:] for path in found}
 
     def name(path: str) -> str:
@@ -82,7 +82,7 @@ def short_text(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _words(study: Study) -> Iterator[tuple[str, str]]:
+def words_of(study: Study) -> Iterator[tuple[str, str]]:
     """Factors with their levels, and what a study says for all variants in the same words."""
     for factor in ("source", "config", "compiler", "linker"):
         if word := getattr(study, factor):
