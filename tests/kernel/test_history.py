@@ -87,6 +87,23 @@ def test_a_good_revision_that_is_no_ancestor_is_told(series: Path, tmp_path: Pat
         bisection.start(repository.commit("HEAD~8").id, repository.commit("HEAD").id)
 
 
+def test_ends_between_which_nothing_can_be_bisected_are_told(series: Path) -> None:
+    repository = Repository(series)
+    older, newer = repository.commit("HEAD~8"), repository.commit("HEAD")
+    repository.check_ends(older, newer)
+    with pytest.raises(UserError, match="the same commit"):
+        repository.check_ends(older, older)
+    with pytest.raises(UserError, match="good and bad look swapped"):
+        repository.check_ends(newer, older)
+    _git(series, "checkout", "-qb", "side", "HEAD~4")
+    _git(series, "commit", "-qm", "on the side", "--allow-empty")
+    repository.check_ends(repository.commit("side"), newer)
+    _git(series, "checkout", "-q", "--orphan", "alone")
+    _git(series, "commit", "-qm", "alone", "--allow-empty")
+    with pytest.raises(UserError, match="have no commit that both come from"):
+        repository.check_ends(repository.commit("alone"), newer)
+
+
 def test_what_is_no_repository_or_no_revision_is_one_sentence(series: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no folder"):
         Repository(tmp_path / "nowhere")
@@ -106,7 +123,7 @@ def test_a_range_is_every_so_many_commits_with_both_ends(series: Path) -> None:
         found = repository.between(first, last, every)
         assert [each.subject for each in found] == [f"number {number}" for number in numbers]
     assert repository.between(first, first, 2) == (first,)
-    with pytest.raises(UserError, match="does not come from"):
+    with pytest.raises(UserError, match=r"does not come from \w+: the two look swapped$"):
         repository.between(last, first, 1)
 
 

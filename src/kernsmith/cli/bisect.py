@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
-from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
 from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
@@ -116,8 +115,7 @@ def bisect(
 
     repository = Repository(source.expanduser().absolute())
     commits = repository.commit(good), repository.commit(bad)
-    if commits[0].id == commits[1].id:
-        raise UserError(f"{good} and {bad} are the same commit {commits[0].id}")
+    repository.check_ends(*commits)
     study = Study(
         name="bisect",
         source=str(repository.folder),

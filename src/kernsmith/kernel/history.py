@@ -109,12 +109,38 @@ class Repository:
             (names.get(one, ""), self.commit(one)) for one in way if one in names or one in ends
         )
 
-    def _way(self, first: Commit, last: Commit, *words: str) -> list[str]:
-        """What comes behind the first commit up to the last."""
+    def check_ends(self, good: Commit, bad: Commit) -> None:
+        """That a bisection may begin: where the good commit does not lead to the bad one, git tests
+        first what both come from.
+
+        Raises:
+            UserError: the bad one leads to the good one, or they have nothing in common.
+        """
+        if good.id == bad.id:
+            raise UserError(f"good and bad are the same commit {good.id}")
+        if self._leads(bad, good):
+            raise UserError(
+                f"the good commit {good.id} comes from the bad one {bad.id}: good and bad look "
+                "swapped"
+            )
+        try:
+            self._git("merge-base", good.id, bad.id)
+        except ProcessFailed:
+            raise UserError(f"{good.id} and {bad.id} have no commit that both come from") from None
+
+    def _leads(self, first: Commit, last: Commit) -> bool:
+        """Whether the first is the last, or among the commits that this comes from."""
         try:
             self._git("merge-base", "--is-ancestor", first.id, last.id)
         except ProcessFailed:
-            raise UserError(f"{last.id} does not come from {first.id}") from None
+            return False
+        return True
+
+    def _way(self, first: Commit, last: Commit, *words: str) -> list[str]:
+        """What comes behind the first commit up to the last."""
+        if not self._leads(first, last):
+            swapped = ": the two look swapped" if self._leads(last, first) else ""
+            raise UserError(f"{last.id} does not come from {first.id}{swapped}")
         order = ("--reverse", "--topo-order", *words, f"^{first.id}", last.id, "--")
         return self._git("rev-list", *order).split()
 
