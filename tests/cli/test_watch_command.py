@@ -29,6 +29,7 @@ def repository(tmp_path: Path) -> Path:
         (("--from", "HEAD"), "there is nothing between them"),
         (("--from", "HEAD", "--to", "HEAD~2"), "does not come from"),
         (("--from", "HEAD~2", "--every", "0"), "--every takes a number of commits, or tag"),
+        (("--from", "HEAD~2", "--tags", "v7.*"), "--tags 'v7.*' chooses among tags: it needs --ev"),
         (("--from", "HEAD~2", "--layouts", "1"), "one layout is only luck"),
         (("--from", "HEAD~2", "--fail-above", "much"), "--fail-above takes per cent"),
         (("--from", "HEAD~2", "--least", "-1"), "--least takes per cent"),

@@ -34,7 +34,7 @@ def watch(
     first: Annotated[str, Parameter(name="--from")],
     last: Annotated[str, Parameter(name="--to")] = "",
     every: str = "1",
-    tags: str = "*",
+    tags: str | None = None,
     source: str = ".",
     config: str = "",
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
@@ -86,7 +86,7 @@ def watch(
         One of so many commits along first parents, or `tag`: each tag in the range. Both ends are
         measured always.
     tags
-        With --every tag: which, as git writes patterns of names.
+        With --every tag: which, as git writes patterns of names; default: all.
     source
         The folder of the git repository, also as git:FOLDER or git:FOLDER@NEWEST; it is only read.
     config
@@ -129,6 +129,8 @@ def watch(
     if not 2 <= layouts <= 10_000:
         raise UserError(f"--layouts: {layouts} is not from 2 to 10000: one layout is only luck")
     told = read_percent("--least", least)
+    if tags is not None and every != TAG:
+        raise UserError(f"--tags {tags!r} chooses among tags: it needs --every {TAG}")
     _check_url(commit_url, tags=every == TAG)
     from kernsmith.cli.outcome import result_console
     from kernsmith.document.text import as_json
@@ -139,7 +141,7 @@ def watch(
 
     folder, newest = _read_source(source)
     repository = Repository(folder)
-    revisions = _revisions(repository, first, last or newest or "HEAD", every, tags)
+    revisions = _revisions(repository, first, last or newest or "HEAD", every, tags or "*")
     study = Study(
         name="watch",
         source=str(repository.folder),
