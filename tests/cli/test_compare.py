@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from documents import study_document, verdict
-from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.cli.amounts import read_percent, with_layouts, with_range
 from kernsmith.cli.compare import is_regression
 from kernsmith.document import MetricView, StudyDocument
 from kernsmith.errors import UserError
@@ -35,6 +35,17 @@ def test_layouts() -> None:
 def test_what_are_no_layouts(text: str) -> None:
     with pytest.raises(UserError, match="--layouts takes"):
         with_layouts(Design(), text)
+
+
+def test_a_range_may_be_one_number() -> None:
+    fixed = with_range(Design(until=0.5), "12")
+    assert (fixed.layouts, fixed.most_layouts, fixed.until) == (12, 12, 0.5)
+
+
+@pytest.mark.parametrize("text", ["", "0", "1", "8..4", "many"])
+def test_what_is_no_range(text: str) -> None:
+    with pytest.raises(UserError, match=f"2 layouts or more, or a range .* 8..64, not '{text}'$"):
+        with_range(Design(), text)
 
 
 def _document(ratio: float, significant: bool) -> StudyDocument:

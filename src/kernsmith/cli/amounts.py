@@ -41,6 +41,20 @@ def with_layouts(design: Design, text: str) -> Design:
     )
 
 
+def with_range(design: Design, text: str) -> Design:
+    """A design that is looked at while layouts are added: `8..64`, or `8` and no more.
+
+    Raises:
+        UserError: anything else, or a single layout.
+    """
+    try:
+        return with_layouts(design, text if ".." in text else f"{text}..{text}")
+    except UserError:
+        raise UserError(
+            f"--layouts takes 2 layouts or more, or a range such as 8..64, not {text!r}"
+        ) from None
+
+
 def read_days(option: str, text: str) -> float:
     """`7d` or `12h`, in days.
 

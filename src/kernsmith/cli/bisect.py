@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.cli.amounts import read_percent, with_range
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
 from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
@@ -103,7 +103,7 @@ def bisect(
     limit = None if threshold is None else read_percent("--threshold", threshold)
     check_here(machine)
     design = Design(seed=seed, metric=metric, pairing=pairing_on(machine), runs=runs_on(machine))
-    design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
+    design = with_range(design, layouts)
     from dataclasses import replace
 
     from kernsmith.cli.outcome import result_console

@@ -159,7 +159,7 @@ def _design(layouts: str, until: str | None, metric: str, seed: int, machine: st
     )
     design = with_layouts(design, layouts)
     if until is not None and width and not design.until:
-        raise UserError(f"--until needs a range of layouts, such as {layouts}..64")
+        raise UserError(f"--until needs a range of layouts, such as 8..64, and not {layouts!r}")
     return design
 
 
