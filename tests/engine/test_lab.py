@@ -256,6 +256,7 @@ def test_bad_words_are_told(lab: Lab, tmp_path: Path) -> None:
         (["apply", str(tmp_path), "--order", str(order)], "is no built kernel"),
         (["sample", vmlinux, "--count", "0"], "--count must be at least 1"),
         (["optimize", vmlinux, "--train", "signal", "--folds", "2"], "--folds must be 0"),
+        (["optimize", vmlinux, "--seed", "-1"], "--seed takes a whole number from 0"),
         (["sample", vmlinux, "--workload", "nothing"], "there is no workload 'nothing'"),
     ):
         assert told in kernsmith(*words, folder=tmp_path, expect=2).stderr

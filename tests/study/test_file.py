@@ -155,6 +155,12 @@ def test_named_variants_are_read_and_written_back(tmp_path: Path) -> None:
         ("[source]\nuse='x'\n[variants]\nA={config=''}", "variants.A.config: .*empty level"),
         ("[source]\nuse='x'\n[variants]\nA={}\n[factors]\nlabel=['a']", "exclude each other"),
         ("[source]\nuse='x'\n[design]\npairing='x'", "design.pairing: .*'seed' or 'place'"),
+        (
+            "[source]\nuse='x'\n[design]\nlayouts=64\nuntil=0.5\nmost_layouts=8",
+            "design.layouts: .* begins with 64 layouts is beyond its design.most_layouts, 8,",
+        ),
+        ("[source]\nuse='x'\n[design]\nuntil=nan", "design.until: "),
+        ("[source]\nuse='x'\n[design]\nseed=99999999999999999999", "design.seed: "),
         ("[source", "is not TOML"),
     ],
 )
@@ -164,6 +170,23 @@ def test_mistakes_are_one_sentence(tmp_path: Path, text: str, told: str) -> None
         read_study(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("most_layouts=8", (8, 8)),
+        ("layouts=600", (600, 600)),
+        ("layouts=8\nmost_layouts=64", (8, 64)),
+        ("", (64, 512)),
+    ],
+)
+def test_what_until_leaves_open_contradicts_nothing(
+    tmp_path: Path, said: str, expected: tuple[int, int]
+) -> None:
+    text = f"[source]\nuse='x'\n[factors]\nlabel=['a','b']\n[design]\nuntil=0.5\n{said}"
+    design = read_study(written(tmp_path, text)).design
+    assert (design.layouts, design.most_layouts) == expected
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
@@ -234,7 +257,7 @@ DESIGNS = st.builds(
     pairing=st.sampled_from(["seed", "place"]),
     every=st.integers(0, 1000),
     data=st.booleans(),
-)
+).filter(lambda design: design.layouts <= design.most_layouts)
 STUDIES = st.builds(
     Study,
     name=st.just("s"),

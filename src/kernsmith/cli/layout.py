@@ -207,6 +207,8 @@ def optimize(
     from kernsmith.engine.best_order import Effort, best_order
 
     path = output or Path("best.order")
+    if not 0 <= seed < 2**64:
+        raise UserError("--seed takes a whole number from 0 to 2^64 - 1")
     if folds and not 1 < folds <= len(_names(train)):
         raise UserError(
             f"--folds must be 0, or from 2 to the {len(_names(train))} that are trained"

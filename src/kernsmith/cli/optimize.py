@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.amounts import read_percent
 from kernsmith.cli.package import Format
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
@@ -44,7 +45,7 @@ def optimize(
     layouts: int | None = None,
     layouts_by: LayoutsBy | None = None,
     keep_traces: Annotated[bool, Parameter(negative=())] = False,
-    until: float = 0.0,
+    until: str | None = None,
     seed: int = 1,
     compiler: str = "",
     steps: Annotated[str, Parameter(name="--with")] = BEST,
@@ -135,8 +136,8 @@ def optimize(
         Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
         same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     until
-        Go on with more layouts until the overall interval is narrower than this many per cent
-        (512 layouts at most where they are replayed, else 64).
+        Go on with more layouts until the overall interval is narrower than this many per cent, such
+        as 0.5% (512 layouts at most where they are replayed, else 64).
     seed
         Seed of the layouts and of the order of trials.
     compiler
@@ -176,8 +177,6 @@ def optimize(
         raise UserError(f"--layouts must not be negative, it is {layouts}")
     if folds < 0 or folds == 1:
         raise UserError(f"--folds must be 0 or at least 2, it is {folds}")
-    if until < 0:
-        raise UserError(f"--until must not be negative, it is {until:g}")
     study = Study(
         name=f"optimize-{parse_config_word(config_on(machine, config)).short}",
         source=source,
@@ -197,7 +196,7 @@ def optimize(
             layouts_by or default_layouts_by(machine, "seed", depth_settings(depth)),
             layouts,
             seed,
-            until,
+            0.0 if until is None else read_percent("--until", until),
             runs_on(machine),
         ),
     )
@@ -262,11 +261,12 @@ def stacks_of(steps: str) -> tuple[str, ...]:
 
 
 def _design(way: LayoutsBy, layouts: int | None, seed: int, until: float, runs: int) -> Design:
+    chosen = DEFAULT_LAYOUTS[way] if layouts is None else layouts
     return Design(
-        layouts=DEFAULT_LAYOUTS[way] if layouts is None else layouts,
+        layouts=chosen,
         seed=seed,
         until=until,
-        most_layouts=MOST_LAYOUTS[way],
+        most_layouts=max(chosen, MOST_LAYOUTS[way]),
         runs=runs,
         layouts_by=way,
     )

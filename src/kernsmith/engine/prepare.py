@@ -24,6 +24,7 @@ from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.protocol import Choosy
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
+from kernsmith.study.check import check_study
 from kernsmith.study.folds import in_folds
 from kernsmith.study.places import short_names, without_folders, words_of
 from kernsmith.study.plan import Select, repeated_variants
@@ -98,6 +99,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         UserError: the first word that means nothing, with what is allowed in its place; or the
             baseline cannot be built, or nothing that could be compared with it.
     """
+    check_study(study)
     if not study.compiler:
         study = replace(study, compiler=default_compiler())
     machine = find_machine(study.machine, study.cpu, dict(study.settings))

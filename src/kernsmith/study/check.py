@@ -16,7 +16,7 @@ from kernsmith.study.links import check_links, links_of
 from kernsmith.study.machines import check_pair
 from kernsmith.study.objects import check_rules, rules_of
 from kernsmith.study.steps import find_step_kind
-from kernsmith.study.study import FRONTEND, Study
+from kernsmith.study.study import FRONTEND, SEEDS, Study
 
 _PROGRAMS = ("compiler", "linker")
 
@@ -84,6 +84,17 @@ def _check_design(study: Study, steps: Sequence[str]) -> None:
         UserError: they do not.
     """
     design = study.design
+    if design.seed not in SEEDS:
+        raise UserError(
+            "design.seed (--seed): allowed are whole numbers from -2^63 to 2^63 - 1, which ledgers "
+            "can hold"
+        )
+    if design.until and design.layouts > design.most_layouts:
+        raise UserError(
+            f"design.layouts: a study that begins with {design.layouts} layouts is beyond its "
+            f"design.most_layouts, {design.most_layouts}, to which until goes on: take fewer, or "
+            "leave until out"
+        )
     if design.layouts_by == "replay" and design.pairing == "place":
         raise UserError(
             'design.layouts_by: layouts with pairing = "place" have paddings and must be linked: '

@@ -36,6 +36,7 @@ from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
     MOST_LAYOUTS,
+    SEEDS,
     Design,
     LayoutsBy,
     Named,
@@ -113,7 +114,7 @@ class DesignTable(_Table):
     """Runs of each trial; of a machine that does several in a boot, boots of each layout."""
     runs: int | None = Field(None, ge=1, le=10_000)
     """Of each workload in one boot; default: 10 on kvm, else 1."""
-    seed: int = Field(1, ge=-(2**63), lt=2**63)
+    seed: int = Field(1, ge=SEEDS.start, lt=SEEDS.stop)
     """Of the layouts and of the order of trials."""
     alpha: float = Field(0.05, gt=0, lt=1)
     """Intervals have 1 - alpha confidence."""
@@ -226,9 +227,10 @@ def _design(file: StudyFile) -> Design:
     settings = tuple(file.machine[0].settings.items())
     way = table.layouts_by or usual_way(machines, table.pairing, settings)
     said = {name: value for name, value in table.model_dump().items() if value is not None}
+    layouts, most = DEFAULT_LAYOUTS[way], MOST_LAYOUTS[way]
     left_open: dict[str, Any] = {
-        "layouts": DEFAULT_LAYOUTS[way],
-        "most_layouts": MOST_LAYOUTS[way],
+        "layouts": min(layouts, table.most_layouts or most) if table.until else layouts,
+        "most_layouts": max(most, table.layouts or layouts),
         "layouts_by": way,
         "runs": max(map(runs_on, machines)),
     }

@@ -36,6 +36,9 @@ MOST_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 64, "replay": 
 """The limit of a study with `until` that does not say one."""
 
 
+SEEDS = range(-(2**63), 2**63)
+"""What a seed may be: a whole number that ledgers can hold."""
+
 DEFAULT_CPU = "emeraldrapids"
 """The CPU model of who names none: the one that was held against a processor (docs/silicon.md)."""
 
