@@ -16,6 +16,7 @@ AUTOFDO, THINLTO = (
 )
 BLAME = ["blame", "--source", "debian:7.3", "--good", "default", "--bad", "optimisation=O3"]
 TWO = ["--source", "debian:7.3", "default", "CONFIG_HZ=1000"]
+UNTIL = ("nan", "-1", "100", "1e9")
 
 
 def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -35,6 +36,13 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["optimize", "--source", "debian:7.3", "--compiler", "clang-99"], "clang-99"),
         ([*AUTOFDO, "--compiler", "gcc"], "needs clang"),
         (["optimize", "--source", "debian:7.3", "--layouts", "-1"], "--layouts"),
+        *(
+            (["optimize", "--source", "/nowhere", "--until", x], "per cent from 0 to 100")
+            for x in UNTIL
+        ),
+        (["optimize", "--source", "/nowhere", "--seed", f"1{'0' * 23}"], "design.seed (--seed)"),
+        (["optimize", "--source", "/nowhere", "--profile", "x"], "cannot read the profile "),
+        (["optimize", "--source", "/nowhere", "--root", "x"], "workloads.root: there is no "),
         (["optimize", "--source", "debian:7.3", "--ledger", "nonsense"], "ledger"),
         (["optimize", "--source", "debian:7.3", "--with", "blot"], "allowed are best, autofdo, b"),
         (["optimize", "--source", "debian:7.3", "--with", "bolt"], 'allowed is "boot"'),
@@ -45,7 +53,7 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["compare", "--source", "debian:7.3", "v1", "v2"], "--source FOLDER"),
         (["compare", "--source", "debian:7.3", "default", "marhc=x"], "march"),
         (["compare", "--source", "/nowhere", "default", "CONFIG_HZ=1000"], "/nowhere"),
-        (["compare", *TWO, "--layouts", "8", "--until", "1%"], "--until needs a range"),
+        (["compare", *TWO, "--layouts", "8", "--until", "1%"], "such as 8..64, and not '8'"),
         (["compare", *TWO, "--metric", "speed"], "kernel_instructions"),
         (["compare", *TWO, "--fail-above", "-1"], "--fail-above"),
         (["bisect", "--good", "v1", "--bad", "v2", "--source", "/nowhere"], "/nowhere"),
@@ -53,6 +61,13 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["bisect", "--good", "v1", "--bad", "v2", "--threshold", "x"], "--threshold"),
         (["blame", "--good", "default", "--bad", "default"], "--good and --bad are both"),
         (["blame", "--good", "default", "--bad", "optimisation=O3"], "which source?"),
+        (
+            ["blame", "--good", "1f0c2a", "--bad", "default"],
+            "'1f0c2a' is no built kernel: give its ",
+        ),
+        ([*BLAME[:-1], "marhc=x"], "unknown factor 'marhc'"),
+        ([*BLAME, "--machine", "uml"], "runs programs: allowed are kvm, ssh:HOST, tcg"),
+        ([*BLAME, "--metric", "model_cycles", "--layouts", "1"], "2 layouts or more, or a range"),
         (
             [*BLAME, "--test", "./nowhere"],
             "--test takes boot, kunit, selftests, workloads,",

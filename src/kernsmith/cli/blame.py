@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.amounts import with_layouts
+from kernsmith.cli.amounts import with_range
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU
@@ -147,14 +147,14 @@ def blame(
     _check_top(top, metric, layouts)
     layouts = layouts or ("16" if top else "4..16")
     design = Design(seed=seed, metric=metric)
-    design = with_layouts(design, layouts if ".." in layouts else f"{layouts}..{layouts}")
+    design = with_range(design, layouts)
     from kernsmith.cli.outcome import result_console
     from kernsmith.document.text import as_json
     from kernsmith.report.blame.terminal import print_blame
     from kernsmith.report.shares.terminal import print_shares
 
     kernels = {word: _built(word) for word in (good, bad)}
-    named = tuple((word, read_variant(word, source)) for word in kernels if kernels[word] is None)
+    named = tuple((word, _read_words(word, source)) for word in kernels if kernels[word] is None)
     workloads, command = _read_test(test)
     if metric and command:
         raise UserError("--metric is measured in workloads: --test names these, and no command")
@@ -254,7 +254,10 @@ def _pair(
     from kernsmith.kernel.mixed import Pair
     from kernsmith.study.file import located
 
-    missing = built_variants(located(study, Path.cwd()), events) if study.variants else {}
+    missing = {}
+    if study.variants:
+        known = [kernel for kernel in kernels.values() if kernel]
+        missing = built_variants(located(study, Path.cwd()), events, beside=known)
     good, bad = (kernel or missing[word] for word, kernel in kernels.items())
     return Pair(good, bad, among)
 
@@ -267,6 +270,32 @@ def _built(word: str) -> Kernel | None:
         return named_kernel(word)
     except UserError:
         return None
+
+
+def _read_words(word: str, source: str | None) -> Levels:
+    """The levels of a variant that is to be built.
+
+    Raises:
+        UserError: these are no words of one, nor does one that may be meant for a kernel name any.
+    """
+    try:
+        return read_variant(word, source)
+    except UserError:
+        if "=" not in word and ":" not in word and (reason := _not_built(word)):
+            told = f"{reason}; a variant is written as default or FACTOR=LEVEL"
+            raise UserError(told) from None
+        raise
+
+
+def _not_built(word: str) -> str:
+    """Why a word names no kernel that is built."""
+    from kernsmith.kernel.artifact import named_kernel
+
+    try:
+        named_kernel(word)
+    except UserError as error:
+        return str(error)
+    return ""
 
 
 def _source_of(named: tuple[tuple[str, Levels], ...], source: str | None) -> str:
@@ -320,7 +349,7 @@ def _machine(study: Study) -> Machine:
     Raises:
         UserError: it boots none, or has no such metric.
     """
-    from kernsmith.machine import find_machine
+    from kernsmith.machine import booting_machines, find_machine
 
     machine, metric = (
         find_machine(study.machine, study.cpu, dict(study.settings)),
@@ -329,7 +358,7 @@ def _machine(study: Study) -> Machine:
     if machine.images != "kernel":
         raise UserError(
             f"blame mixes the objects of kernels that boot, and the machine {machine.name} runs "
-            "programs: take another machine"
+            f"programs: allowed are {booting_machines()}"
         )
     known = [each.name for each in machine.metrics]
     if metric and metric not in known:

@@ -28,7 +28,7 @@ from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, stored_kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.selftests import compile_selftests
-from kernsmith.machine import Outcome, find_machine
+from kernsmith.machine import Outcome, booting_machines, find_machine
 from kernsmith.study import Variant
 from kernsmith.study.study import DEFAULT_CPU
 
@@ -44,7 +44,8 @@ def check_boots(prepared: Prepared) -> None:
     """
     if prepared.machine.images != "kernel":
         raise UserError(
-            f"an oracle boots kernels, and the machine {prepared.machine.name} runs programs"
+            f"an oracle boots kernels, and the machine {prepared.machine.name} runs programs: "
+            f"allowed are {booting_machines()}"
         )
 
 

@@ -13,10 +13,11 @@ from pydantic import ValidationError
 
 from kernsmith.errors import UserError
 from kernsmith.machine.protocol import Boot, Job, Kind, Machine, Outcome, Session
+from kernsmith.study.study import SELF
 
 __all__ = [
-    "Boot", "Job", "Kind", "Machine", "Outcome", "Session", "find_machine", "machine_kinds",
-    "run_once",
+    "Boot", "Job", "Kind", "Machine", "Outcome", "Session", "booting_machines", "find_machine",
+    "machine_kinds", "run_once",
 ]  # fmt: skip
 
 
@@ -54,6 +55,12 @@ def find_machine(name: str, cpu: str, settings: Mapping[str, Any] | None = None)
     except ValidationError as error:
         raise UserError(_wrong_setting(kind, error)) from None
     return kind.open(argument, cpu, table)
+
+
+def booting_machines() -> str:
+    """How machines are called that boot kernels as soon as they are asked to, for sentences."""
+    kinds = (kind for kind in machine_kinds().values() if kind.images == "kernel")
+    return ", ".join(sorted(kind.usage for kind in kinds if kind.name != SELF))
 
 
 def _wrong_setting(kind: Kind, error: ValidationError) -> str:

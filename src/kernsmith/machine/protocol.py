@@ -268,12 +268,14 @@ class Kind:
     table: what `[machine.settings]` of a study file may hold.
     open: called with what stands behind the colon (`HOST`; empty without), the study's CPU model,
         and the settings as a value of `table`.
+    images: what its machines run (see `Images`).
     """
 
     name: str
     usage: str
     table: type[BaseModel]
     open: Callable[[str, str, Any], Machine]
+    images: Images = "kernel"
 
 
 Better = Literal["lower", "higher"]

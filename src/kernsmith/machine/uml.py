@@ -221,4 +221,4 @@ def _open(argument: str, cpu: str, settings: Table) -> Uml:
     return open_machine(settings)
 
 
-KIND = Kind(UML, UML, Table, _open)
+KIND = Kind(UML, UML, Table, _open, images="program")
