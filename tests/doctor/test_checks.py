@@ -64,6 +64,30 @@ def test_old_compilers_are_told_from_new_ones(
     assert findings[-1].detail == "no clang 19 or newer"
 
 
+def test_a_missing_program_of_a_build_is_told_with_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("make", "bison", "bc", "perl", "tar", "xz", "gzip"):
+        _program(tmp_path / "bin", name, name)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    findings = {finding.name: finding for finding in checks._build_tools()}
+    assert findings["build tools"].detail.startswith("make, bison, bc, perl, tar, xz, gzip")
+    assert findings["flex"].status == MISSING
+    assert findings["flex"].remedy == "sudo apt-get install flex"
+    assert findings["git"].status == LIMITED
+    assert findings["depmod"].remedy == "sudo apt-get install kmod"
+
+
+def test_a_missing_header_of_a_build_is_told_with_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checks, "_HEADERS", {"stdio.h": "libc6-dev", "no/such.h": "no-such-dev"})
+    findings = {finding.name: finding for finding in checks._build_tools()}
+    assert findings["build tools"].detail.endswith(", stdio.h")
+    assert findings["no/such.h"].status == MISSING
+    assert findings["no/such.h"].remedy == "sudo apt-get install no-such-dev"
+
+
 def test_branch_records_of_made_up_machines(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu arch_perfmon\n")

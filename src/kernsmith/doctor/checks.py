@@ -30,6 +30,26 @@ QEMU_OLDEST = 10
 _DISK_GIB = 15.0
 _MEMORY_GIB = 4.0
 _SETUP = "make setup"
+# What only some things need, with these; without the others no kernel is built.
+_BUILDS = {
+    "make": "",
+    "flex": "",
+    "bison": "",
+    "bc": "",
+    "perl": "",
+    "tar": "",
+    "xz": "",
+    "gzip": "",
+    "git": "no revisions of a repository as sources, no bisect and no watch",
+    "cpio": "no kernels with CONFIG_IKHEADERS, no packages for rpm",
+    "zstd": "no kernels with CONFIG_KERNEL_ZSTD",
+    "depmod": "no packages of kernels with modules",
+    "rsync": "no packages of kernels",
+    "apt-get": "no sources debian:VERSION",
+    "dpkg-deb": "no sources debian:VERSION",
+}
+# Of libraries that kbuild's own tools are linked with (objtool; the signer of modules).
+_HEADERS = {"gelf.h": "libelf-dev", "openssl/evp.h": "libssl-dev"}
 _TRACER = "target/release/libkernsmith_tracer.so"
 
 
@@ -93,6 +113,37 @@ def _llvm_tools() -> Iterator[Finding]:
         if best < OLDEST_CLANG:
             detail = f"no version {OLDEST_CLANG} or newer; needed for {needed_for}"
             yield Finding(pattern, MISSING, detail, _SETUP)
+
+
+def _build_tools() -> Iterator[Finding]:
+    """What kernels are built with beside compilers, and headers of libraries for kbuild's tools."""
+    found = []
+    for program, without in _BUILDS.items():
+        status = LIMITED if without else MISSING
+        try:
+            process.run([program, "--version"], log=None, timeout=30, check=False)
+        except ProgramMissing as missing:
+            detail = f"not installed: {without or 'no kernel is built'}"
+            yield Finding(program, status, detail, missing.remedy)
+        else:
+            found.append(program)
+    for header, package in _HEADERS.items():
+        if _includes(header):
+            found.append(header)
+        else:
+            detail = "not installed: no kernel is built whose tools need it"
+            yield Finding(header, MISSING, detail, f"sudo apt-get install {package}")
+    if found:
+        yield Finding("build tools", OK, ", ".join(found))
+
+
+def _includes(header: str) -> bool:
+    """Whether a compiler finds a header; True where there is no compiler, which is told anyway."""
+    compilers = _on_path(r"(clang|gcc)(-\d+)?")
+    if not compilers:
+        return True
+    command: list[str | Path] = [compilers[-1], "-E", "-include", header, "-x", "c", "/dev/null"]
+    return not process.run(command, log=None, timeout=30, check=False).returncode
 
 
 def _qemu() -> Iterator[Finding]:
@@ -231,6 +282,7 @@ def _space() -> Iterator[Finding]:
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("compilers", _compilers),
     ("LLVM tools", _llvm_tools),
+    ("build tools", _build_tools),
     ("QEMU", _qemu),
     ("tracer", _tracer),
     ("KVM", _kvm),
