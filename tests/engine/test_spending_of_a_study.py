@@ -2,6 +2,8 @@
 """What to spend on a study, by a pilot that a ledger has."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from kernsmith.errors import UserError
 from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow, now
 from kernsmith.ledger.rows import REPLAYED
 from kernsmith.ledger.table import read_study_table
+from kernsmith.machine.tcg import open_machine
 from kernsmith.stats.nested import Costs, Goal, Timing
+from kernsmith.study import Study
 
 STUDY = """
 [source]
@@ -150,6 +154,16 @@ def test_a_study_that_was_not_measured_is_no_pilot(tmp_path: Path) -> None:
     url = record(tmp_path, layouts=2, done=False)
     with pytest.raises(UserError, match="no run of study lab has finished yet"):
         pilot(url)
+
+
+def test_what_was_not_measured_yet_is_called_as_its_machine_has_it(tmp_path: Path) -> None:
+    prepared: Any = SimpleNamespace(
+        study=Study(source="x", config="micro", factors=()),
+        machine=open_machine("zen4"),
+        workloads=(),
+    )
+    with pytest.raises(UserError, match=r"^nothing of study has model_cycles yet: run it"):
+        pilot_of(prepared, [], Ledger(f"sqlite:///{tmp_path}/ledger.sqlite"), None)
 
 
 @pytest.mark.parametrize(

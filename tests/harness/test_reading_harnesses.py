@@ -70,14 +70,15 @@ def test_files_of_two_harnesses_are_not_compared(files: list[Path]) -> None:
 
 def test_a_file_of_no_harness_among_others(files: list[Path], tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("g,v\na,1\n")
-    with pytest.raises(UserError, match=r"x\.csv is of none of the harnesses"):
-        read_harness([files[0], tmp_path / "x.csv"], Asked())
+    for given in ([files[0], tmp_path / "x.csv"], [tmp_path / "x.csv", files[0]]):
+        with pytest.raises(UserError, match=rf"x\.csv is of none .*, and {files[0]} is of Go: "):
+            read_harness(given, Asked())
     assert read_harness([tmp_path / "x.csv"], Asked()) is None
 
 
 def test_a_file_given_twice(files: list[Path]) -> None:
-    with pytest.raises(UserError, match="is given twice"):
-        read_harness([files[0], files[0]], Asked())
+    with pytest.raises(UserError, match=f"{files[1]} is given twice"):
+        read_harness([files[0], files[1], files[1]], Asked())
 
 
 def test_systems_with_names_of_their_own_are_compared_across_files(tmp_path: Path) -> None:

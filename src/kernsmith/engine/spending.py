@@ -84,13 +84,14 @@ def pilot_of(
     """
     ended = [each for each in measured if each.run is not None and each.run.ok]
     known = {name for each in ended if each.run is not None for name in each.run.metrics}
-    metric = primary_metric(prepared.study.design, known)
+    listed = [each.name for each in prepared.machine.metrics]
+    metric = primary_metric(prepared.study.design, known or listed)
     names = [workload.name for workload in prepared.workloads]
     by_workload = {name: timings(ended, name, metric) for name in names}
     by_workload = {name: rows for name, rows in by_workload.items() if rows}
     if not by_workload:
         raise UserError(
-            f"nothing of {prepared.study.name} has a {metric} yet: run it with some layouts first"
+            f"nothing of {prepared.study.name} has {metric} yet: run it with some layouts first"
         )
     if len(by_workload) > 1:
         by_workload = {OVERALL: mixed(by_workload), **by_workload}

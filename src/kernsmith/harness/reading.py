@@ -70,14 +70,16 @@ def read_harness(files: Sequence[Path], asked: Asked) -> HarnessReading | None:
             there; one sentence.
     """
     found = [(path, recognise(path)) for path in files]
-    if all(each is None for _, each in found):
+    known = [(path, *each) for path, each in found if each is not None]
+    if not known:
         return None
-    known: list[tuple[Path, Format, Table]] = []
+    first, format_of_first, _ = known[0]
     for path, each in found:
         if each is None:
-            raise UserError(f"{path} is of none of the harnesses that are read, {files[0]} is")
-        known.append((path, *each))
-    first, format_of_first, _ = known[0]
+            raise UserError(
+                f"{path} is of none of the harnesses that are read, and {first} is of "
+                f"{format_of_first.name}: compare files of one harness"
+            )
     for path, format_of, _ in known:
         if format_of is not format_of_first:
             raise UserError(
@@ -209,4 +211,5 @@ def _file_names(files: Sequence[Path]) -> list[str]:
         names = ["/".join(path.parts[-parts:]) for path in files]
         if len(set(names)) == len(names):
             return names
-    raise UserError(f"{files[0]} is given twice")
+    twice = next(path for path in files if files.count(path) > 1)
+    raise UserError(f"{twice} is given twice")
