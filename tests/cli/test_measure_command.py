@@ -2,10 +2,12 @@
 """`kernsmith measure` as its users call it, with real commands."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from kernsmith import paths
 from kernsmith.cli import main
 from kernsmith.cli.measure import split
 
@@ -53,6 +55,20 @@ def test_mistakes_are_told_in_a_sentence(
 ) -> None:
     assert run(*words) == code
     assert sentence in capsys.readouterr().err
+
+
+def test_who_stops_it_is_told_what_is_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(number: int, place: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernsmith.cli.measure._tell", stopped)
+    assert run("--warm-up", "0", "--", "true") == 130
+    told = "kernsmith: stopped; the runs that have ended are in the ledger, and the same"
+    assert capsys.readouterr().err.startswith(told)
+    with sqlite3.connect(paths.ledger()) as ledger:
+        assert ledger.execute("select count(*) from runs").fetchone() == (1,)
 
 
 def test_commands_between_separators() -> None:

@@ -89,7 +89,8 @@ def _guarded(words: list[str], debug: bool) -> int:
             console.print(f"kernsmith: {line}")
         return reason.exit_code
     except KeyboardInterrupt as stopped:
-        print("kernsmith: stopped; the same command goes on from here", file=sys.stderr)
+        next_time = str(stopped) or "the same command goes on from here"
+        print(f"kernsmith: stopped; {next_time}", file=sys.stderr)
         return _STOPPED[isinstance(stopped, Terminated)]
     return code if isinstance(code, int) else 0
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 SEPARATOR = "--"
+_STOPPED = "the runs that have ended are in the ledger, and the same command begins anew"
 
 
 def measure(
@@ -62,6 +63,9 @@ def measure(
     opened = Ledger(ledger)
     try:
         measured = engine.measure(opened, plan, _tell)
+    except KeyboardInterrupt as stopped:
+        stopped.args = (_STOPPED,)
+        raise
     finally:
         opened.close()
     if json:
