@@ -294,3 +294,14 @@ def test_help_has_examples(command: str) -> None:
     told = _profile(command, "--help")
     assert told.returncode == 0
     assert f"kernsmith profile {command}" in told.stdout
+
+
+@pytest.mark.parametrize("words", [("show", "a.counts"), ("match", "a.afdo")])
+def test_what_is_no_kernel_is_told_in_a_sentence(tmp_path: Path, words: tuple[str, str]) -> None:
+    write_counts(BranchCounts({(16, 32): 1}, {}, "ab"), tmp_path / "a.counts")
+    (tmp_path / "a.afdo").write_text("f:10:1\n 1: 10\n")
+    (tmp_path / "text").write_text("no kernel\n")
+    told = _profile(words[0], tmp_path / words[1], "--kernel", tmp_path / "text")
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"kernsmith: {tmp_path}/text is no vmlinux (")
+    assert len(told.stderr.splitlines()) == 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import process
-from kernsmith.errors import UserError
+from kernsmith.errors import ProcessFailed, UserError
 from kernsmith.kernel.build import read_build_id
 from kernsmith.kernel.symbols import Symbol
 from kernsmith.kernel.toolchain import Toolchain
@@ -36,10 +37,11 @@ def function_symbols(vmlinux: Path, toolchain: Toolchain) -> list[Symbol]:
     """The code symbols of an image, by address.
 
     Raises:
-        ProcessFailed: the file is no image.
+        UserError: the file is no image.
     """
     command: list[str | Path] = [toolchain.tool("llvm-nm"), "--numeric-sort", vmlinux]
-    told = process.run(command, timeout=NM_SECONDS, merge=False).output
+    with _an_image(vmlinux):
+        told = process.run(command, timeout=NM_SECONDS, merge=False).output
     fields = (line.split() for line in told.splitlines())
     return [
         Symbol(int(found[0], 16), found[1], found[2])
@@ -48,13 +50,24 @@ def function_symbols(vmlinux: Path, toolchain: Toolchain) -> list[Symbol]:
     ]
 
 
+@contextmanager
+def _an_image(vmlinux: Path) -> Iterator[None]:
+    """LLVM's tools read what is none with an error."""
+    try:
+        yield
+    except ProcessFailed as error:
+        reason = error.tail.rpartition("error: ")[2].strip() or "it cannot be read"
+        raise UserError(f"{vmlinux} is no vmlinux ({reason})") from None
+
+
 def check_image(counts: BranchCounts, vmlinux: Path, toolchain: Toolchain) -> None:
     """That counts are of this image.
 
     Raises:
-        UserError: the build ids differ.
+        UserError: the build ids differ, or the file is no image.
     """
-    own = read_build_id(toolchain.tool("llvm-readelf"), vmlinux)
+    with _an_image(vmlinux):
+        own = read_build_id(toolchain.tool("llvm-readelf"), vmlinux)
     if counts.build_id != own:
         raise UserError(
             f"the profile is of another kernel: its build id is {counts.build_id or 'absent'}, "

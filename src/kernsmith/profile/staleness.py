@@ -110,8 +110,7 @@ def kernel_lines(vmlinux: Path, toolchain: Toolchain) -> Profile:
     was taken.
 
     Raises:
-        UserError: the kernel has no line tables.
-        ProcessFailed: the file is no image.
+        UserError: the kernel has no line tables, or the file is no image.
     """
     starts = sorted({symbol.address for symbol in function_symbols(vmlinux, toolchain)})
     ranges = {(start, end - 1): 1 for start, end in pairwise(starts)}
