@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from kernsmith.kernel.recipe import Recipe
 
 _SECONDS = 600.0
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ )?<(.+)>:$")
+# kbuild's note of what an object was made from (scripts/basic/fixdep.c).
+_ASSEMBLED = re.compile(r"^source_\S+ := .*\.S$", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w{3,}\b")
 # A definition in C stands at the start of a line.
 _DEFINED = re.compile(r"^[A-Za-z_][^;={}#()]*?\b(\w+)\s*\(", re.MULTILINE)
@@ -74,8 +76,8 @@ def unasked(recipe: Recipe, vmlinux: Path, output: Path) -> Unasked:
     )
     if functions:
         allowed = _allowed_objects(output, recipe.variant.flags, arch.registers)
-        places = _defined_in(allowed, recipe.toolchain.tool("llvm-nm"))
-        functions = beyond_places(functions, places)
+        defined = _defined_in(allowed, recipe.toolchain.tool("llvm-nm"))
+        functions = beyond_places(functions, defined)
     if not functions:
         return Unasked((), ())
     program = recipe.toolchain.compiler.program
@@ -141,7 +143,8 @@ def kernel_places(tree: Path, arch: Arch | None = None) -> dict[str, str]:
     """The functions for which a kernel's source has assembly with these registers, and its files.
 
     In a file of assembly all names count but those that are called; in a file of C with such
-    assembly, all functions that it defines.
+    assembly, all functions that it defines. Names that macros of assembly put together are in no
+    file: these functions are known by their objects.
     """
     places: dict[str, str] = {}
     registers = (arch or find_arch()).registers
@@ -157,8 +160,8 @@ def kernel_places(tree: Path, arch: Arch | None = None) -> dict[str, str]:
     return places
 
 
-def beyond_places(functions: Iterable[str], places: Mapping[str, str]) -> set[str]:
-    """The functions for which the source has no such assembly.
+def beyond_places(functions: Iterable[str], places: Collection[str]) -> set[str]:
+    """The functions that are not among the names of those which may use such registers.
 
     What compilers append to a name (`.cold`, `.isra.0`, `.llvm.123`) does not count.
     """
@@ -166,27 +169,28 @@ def beyond_places(functions: Iterable[str], places: Mapping[str, str]) -> set[st
 
 
 def _allowed_objects(output: Path, flags: Sequence[str], registers: Registers) -> Iterator[Path]:
-    """The objects that kbuild's own rules let use such registers.
+    """The objects that are made of assembly, and those that kbuild's own rules let use such
+    registers.
 
     flags: of the variant; they are on every command line.
     """
     for noted in output.rglob(".*.o.cmd"):
-        command, _, _ = noted.read_text(encoding="utf-8", errors="replace").partition("\n")
+        note = noted.read_text(encoding="utf-8", errors="replace")
+        command, _, sources = note.partition("\n")
         own = Counter(command.split()) - Counter(flags)
         built = noted.with_name(noted.name[1:].removesuffix(".cmd"))
-        if any(registers.flag.fullmatch(word) for word in own) and built.exists():
+        asked = _ASSEMBLED.search(sources) or any(registers.flag.fullmatch(word) for word in own)
+        if asked and built.exists():
             yield built
 
 
-def _defined_in(objects: Iterable[Path], nm: str) -> dict[str, str]:
-    """The symbols of objects (of bitcode, too), and the object that defines each."""
-    places: dict[str, str] = {}
-    for built in objects:
-        listed = process.run(
-            [nm, "--defined-only", "--format=just-symbols", built], timeout=_SECONDS, merge=False
-        )
-        places |= dict.fromkeys(listed.output.split(), built.name)
-    return places
+def _defined_in(objects: Iterable[Path], nm: str) -> set[str]:
+    """The symbols that objects define (of bitcode, too)."""
+    files = sorted(objects)
+    if not files:
+        return set()
+    command: list[str | Path] = [nm, "--defined-only", "--format=just-symbols", *files]
+    return set(process.run(command, timeout=_SECONDS, merge=False).output.split())
 
 
 def _sources(tree: Path, registers: Registers) -> Iterator[Path]:
