@@ -201,7 +201,10 @@ def plan_trials(
     repeated = study.design.replicates * study.design.runs
     count = (layouts + 1) * repeated * len(variants) * len(workloads)
     if count > MOST_TRIALS:
-        raise UserError(f"{count} trials are more than the {MOST_TRIALS} that a study may have")
+        raise UserError(
+            f"{count} trials are more than the {MOST_TRIALS} that a study may have: take fewer "
+            "design.layouts, replicates or runs, variants, or workloads"
+        )
     shuffle = random.Random(f"order:{study.design.seed}")
     cpu = short_names(study).get(study.cpu, study.cpu)
     trials: list[Trial] = []
