@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.errors import DiskFull
+from kernsmith.errors import DiskFull, UserError
 from kernsmith.files import copy_file, locked, replacing, write_bytes, write_text
 
 WRITES_FOR_EVER = """
@@ -82,6 +82,20 @@ def test_a_failed_writer_leaves_what_was_there(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    for path in (tmp_path, Path()):
+        with pytest.raises(UserError, match="is a folder: name the file that is to be written"):
+            write_text(path, "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_names_the_file_and_not_a_temporary_one(tmp_path: Path) -> None:
+    target = tmp_path / "content"
+    with pytest.raises(FileNotFoundError) as caught, replacing(target):
+        pass
+    assert caught.value.filename == str(target)
 
 
 def test_a_copy_has_the_content_and_the_usual_permissions(tmp_path: Path) -> None:

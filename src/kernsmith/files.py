@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from kernsmith.errors import DiskFull
+from kernsmith.errors import DiskFull, UserError
 
 _count = itertools.count()
 
@@ -59,8 +59,11 @@ def replacing(path: Path) -> Iterator[Path]:
     The name given differs for every process, thread and call. When the block ends by an
     exception, or writes nothing, `path` stays as it was.
 
-    Raises DiskFull; FileNotFoundError when the block has written nothing.
+    Raises DiskFull; UserError when `path` is a folder; FileNotFoundError when the block has written
+    nothing.
     """
+    if path.is_dir():
+        raise UserError(f"{path} is a folder: name the file that is to be written")
     name = f".{path.name}.{os.getpid()}-{threading.get_ident():x}-{next(_count)}"
     temporary = path.with_name(name)
     with _space_for(path):
@@ -69,6 +72,10 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             _to_disk(temporary)
             temporary.replace(path)
+        except OSError as error:
+            if error.filename == str(temporary):  # of a name that nobody knows
+                error.filename, error.filename2 = str(path), None
+            raise
         finally:
             temporary.unlink(missing_ok=True)
 

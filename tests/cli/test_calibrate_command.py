@@ -36,3 +36,32 @@ def test_what_cannot_be_calibrated_is_said(
     assert sentence in " ".join(said.split())
     assert "Traceback" not in said
     assert not output.exists()
+
+
+@pytest.mark.parametrize("way", [["--build", "Os"], ["--study", "study.toml"]], ids=str)
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (bytes(range(256)), "UTF-8"),
+        (b"[decoupled\n", "no valid TOML in line 1"),
+        (b"a = " + b"[" * 1000, "no valid TOML in line 1"),
+        (b"line_bytes = 'x'", "line_bytes: must be a"),
+    ],
+    ids=("binary", "broken", "deep", "wrong"),
+)
+def test_a_model_that_is_none_is_refused(
+    way: list[str],
+    content: bytes,
+    sentence: str,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_bytes(content)
+    Path("study.toml").write_text((paths.shipped("studies") / "aa.toml").read_text())
+    with pytest.raises(SystemExit) as ended:
+        main(["cpu", "calibrate", "mine.toml", *way])
+    assert ended.value.code == 2
+    said = capfd.readouterr().err
+    assert said.startswith("kernsmith: CPU model mine.toml: ") and sentence in said

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.cli.counts import merge
+from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile import BranchCounts, read_counts, write_counts
@@ -287,6 +289,23 @@ def test_what_is_recorded_is_converted(micro_kernel: Kernel, tmp_path: Path) -> 
     common = json.loads(_profile("diff", exact, sampled, "--json").stdout)
     assert common["branches"] > 0.97
     assert common["code"] > 0.94
+
+
+@pytest.mark.parametrize(
+    ("weight", "told"),
+    [
+        ("nan", "--weight must be given for each of the 2 files, a number above 0"),
+        ("inf", "--weight must be given for each of the 2 files, a number above 0"),
+        ("-1", "--weight must be given for each of the 2 files, a number above 0"),
+        ("1e308", "--weight must not be more than 1,000,000 times another one"),
+        ("5e-324", "--weight must not be more than 1,000,000 times another one"),
+    ],
+)
+def test_weights_that_are_none(weight: str, told: str, tmp_path: Path) -> None:
+    files = (tmp_path / "a.counts", tmp_path / "b.counts")
+    with pytest.raises(UserError) as caught:
+        merge(files, output=tmp_path / "merged", weight=(float(weight), 1.0))
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("command", ["convert", "record", "show", "merge", "diff"])

@@ -110,6 +110,7 @@ def test_a_baseline_that_cannot_be_known_is_asked_for(tmp_path: Path) -> None:
     [
         ({"metric": ("seconds",)}, "study lab: no finished run has the metric 'seconds'"),
         ({"baseline": "lto"}, "no variant is called 'lto'; there are <base>, afdo"),
+        ({"effect": float("inf")}, "--effect is a difference in per cent above 0, not inf"),
         ({"alpha": 2.0}, "--alpha is a probability between 0 and 1, not 2"),
         ({"output": Path(__file__, "report.html")}, "report.html cannot be written"),
     ],
@@ -118,3 +119,13 @@ def test_mistakes(url: str, options: dict[str, object], sentence: str) -> None:
     with pytest.raises(UserError) as caught:
         report("lab", ledger=url, **options)  # type: ignore[arg-type]
     assert sentence in str(caught.value)
+
+
+def test_a_folder_is_not_its_result(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "bisect-1a2b"
+    folder.mkdir()
+    with pytest.raises(UserError, match=r"bisect-1a2b is a folder: name .*/study\.json"):
+        report(str(folder), ledger=url)
+    (folder / "bisect.json").touch()
+    with pytest.raises(UserError, match=r"name the result in it, .*/bisect\.json"):
+        report(str(folder), ledger=url)

@@ -45,6 +45,21 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
         read_rows(table)
     table.write_text(f"{columns}\nlua,O2,default,abc,25,1e8,1.1e8,1.2e8\n")
     assert [row.cycles for row in read_rows(table)] == [1e8]
+    table.write_text(f"{columns}\nlua,O2,default,abc,25,nan,1,1\n")
+    with pytest.raises(UserError, match="line 2: cycles are more than 0, not 'nan'"):
+        read_rows(table)
+
+
+def test_a_table_is_read_before_anything_is_compiled(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernsmith.engine.silicon.make_binaries", None)
+    table = tmp_path / "times.csv"
+    table.write_bytes(bytes(range(256)))
+    with pytest.raises(SystemExit) as ended:
+        main(["silicon", "--program", "lua", "--times", "--measured", str(table)])
+    assert ended.value.code == 2
+    assert f"cannot read the table {table}: it is no text in UTF-8" in capfd.readouterr().err
 
 
 def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,7 +140,7 @@ def test_a_profile_that_is_not_there_is_told_before_the_source_is_fetched(stack:
         ("autofdo", r"a\.profile is not a usable AutoFDO profile: "),
         ("instrumented", r"a\.profile is not a usable profile of llvm-profdata: "),
         ("propeller", r"a\.profile is not a profile of kernsmith: "),
-        ("layout", r"profile=layout: .*a\.profile is no order file"),
+        ("layout", r"profile=layout: cannot read the order file .*a\.profile: it is no text"),
     ],
 )
 def test_a_file_that_is_no_profile_is_told_before_the_source_is_fetched(

@@ -112,6 +112,9 @@ def test_nothing_is_edited_and_nothing_is_voided_twice(ledger: Ledger) -> None:
         (Selection(since="2026-03-02"), []),
         (Selection(until="2026-03-01"), [1, 2]),
         (Selection(until="2026-02-28"), []),
+        (Selection(until="9999-12-31"), [1, 2]),
+        (Selection(since="20260301", until="20260301"), [1, 2]),
+        (Selection(since="20260302"), []),
     ],
 )
 def test_runs_are_selected(ledger: Ledger, selection: Selection, found: list[int]) -> None:
@@ -121,12 +124,16 @@ def test_runs_are_selected(ledger: Ledger, selection: Selection, found: list[int
 def test_what_cannot_be_voided_is_told(ledger: Ledger) -> None:
     with pytest.raises(UserError, match="has no run 7, 8; `kernsmith ledger runs` lists them"):
         ledger.void(Selection(numbers=[1, 7, 8]), WRONG)
+    with pytest.raises(UserError, match=r"has no run 9{30}; "):
+        ledger.void(Selection(numbers=[1, int("9" * 30)]), WRONG)
     with pytest.raises(UserError, match="for a reason"):
         ledger.void(Selection(numbers=[1]), " ")
     with pytest.raises(UserError, match="name the runs"):
         ledger.void(Selection(), WRONG)
     with pytest.raises(UserError, match="--since is a day as in 2026-12-31, not 'monday'"):
         Selection(since="monday")
+    with pytest.raises(UserError, match="no run ends as 'lost': allowed are ok, panic, hang, fail"):
+        Selection(status="lost")
     assert len(ledger.runs([PIPE.digest, FORK.digest])) == 2
 
 

@@ -97,7 +97,7 @@ def test_the_documented_schema_is_the_programs_own() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "is no result of kernsmith: its `format` must be one of kernsmith-bisect, kern"),
         ('{"format": "kernsmith-study", "version": 9}', "of version 9, and this program reads"),
         ('{"format": "kernsmith-layouts", "version": 1}', "make it again with the command"),
@@ -114,5 +114,5 @@ def test_files_that_are_no_result(tmp_path: Path, content: str, sentence: str) -
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"missing\.json cannot be read: No such file"):
+    with pytest.raises(UserError, match=r"cannot read the result .*missing\.json: No such file"):
         report(str(tmp_path / "missing.json"), output=tmp_path / "page.html")

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from documents import study_document, verdict
-from kernsmith.cli.outcome import result_console, show
+from kernsmith.cli.console import result_console
+from kernsmith.cli.outcome import show
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.report.plan_tables import print_plan
 from kernsmith.report.study.markdown import study_markdown

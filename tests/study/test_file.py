@@ -389,6 +389,12 @@ def test_values_without_measure_are_one_sentence(tmp_path: Path, text: str, told
     assert len(str(caught.value)) < 1500
 
 
+def test_an_editor_of_windows_writes_a_study_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text('[source]\r\nuse = "debian:7.3"\r\n', encoding="utf-8-sig")
+    assert read_study(path).source == "debian:7.3"
+
+
 @pytest.mark.parametrize("path", sorted(shipped("studies").rglob("*.toml")), ids=lambda p: p.stem)
 def test_shipped_studies_are_valid(path: Path) -> None:
     study = read_study(path)

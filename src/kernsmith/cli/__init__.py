@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from cyclopts import App
 from rich.console import Console
 
 from kernsmith import __version__
+from kernsmith.cli.console import help_console
 from kernsmith.errors import DiskFull, KernsmithError, Terminated, UserError
 
 _COMMANDS = (
@@ -27,6 +29,8 @@ _COMMANDS = (
 
 # By Ctrl-C, and by SIGTERM: as shells tell it.
 _STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+# Ways to encode that fail with some letters: Python's default, and that of the locale C.
+_REFUSE_LETTERS = ("strict", "surrogateescape")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,6 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in own
     if debug:
         words.remove("--debug")
+    _allow_any_letter()
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         code = _guarded(words, debug)
@@ -44,6 +49,12 @@ def main(arguments: list[str] | None = None) -> None:
     if code in _STOPPED and arguments is None:
         _leave(code)
     sys.exit(code)
+
+
+def _allow_any_letter() -> None:
+    """Print `?` for letters that standard output's encoding has not, instead of failing."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in _REFUSE_LETTERS:
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _leave(code: int) -> None:
@@ -67,6 +78,7 @@ def _app(words: list[str]) -> App:
         version=__version__,
         help="Forge Linux kernels for a workload and prove that they are faster.",
         suppress_keyboard_interrupt=False,
+        console=help_console(),
     )
     called = [name for name in _COMMANDS if words[:1] == [name]]
     for name in called or _COMMANDS:
@@ -77,6 +89,7 @@ def _app(words: list[str]) -> App:
 def _guarded(words: list[str], debug: bool) -> int:
     try:
         code = _app(words)(words, exit_on_error=True, result_action="return_value")
+        print(end="", flush=True)  # a pipe whose reader has gone is found here, not at the exit
     except (KernsmithError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -252,8 +252,9 @@ def _shown(analysis: Analysis, format: Format) -> str:
         return as_json(analysis)
     if format == "csv":
         return as_csv(analysis)
+    from kernsmith.cli.console import text_width
     from kernsmith.report.analysis.sections import analysis_sections
     from kernsmith.report.plain import as_markdown, as_text
 
     sections = analysis_sections(analysis)
-    return as_markdown(sections) if format == "markdown" else as_text(sections)
+    return as_markdown(sections) if format == "markdown" else as_text(sections, text_width())

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFolder
 from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
 
@@ -17,7 +18,7 @@ def batch(
     study: Path,
     /,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: OutputFolder,
     host: str = "",
     trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     ledger: str | None = None,

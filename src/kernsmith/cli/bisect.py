@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_range
+from kernsmith.cli.output import OutputFolder
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
 from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
@@ -35,7 +36,7 @@ def bisect(
     threshold: str | None = None,
     seed: int = 1,
     compiler: str = "",
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -94,7 +95,8 @@ def bisect(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     output
-        Folder for the state, bisect.json and the first bad commit's report.
+        Folder for the state, bisect.json and the first bad commit's report; default:
+        kernsmith-results/bisect-…, by what is asked.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json
@@ -106,7 +108,7 @@ def bisect(
     design = with_range(design, layouts)
     from dataclasses import replace
 
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.document.text import as_json
     from kernsmith.kernel.history import Repository
     from kernsmith.kernel.toolchain import default_compiler

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import with_range
+from kernsmith.cli.output import OutputFolder
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.study import DEFAULT_CPU
@@ -52,7 +53,7 @@ def blame(
     train: Annotated[tuple[str, ...], Parameter(negative=())] = ("lab",),
     machine: str = "tcg",
     cpu: str = DEFAULT_CPU,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     json: bool = False,
 ) -> int:
     """Find the smallest set of objects, then functions, whose exchange makes a good kernel bad.
@@ -133,7 +134,8 @@ def blame(
     cpu
         CPU model of the tcg machine.
     output
-        Folder for the state, blame.json, blame.md and blame.html.
+        Folder for the state, blame.json, blame.md and blame.html, or shares.* with --top; default:
+        kernsmith-results/blame-… or shares-…, by what is asked.
     json
         Print the result as JSON instead of tables.
     """
@@ -148,7 +150,7 @@ def blame(
     layouts = layouts or ("16" if top else "4..16")
     design = Design(seed=seed, metric=metric)
     design = with_range(design, layouts)
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.document.text import as_json
     from kernsmith.report.blame.terminal import print_blame
     from kernsmith.report.shares.terminal import print_shares
@@ -320,13 +322,21 @@ def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str,
     try:
         return load_catalogue().including(words).select(words), ()
     except UnknownWorkload as error:
-        command = tuple(shlex.split(words[0])) if len(words) == 1 else ()
+        command = _command(words[0]) if len(words) == 1 else ()
         if command and shutil.which(command[0]):
             return (), command
         raise UserError(
             f"--test takes {BOOT}, {KUNIT}, {SELFTESTS}, workloads, or one command, and "
             f"{error.name!r} is none that can be started: {error}"
         ) from None
+
+
+def _command(text: str) -> tuple[str, ...]:
+    """The words of a command. Raises UserError: a quote has no end."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UserError(f"--test {text!r} is no command: {str(error).lower()}") from None
 
 
 def _selftests(study: Study) -> Workload:

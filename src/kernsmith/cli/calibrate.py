@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFile
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +34,7 @@ def calibrate(
     /,
     *,
     study: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    output: OutputFile | None = None,
     program: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     build: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     layouts: int | None = None,
@@ -93,19 +95,21 @@ def calibrate(
     json
         Print the result as JSON instead of tables.
     """
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.calibration import read_values, with_values
     from kernsmith.files import write_text
     from kernsmith.machine.held import with_held
-    from kernsmith.machine.models import model_path
+    from kernsmith.machine.models import check_model, model_path
     from kernsmith.report.silicon import print_agreement
 
     if output is not None and not output.absolute().parent.is_dir():
         raise UserError(f"--output {output}: there is no folder {output.parent}")
     if rounds < 1:
         raise UserError("calibrate needs --rounds 1 or more")
-    text = model_path(str(model)).read_text(encoding="utf-8")
+    path = model_path(str(model))
+    check_model(path)
+    text = read_text(path, "the CPU model")
     times: Callable[[ProgressDisplay], _Found]
     if study is not None:
         words = ("--program", "--build", "--layouts", "--others", "--runs", "--measured")
@@ -113,7 +117,7 @@ def calibrate(
         for word, value in zip(words, values, strict=True):
             if value not in (None, ()):
                 raise UserError(f"{word} is of programs: a study says itself what was measured")
-        times = _by_study(study, model_path(str(model)), ledger, rounds)
+        times = _by_study(study, path, ledger, rounds)
     else:
         if ledger is not None:
             raise UserError("--ledger goes with --study: times of programs are in a table")
@@ -187,7 +191,7 @@ def _by_programs(
         kernel = guest_kernel(display)
         simulations = simulated(machine, kernel, made, display, every=_EVERY)
         timed = timed_programs(rows, simulations)
-        text = machine.cpu.read_text(encoding="utf-8")
+        text = read_text(machine.cpu, "the CPU model")
         display.stage("fitting")
         found = calibrated(Calibration(text, timed, rounds, simulate_parts, display), parts)
         cycles = {row.digest: found.cycles[one.key] for row, one in zip(rows, timed, strict=True)}
@@ -214,7 +218,7 @@ def _by_study(
         timed = read_timed(asked, model, ledger)
         parts = halves([work.name for work in timed.workloads], "workloads")
         replaying = Replaying(timed, display)
-        text = model.read_text(encoding="utf-8")
+        text = read_text(model, "the CPU model")
         display.stage("fitting")
         calibration = Calibration(
             text, replaying.timed(), rounds, replaying, display, absolute=timed.absolute

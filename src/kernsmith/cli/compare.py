@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent, with_layouts
+from kernsmith.cli.output import OutputFolder
 from kernsmith.document import StudyDocument
 from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
@@ -37,7 +38,7 @@ def compare(
     fail_above: str | None = None,
     seed: int = 1,
     compiler: str = "",
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -109,7 +110,8 @@ def compare(
     compiler
         The compiler's program (clang-22, gcc-12, or a path); default: the newest installed clang.
     output
-        Folder for report.html, report.md, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml; default: one that is
+        named after the study, in kernsmith-results.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import accumulate
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFile
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from kernsmith.profile.coverage import HotLine
     from kernsmith.profile.functions import FunctionShare
 
-Output = Annotated[Path, Parameter(name=["--output", "-o"])]
+_MOST_WEIGHT = 1_000_000
 Switch = Annotated[bool, Parameter(negative=())]
 
 
@@ -138,7 +140,7 @@ def merge(
     counts: Annotated[tuple[Path, ...], Parameter(negative=())],
     /,
     *,
-    output: Output,
+    output: OutputFile,
     weight: Annotated[tuple[float, ...], Parameter(negative=())] = (),
     json: Switch = False,
 ) -> int:
@@ -159,16 +161,20 @@ def merge(
     output
         The file for the result.
     weight
-        Of each file, in their order.
+        Of each file, in their order: above 0, and none of them more than a million times another.
     json
         Print the result as JSON.
     """
     from kernsmith.profile import merge_counts, read_counts, write_counts
 
-    if weight and (len(weight) != len(counts) or min(weight) <= 0):
-        raise UserError(f"--weight must be given for each of the {len(counts)} files, above 0")
     if not counts:
         raise UserError("nothing to merge: name the files of counts")
+    if weight and (len(weight) != len(counts) or not all(0 < each < inf for each in weight)):
+        raise UserError(
+            f"--weight must be given for each of the {len(counts)} files, a number above 0"
+        )
+    if weight and max(weight) / min(weight) > _MOST_WEIGHT:
+        raise UserError(f"--weight must not be more than {_MOST_WEIGHT:,} times another one")
     parts = [read_counts(path) for path in counts]
     merged = merge_counts(parts, weight)
     write_counts(merged, output)

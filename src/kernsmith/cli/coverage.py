@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import NewFile, OutputFolder
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ def coverage(
     study: Path | None = None,
     kernel: str = "",
     source: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    lcov: Path | None = None,
-    pprof: Path | None = None,
+    output: OutputFolder | None = None,
+    lcov: NewFile | None = None,
+    pprof: NewFile | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Show which lines of a kernel's source ran, how often, and how hot they are.
@@ -63,7 +64,8 @@ def coverage(
     source
         The folder of the kernel's source; default: the one that the kernel was built from.
     output
-        The folder for pages: absent, empty, or with pages of before, which are replaced.
+        The folder for pages: absent, empty, or with pages of before, which are replaced; default:
+        with --study, coverage/ beside its report.
     lcov
         A file for lcov's genhtml, for editors, and for services of CI.
     pprof

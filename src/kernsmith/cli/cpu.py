@@ -14,8 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from kernsmith.cli.calibrate import calibrate
+from kernsmith.cli.console import result_console
 from kernsmith.cli.models import models
+from kernsmith.cli.output import OutputFile
 from kernsmith.errors import UserError
+from kernsmith.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +82,7 @@ def list_cpus(
         for cpu in cpus:
             table.add_row(*_cells(_document(cpu)))
         table.add_section()
-    console = _console()
+    console = result_console(_WIDE, markup=False)
     console.print(table)
     console.print(
         "gcc, clang: the first release that takes it, older branches in brackets; "
@@ -115,7 +118,7 @@ def detect(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     if json:
         _print_json({"version": 1} | _machine_document(machine, found))
         return 0
-    console = _console()
+    console = result_console(_WIDE, markup=False)
     _print_machine(console, machine)
     table = _table("compiler", "release", "best -march=", "-march=native is", "why not its own")
     for best in found:
@@ -132,7 +135,7 @@ def patch(
     source: str,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    output: OutputFile | None = None,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Make a patch that puts the choice of a processor into a kernel's menuconfig.
@@ -172,7 +175,7 @@ def patch(
         return 0
     if output is not None:
         try:
-            output.write_text(choices.text, encoding="utf-8")
+            write_text(output, choices.text)
         except OSError as error:
             raise UserError(f"{output} cannot be written: {error.strerror or error}") from None
         _tell(
@@ -302,11 +305,6 @@ def _table(*titles: str) -> Table:
     for title in titles:
         table.add_column(title, overflow="ellipsis", no_wrap=True)
     return table
-
-
-def _console() -> Console:
-    """Standard output; wide where no terminal cuts the lines."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDE)
 
 
 def _tell(sentence: str) -> None:

@@ -196,7 +196,7 @@ def report(kernel: str, /, *, tree: Path | None = None, json: bool = False) -> i
     json
         Print all objects, files and patterns as JSON instead of tables.
     """
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.kernel import link_rules, object_rules
     from kernsmith.kernel.artifact import named_kernel
     from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
@@ -220,6 +220,8 @@ def report(kernel: str, /, *, tree: Path | None = None, json: bool = False) -> i
         where = ""
     taken, linked = read_taken(rules, where), read_linked(links, where)
     if not taken and not linked and not patterns:
+        if not rules.exists() and not links.exists() and rules == path:
+            raise UserError(f"there is no file of rules {path}: `--print` names it")
         raise UserError(f"{kernel}: nothing of it went to another compiler or linker")
     if json:
         sys.stdout.write(taken_json(taken, linked, patterns))

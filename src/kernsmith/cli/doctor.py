@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kernsmith.cli.console import result_console
 from kernsmith.doctor import LIMITED, MISSING, OK, Finding, examine
 
 _STYLES = {OK: "green", LIMITED: "yellow", MISSING: "bold red"}
@@ -32,7 +33,7 @@ def doctor(*, json: bool = False) -> int:
         document = {"version": 1, "findings": [asdict(finding) for finding in findings]}
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        Console(highlight=False).print(_table(findings))
+        result_console().print(_table(findings))
     return 1 if any(finding.status == MISSING for finding in findings) else 0
 
 

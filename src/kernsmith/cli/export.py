@@ -10,6 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFolder
 from kernsmith.errors import UserError
 
 
@@ -18,7 +19,7 @@ def export(
     /,
     *,
     flags: Annotated[bool, Parameter(negative=())] = False,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("kernsmith-flags"),
+    output: OutputFolder = Path("kernsmith-flags"),
     json: bool = False,
 ) -> int:
     """Export a kernel's profile and flags, for a distribution's own package of the same source.

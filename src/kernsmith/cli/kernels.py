@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
+from kernsmith.cli.console import result_console
 from kernsmith.ledger.kernels import read_kernels
 from kernsmith.report.kernel_tables import kernels_as_markdown, print_kernels
 
@@ -53,5 +53,5 @@ def kernels(
     elif markdown:
         sys.stdout.write(kernels_as_markdown(rows))
     else:
-        print_kernels(rows, Console(highlight=False))
+        print_kernels(rows, result_console())
     return 0

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from kernsmith.cli.output import NewFile, OutputFile
 from kernsmith.document import LayoutDocument
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
 
 Names = Annotated[tuple[str, ...], Parameter(negative=())]
-Output = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 
 layout = App(
     name="layout",
@@ -39,8 +39,8 @@ def sample(
     cpu: str = "emeraldrapids",
     seed: int = 1,
     every: int = 16,
-    output: Output = None,
-    report: Path | None = None,
+    output: OutputFile | None = None,
+    report: NewFile | None = None,
     json: bool = False,
 ) -> int:
     """The distribution of what random layouts cost.
@@ -65,9 +65,9 @@ def sample(
     every
         Replay one of so many windows of each trace; 1 replays the whole traces.
     output
-        A file for every figure of every layout, as JSON.
+        A file for every figure of every layout, as JSON; default: none.
     report
-        A file for the result as one HTML page.
+        A file for the result as one HTML page; default: none.
     json
         Print the result as JSON.
     """
@@ -92,8 +92,8 @@ def evaluate(
     cpu: str = "emeraldrapids",
     every: int = 1,
     strict: bool = False,
-    output: Output = None,
-    report: Path | None = None,
+    output: OutputFile | None = None,
+    report: NewFile | None = None,
     json: bool = False,
 ) -> int:
     """What given orders cost, beside the default layout.
@@ -118,9 +118,9 @@ def evaluate(
     strict
         Refuse orders with unknown or repeated functions instead of ignoring these.
     output
-        A file for the result as JSON.
+        A file for the result as JSON; default: none.
     report
-        A file for the result as one HTML page.
+        A file for the result as one HTML page; default: none.
     json
         Print the result as JSON.
     """
@@ -149,8 +149,8 @@ def optimize(
     search_every: int = 16,
     seed: int = 1,
     confirm: bool = True,
-    output: Output = None,
-    report: Path | None = None,
+    output: OutputFile = Path("best.order"),
+    report: NewFile | None = None,
     json: bool = False,
 ) -> int:
     """Find the best order, and compare it with random ones and with every known algorithm.
@@ -197,16 +197,15 @@ def optimize(
     confirm
         Link and boot the result, and measure it.
     output
-        The file for the best order; default: best.order.
+        The file for the best order.
     report
-        A file for the result as one HTML page.
+        A file for the result as one HTML page; default: none.
     json
         Print the result as JSON.
     """
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.best_order import Effort, best_order
 
-    path = output or Path("best.order")
     if not 0 <= seed < 2**64:
         raise UserError("--seed takes a whole number from 0 to 2^64 - 1")
     if folds and not 1 < folds <= len(_names(train)):
@@ -224,12 +223,12 @@ def optimize(
             confirm=confirm,
             events=display,
         )
-        path.write_text("\n".join(chosen.order) + "\n", encoding="utf-8")
-    document = replace(chosen.document, order=str(path.absolute()))
+        write_text(output, "\n".join(chosen.order) + "\n")
+    document = replace(chosen.document, order=str(output.absolute()))
     code = _show(document, None, report, json)
     if not json:
-        print(f"best order: {chosen.name}, in {path.absolute()}")
-        print(f"link it: kernsmith layout apply {lab.kernel.folder} --order {path}")
+        print(f"best order: {chosen.name}, in {output.absolute()}")
+        print(f"link it: kernsmith layout apply {lab.kernel.folder} --order {output}")
     return code
 
 
@@ -379,7 +378,7 @@ def _read_orders(
 
 def _show(document: LayoutDocument, output: Path | None, report: Path | None, as_json: bool) -> int:
     """Write the document and its page where asked to, and print it."""
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.document import text
     from kernsmith.report.layout.page import layout_page
     from kernsmith.report.layout.terminal import print_layouts

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kernsmith.cli.console import result_console
 from kernsmith.ledger import Ledger
 from kernsmith.ledger.table import reading
 from kernsmith.ledger.voids import ListedRun, Selection, find_runs
@@ -127,8 +127,7 @@ def _show(found: Sequence[ListedRun], *, as_json: bool, none: str) -> None:
         document = {"version": 1, "runs": [asdict(run) for run in found]}
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
         return
-    console = Console(highlight=False)
-    console.print(_table(found) if found else Text(none))
+    result_console().print(_table(found) if found else Text(none))
 
 
 def _table(found: Sequence[ListedRun]) -> Table:

@@ -73,10 +73,11 @@ def measure(
 
         sys.stdout.write(as_json(measured))
     else:
+        from kernsmith.cli.console import text_width
         from kernsmith.report.measure.sections import measure_sections
         from kernsmith.report.plain import as_text
 
-        sys.stdout.write(as_text(measure_sections(measured)))
+        sys.stdout.write(as_text(measure_sections(measured), text_width()))
     return 0
 
 

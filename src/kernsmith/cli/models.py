@@ -36,7 +36,7 @@ def models(*, json: Annotated[bool, Parameter(negative=())] = False) -> int:
     """
     from rich.table import Table
 
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.machine.models import shipped_models
 
     found = shipped_models()

@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent
+from kernsmith.cli.output import OutputFolder
 from kernsmith.cli.package import Format
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
@@ -54,7 +55,7 @@ def optimize(
     suffix: str = "",
     package: Format | None = None,
     oracle: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -166,7 +167,8 @@ def optimize(
         ubsan or kasan, see `kernsmith verify --help`; may be given several times. Default:
         selftests, on tcg and kvm; none asks nothing.
     output
-        Folder for report.html, report.md, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml; default: one that is
+        named after the study, in kernsmith-results.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
-
+from kernsmith.cli.console import result_console
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.document import (
     BisectDocument,
@@ -42,8 +41,6 @@ from kernsmith.report.study.terminal import print_study
 from kernsmith.report.watch.site import site_files
 from kernsmith.study import Study
 from kernsmith.study.machines import on_each_machine
-
-_LOG_WIDTH = 120
 
 
 def run_and_show(
@@ -259,14 +256,6 @@ def show(document: StudyDocument, *, as_json: bool) -> None:
         sys.stdout.write(document_text.as_json(document))
     else:
         print_study(document, result_console())
-
-
-def result_console() -> Console:
-    """Where results are printed; as wide as its tables need where there is no terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _LOG_WIDTH
-    return console
 
 
 def exit_code(document: StudyDocument) -> int:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import json as json_text
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
+from kernsmith.cli.output import OutputFolder
 
 Format = Literal["deb", "rpm", "pacman", "tar"]
 """Kinds of packages, see `kernel.package_kind`."""
@@ -19,7 +19,7 @@ def package(
     /,
     *,
     format: Format = "deb",
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     json: bool = False,
 ) -> int:
     """Make installable packages of a kernel, of exactly the image that was measured.

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from kernsmith.cli.amounts import read_percent
+from kernsmith.cli.console import result_console
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine.estimate import estimate
 from kernsmith.engine.spending import Wanted
@@ -91,7 +91,7 @@ def plan(
         document = first | ({"beside": others} if others else {})
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
         return 0
-    console = Console(highlight=False)
+    console = result_console()
     for document in plans:
         if len(plans) > 1:
             console.print(f"{document['study']}:")

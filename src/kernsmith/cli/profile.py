@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from kernsmith.cli.counts import diff, merge, show
 from kernsmith.cli.coverage import coverage
+from kernsmith.cli.output import NewFile, OutputFile
 from kernsmith.cli.staleness import carry, match
 from kernsmith.errors import UserError
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from kernsmith.profile.perfdata import PerfData
 
 Names = Annotated[tuple[str, ...], Parameter(negative=())]
-Output = Annotated[Path, Parameter(name=["--output", "-o"])]
 Switch = Annotated[bool, Parameter(negative=())]
 
 DEFAULT_PERIOD = 10007
@@ -45,7 +45,7 @@ def convert(
     /,
     *,
     kernel: str,
-    output: Output,
+    output: OutputFile,
     to: Literal["afdo", "text", "counts"] = "afdo",
     samples: Literal["branches", "ip"] = "branches",
     workload: Names = (),
@@ -122,8 +122,8 @@ def record(
     /,
     *,
     workload: Names = ("lab",),
-    counts: Path | None = None,
-    perf_data: Path | None = None,
+    counts: NewFile | None = None,
+    perf_data: NewFile | None = None,
     period: int = DEFAULT_PERIOD,
     json: Switch = False,
 ) -> int:

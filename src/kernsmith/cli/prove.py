@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.console import Console
 
+from kernsmith.cli.console import result_console
+from kernsmith.cli.output import OutputFolder
 from kernsmith.errors import UserError
 from kernsmith.report.terminal import say
 
@@ -27,7 +29,7 @@ def prove(
     firmware: Literal["bios", "uefi"] = "bios",
     initramfs: Literal["initramfs-tools", "dracut"] = "initramfs-tools",
     study: Path | None = None,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("kernsmith-proof"),
+    output: OutputFolder = Path("kernsmith-proof"),
     json: bool = False,
 ) -> int:
     """Prove a package: what was measured is what boots where it is installed.
@@ -81,7 +83,7 @@ def prove(
         found = asdict(proof) | {"holds": proof.holds, "variant": variant}
         sys.stdout.write(json_text.dumps(found, indent=1, default=str) + "\n")
     else:
-        _show(proof, Console(highlight=False))
+        _show(proof, result_console())
     if study and not variant:
         raise UserError(f"{study} has no variant with the build id {proof.note.build_id}")
     return 0 if proof.holds else 1

@@ -11,10 +11,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
 from kernsmith.cli.amounts import read_days
+from kernsmith.cli.console import result_console
 from kernsmith.errors import UserError
 from kernsmith.store import KINDS, Entry, local_store
 
@@ -78,7 +78,7 @@ def prune(
 
 
 def _print(found: Sequence[Entry], removed: Sequence[Entry], yes: bool) -> None:
-    console = Console(highlight=False)
+    console = result_console()
     table = Table(title=f"The caches in {local_store().root}", title_justify="left")
     table.add_column("kind")
     for column in ("entries", "size", "oldest", "newest"):

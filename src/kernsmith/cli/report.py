@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import sys
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFile
 from kernsmith.document import (
     BisectDocument,
     BlameDocument,
@@ -18,6 +20,7 @@ from kernsmith.document import (
 )
 from kernsmith.document.text import Document, read_document
 from kernsmith.errors import UserError
+from kernsmith.files import write_text
 
 
 def report(
@@ -25,7 +28,7 @@ def report(
     /,
     *,
     ledger: str | None = None,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("report.html"),
+    output: OutputFile = Path("report.html"),
     metric: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     baseline: str | None = None,
     alpha: float | None = None,
@@ -78,9 +81,16 @@ def report(
 
     if alpha is not None and not 0 < alpha < 1:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
-    if not effect > 0:
+    if not 0 < effect < inf:
         raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
-    table = read_study_table(study, ledger)
+    try:
+        table = read_study_table(study, ledger)
+    except UserError:
+        if study and Path(study).is_dir():
+            raise UserError(
+                f"{study} is a folder: name the result in it, {_result(study)}"
+            ) from None
+        raise
     try:
         result = recorded_result(table, Asked(baseline, alpha, metric))
         asked = question(result.prepared, result.measured)
@@ -117,9 +127,16 @@ def result_page(document: Document, coverage: str = "") -> str:
             return layout_page(document)
 
 
+def _result(folder: str) -> Path:
+    """The file of a folder's result; that of a study, if there is none."""
+    names = (f"{kind}.json" for kind in ("study", "bisect", "blame", "shares", "watch"))
+    files = [Path(folder, name) for name in names]
+    return next((file for file in files if file.exists()), files[0])
+
+
 def _write(html: str, output: Path) -> int:
     try:
-        output.write_text(html, encoding="utf-8")
+        write_text(output, html)
     except OSError as error:
         raise UserError(f"{output} cannot be written: {error.strerror}") from None
     sys.stdout.write(f"wrote {output}\n")

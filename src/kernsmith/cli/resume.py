@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from kernsmith.cli.output import OutputFolder
 
 
 def resume(
     folder: Path | None = None,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -35,7 +34,8 @@ def resume(
         Of "kernsmith batch", as it came back; default: the newest one of "kernsmith run" on the
         machine self.
     output
-        Folder for report.html, report.md, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml; default: one that is
+        named after the study, in kernsmith-results.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

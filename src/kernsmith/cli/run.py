@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFolder
 from kernsmith.study.check import check_trust
 from kernsmith.study.file import read_study
 from kernsmith.study.machines import on_machine
@@ -25,7 +26,7 @@ def run(
     layouts_by: LayoutsBy | None = None,
     keep_traces: Annotated[bool, Parameter(negative=())] = False,
     oracle: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -66,7 +67,8 @@ def run(
         kasan, see `kernsmith verify --help`; may be given several times. Default: selftests, on tcg
         and kvm; none asks nothing.
     output
-        Folder for report.html, report.md, study.json and study.toml.
+        Folder for report.html, report.md, study.json and study.toml; default: one that is
+        named after the study, in kernsmith-results.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json

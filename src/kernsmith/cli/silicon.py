@@ -94,7 +94,7 @@ def silicon(
     """
     if runs < _FEWEST_RUNS or layouts < 0 or others < 0:
         raise UserError(f"silicon needs --runs {_FEWEST_RUNS} or more, and no negative layouts")
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.best_order import check_orders
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
@@ -132,7 +132,7 @@ def silicon(
 
 def tell_times(rows: Sequence[Row], runs: int, json: bool) -> int:
     """Print builds by what this processor took; the exit code."""
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.engine.silicon import times
     from kernsmith.report.silicon import print_orders, print_times
     from kernsmith.silicon.builds import BASELINE

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFile
 from kernsmith.errors import UserError
 
 
@@ -76,7 +77,7 @@ def carry(
     /,
     *,
     kernel: str,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    output: OutputFile,
     json: Annotated[bool, Parameter(negative=())] = False,
 ) -> int:
     """Write an AutoFDO profile of another version with a kernel's own lines and names.

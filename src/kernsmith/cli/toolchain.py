@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from kernsmith.cli.console import result_console
 from kernsmith.errors import KernsmithError
 from kernsmith.kernel.private_root import add_toolchain
 from kernsmith.kernel.toolchain import RUST, Rust, find_compiler, find_rust
@@ -56,7 +57,7 @@ def list_(
         }
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")
     else:
-        console = Console(highlight=False)
+        console = result_console()
         _print(found, console)
         _print_rust(rust, console)
     return 0

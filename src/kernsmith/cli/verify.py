@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import OutputFolder
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def verify(
     oracle: Annotated[tuple[str, ...], Parameter(negative=())] = ("kunit",),
     variant: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     trust: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: OutputFolder | None = None,
     json: bool = False,
 ) -> int:
     """Ask whether the kernels of a study work: by their unit tests, and watchdogs over workloads.
@@ -61,7 +62,7 @@ def verify(
     json
         Print the result as JSON instead of a table.
     """
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine import prepare
     from kernsmith.engine.forge import Forge

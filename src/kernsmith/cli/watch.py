@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import read_percent
+from kernsmith.cli.output import NewFile, OutputFolder
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
 from kernsmith.study.source_word import parse_source, path_beside
@@ -47,8 +48,8 @@ def watch(
     seed: int = 1,
     compiler: str = "",
     commit_url: str = "",
-    comment: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    comment: NewFile | None = None,
+    output: OutputFolder | None = None,
     ledger: str | None = None,
     json: bool = False,
 ) -> int:
@@ -118,7 +119,8 @@ def watch(
     comment
         A file for the result as Markdown, for a pull request or a mail.
     output
-        Folder for the site; what is in it by the same names is written anew.
+        Folder for the site; what is in it by the same names is written anew. Default:
+        kernsmith-results/watch-…, by what is asked.
     ledger
         URL of the ledger; default: SQLite in the cache.
     json
@@ -132,7 +134,7 @@ def watch(
     if tags is not None and every != TAG:
         raise UserError(f"--tags {tags!r} chooses among tags: it needs --every {TAG}")
     _check_url(commit_url, tags=every == TAG)
-    from kernsmith.cli.outcome import result_console
+    from kernsmith.cli.console import result_console
     from kernsmith.document.text import as_json
     from kernsmith.engine.watch import study_of
     from kernsmith.kernel.history import Repository

@@ -19,6 +19,7 @@ from kernsmith.document.shares import SharesDocument
 from kernsmith.document.study import StudyDocument
 from kernsmith.document.watch import WatchDocument
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_json
 
 Document = (
     StudyDocument
@@ -66,12 +67,7 @@ def read_document(path: Path) -> Document:
     Raises:
         UserError: the file cannot be read, is no document, or is one of another version.
     """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UserError(f"{path} is no JSON: {error}") from None
+    found = read_json(path, "the result")
     kind = _kind(path, found)
     try:
         return TypeAdapter(kind).validate_python(found)

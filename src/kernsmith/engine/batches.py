@@ -152,5 +152,5 @@ def read_trials(folder: Path) -> tuple[str, dict[str, TrialRow]]:
             raise UserError(f"{folder} was written by another version of kernsmith")
         rows = {digest: TrialRow(**fields) for digest, fields in document["trials"].items()}
         return str(document["batch"]), rows
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{folder} is no folder of kernsmith batch: {TRIALS} is missing") from None

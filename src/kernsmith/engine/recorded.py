@@ -235,9 +235,9 @@ def _same_model(cpu: str, conditions: Mapping[str, Any]) -> Path | None:
     are told.
     """
     simulated = conditions.get("machine", {}).get("cpu")
-    with suppress(UserError, OSError, ValueError):
+    with suppress(UserError):
         path = model_path(cpu)
-        known = figures(path.read_text(encoding="utf-8"))
+        known = figures(path)
         # Without [data] at the depth that follows none (`Tcg.fingerprint`).
         if simulated in (known, {key: known[key] for key in known if key != "data"}):
             return path

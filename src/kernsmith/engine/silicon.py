@@ -14,6 +14,8 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import StringIO
+from math import inf
 from pathlib import Path
 
 from kernsmith import paths
@@ -22,6 +24,7 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.silicon_orders import Maker, link_orders
 from kernsmith.errors import UserError
 from kernsmith.files import locked, replacing, write_text
+from kernsmith.foreign import read_text
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.kernel.build import build_kernel
 from kernsmith.kernel.recipe import make_recipe
@@ -130,6 +133,7 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
     Raises:
         UserError: the file is no such table, or this processor cannot time programs.
     """
+    read_rows(file)  # what is no table is told before an hour of work, not after
     if (load := os.getloadavg()[0]) > 1:
         events.note(f"this machine is busy (load {load:.1f}): times will be noisier")
     binaries: dict[str, list[Binary]] = {}
@@ -158,21 +162,28 @@ def read_rows(file: Path) -> list[Row]:
     """
     if not file.exists():
         return []
-    with file.open(newline="", encoding="utf-8") as table:
-        reader = csv.DictReader(table)
+    reader = csv.DictReader(StringIO(read_text(file, "the table"), newline=""))
+    try:
         if tuple(reader.fieldnames or ()) != _COLUMNS:
             raise UserError(f"{file} is no table of `kernsmith silicon`: it needs {_COLUMNS}")
-        try:
-            return [
-                Row(
-                    line["program"], line["build"], line["layout"], line["digest"],
-                    int(line["runs"]), float(line["cycles"]), float(line["first_half"]),
-                    float(line["second_half"]),
-                )
-                for line in reader
-            ]  # fmt: skip
-        except (TypeError, ValueError) as error:
-            raise UserError(f"{file}, line {reader.line_num}: {error}") from None
+        return [
+            Row(
+                line["program"], line["build"], line["layout"], line["digest"],
+                int(line["runs"]), _cycles(line["cycles"]), _cycles(line["first_half"]),
+                _cycles(line["second_half"]),
+            )
+            for line in reader
+        ]  # fmt: skip
+    except (TypeError, ValueError, csv.Error) as error:
+        raise UserError(f"{file}, line {reader.line_num}: {error}") from None
+
+
+def _cycles(text: str) -> float:
+    """Raises ValueError: it is no number of cycles."""
+    cycles = float(text)
+    if not 0 < cycles < inf:
+        raise ValueError(f"cycles are more than 0, not {text!r}")
+    return cycles
 
 
 def _row(timed: Timed, digest: str) -> Row:

@@ -20,7 +20,7 @@ def program_kind(content: bytes) -> Kind:
         (table,) = struct.unpack_from("<Q", content, 32)
         size, count = struct.unpack_from("<HH", content, 54)
         kinds = [struct.unpack_from("<I", content, table + size * n)[0] for n in range(count)]
-    except struct.error:
+    except (struct.error, OverflowError):  # no such place in the file, or in any
         return "foreign"
     if magic != b"\x7fELF\x02\x01" or machine != _X86_64:
         return "foreign"

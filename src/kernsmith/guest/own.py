@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import stat
-import tomllib
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_toml
 from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
 from kernsmith.guest.source_parts import FOLDER as SOURCE_FOLDER
@@ -183,12 +183,7 @@ def parse_own_workload(path: Path) -> OwnWorkload:
     Raises:
         UserError: it cannot be read, is no TOML, or a key or value is not allowed.
     """
-    try:
-        table = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise UserError(f"cannot read the workload {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from None
+    table = read_toml(path, "the workload")
     try:
         return OwnWorkload.model_validate(table)
     except ValidationError as error:

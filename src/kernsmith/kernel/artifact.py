@@ -104,7 +104,9 @@ def load_kernel(folder: Path) -> Kernel | None:
     """The kernel in a folder, or None when it is absent or was not finished."""
     try:
         provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(provenance, dict):
         return None
     if provenance.get("version") != PROVENANCE_VERSION or not (folder / "vmlinux").exists():
         return None

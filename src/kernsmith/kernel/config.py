@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_text
 from kernsmith.paths import shipped
 from kernsmith.study.config_word import KINDS
 from kernsmith.study.factors.config_symbol import VALUES, is_value
@@ -91,10 +92,7 @@ def read_fragment(name: str) -> Fragment:
     path = (
         Path(name) if "/" in name or Path(name).is_file() else shipped("configs", f"{name}.config")
     )
-    try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    except (OSError, UnicodeDecodeError):
-        text = ""
+    text = read_text(path, "the config") if path.is_file() else ""
     if not text:
         known = ", ".join(sorted(p.stem for p in shipped("configs").glob("*.config")))
         raise UserError(

@@ -91,7 +91,7 @@ def read_note(path: Path) -> Note:
         if (content.pop("format"), content.pop("version")) != (FORMAT, VERSION):
             raise ValueError
         return Note(**content)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise KernsmithError(f"{path} is no note about a kernel") from None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from kernsmith import paths
 from kernsmith.arch import DEFAULT
 from kernsmith.files import write_text
+from kernsmith.foreign import read_text
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.kernel.mixable import disagreement
 from kernsmith.kernel.toolchain import CLANG, find_compiler
@@ -104,8 +105,8 @@ def parting_flag(rule: ObjectRule) -> str:
 
 
 def patterns_of(rules: Path) -> tuple[str, ...]:
-    """All patterns in a file of rules."""
-    lines = rules.read_text(encoding="utf-8").splitlines()
+    """All patterns in a file of rules. Raises UserError: it cannot be read, or is no text."""
+    lines = read_text(rules, "the rules").splitlines()
     fields = (line.split("\t")[0] for line in lines if not line.startswith("#"))
     return tuple(dict.fromkeys(pattern for field in fields for pattern in field.split()))
 

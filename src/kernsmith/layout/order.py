@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_text
 from kernsmith.kernel.regions import Margin
 from kernsmith.study.layout import Layout
 
@@ -99,14 +100,9 @@ def order_names(path: Path) -> list[str]:
     """The names in an order file: one a line; empty lines and those that begin with # are skipped.
 
     Raises:
-        UserError: it cannot be read, or has no name in it.
+        UserError: it cannot be read, is no text, or has no name in it.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UserError(f"cannot read the order file {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path} is no order file, which has a function's name a line") from None
+    lines = read_text(path, "the order file").splitlines()
     names = [name for line in lines if (name := line.strip()) and not name.startswith("#")]
     if not names:
         raise UserError(f"the order file {path} names no function")

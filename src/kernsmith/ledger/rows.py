@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 OK = "ok"
+STATUSES = (OK, "panic", "hang", "failed")
+"""How a run can end."""
 REPLAYED = "replayed"
 """Among the conditions of a trial whose layout is replayed: what it gives is no boot's run."""
 REPLAYED_FROM = "replayed_from"

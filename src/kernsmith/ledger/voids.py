@@ -5,18 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from kernsmith.errors import UserError
-from kernsmith.ledger.rows import REPLAYED
+from kernsmith.ledger.rows import REPLAYED, STATUSES
 from kernsmith.ledger.schema import RUNS, STUDIES, STUDY_TRIALS, TRIALS, VOIDS
 
 STANDING: ColumnElement[bool] = RUNS.c.id.not_in(select(VOIDS.c.run))
 """The condition that a run counts."""
 
 _MOST_NUMBERS = 10_000
+# Of the integers of databases.
+_LARGEST = (1 << 63) - 1
+_DAY_LETTERS = len("2026-12-31")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Selection:
                     date.fromisoformat(day)
             except ValueError:
                 raise UserError(f"--{name} is a day as in 2026-12-31, not {day!r}") from None
+        if self.status and self.status not in STATUSES:
+            raise UserError(f"no run ends as {self.status!r}: allowed are {', '.join(STATUSES)}")
         if len(self.numbers) > _MOST_NUMBERS:
             raise UserError(f"name at most {_MOST_NUMBERS} runs at once")
 
@@ -81,6 +86,9 @@ def find_runs(connection: Connection, selection: Selection) -> list[ListedRun]:
     Raises:
         UserError: there is no run with one of the numbers.
     """
+    if unknown := set(selection.numbers) - _known(connection, selection.numbers):
+        listed = ", ".join(str(number) for number in sorted(unknown)[:10])
+        raise UserError(f"the ledger has no run {listed}; `kernsmith ledger runs` lists them")
     query = (
         select(
             RUNS.c.id.label("run"),
@@ -100,14 +108,12 @@ def find_runs(connection: Connection, selection: Selection) -> list[ListedRun]:
         fields = dict(row._mapping)
         replayed = REPLAYED in fields.pop("conditions")
         found.append(ListedRun(**fields, voided=why.get(row.run, ""), replayed=replayed))
-    if unknown := set(selection.numbers) - _known(connection, selection.numbers):
-        listed = ", ".join(str(number) for number in sorted(unknown)[:10])
-        raise UserError(f"the ledger has no run {listed}; `kernsmith ledger runs` lists them")
     return found
 
 
 def _known(connection: Connection, numbers: Sequence[int]) -> set[int]:
-    return set(connection.execute(select(RUNS.c.id).where(RUNS.c.id.in_(numbers))).scalars())
+    fit = [number for number in numbers if abs(number) <= _LARGEST]
+    return set(connection.execute(select(RUNS.c.id).where(RUNS.c.id.in_(fit))).scalars())
 
 
 def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
@@ -128,10 +134,10 @@ def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
         )
         of_study = select(STUDY_TRIALS.c.trial).join(STUDIES).where(meant)
         conditions.append(RUNS.c.trial.in_(of_study))
-    # Times are ISO 8601 in UTC, which sort as text.
+    # Times are ISO 8601 in UTC, which sort as text; days may be written in another way (20261231).
+    day = func.substr(RUNS.c.started_at, 1, _DAY_LETTERS)
     if selection.since:
-        conditions.append(RUNS.c.started_at >= selection.since)
+        conditions.append(day >= date.fromisoformat(selection.since).isoformat())
     if selection.until:
-        behind = date.fromisoformat(selection.until) + timedelta(days=1)
-        conditions.append(RUNS.c.started_at < behind.isoformat())
+        conditions.append(day <= date.fromisoformat(selection.until).isoformat())
     return conditions

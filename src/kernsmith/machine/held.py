@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +13,7 @@ import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_toml
 
 TABLE = "silicon"
 
@@ -49,11 +49,11 @@ def read_held(cpu: Path | None) -> Held | None:
     """What a model's file says of its truth; None of a model that was never held against silicon.
 
     Raises:
-        UserError: the table is not one.
+        UserError: the file is no TOML, or the table is not one.
     """
     if cpu is None:
         return None
-    table = tomllib.loads(cpu.read_text(encoding="utf-8")).get(TABLE)
+    table = read_toml(cpu, "the CPU model").get(TABLE)
     if table is None:
         return None
     try:
@@ -64,12 +64,14 @@ def read_held(cpu: Path | None) -> Held | None:
         raise UserError(f"CPU model {cpu}: {where}: {first['msg']}") from None
 
 
-def figures(text: str) -> dict[str, object]:
+def figures(cpu: Path) -> dict[str, object]:
     """A model file's tables but this one: all that a simulation depends on.
 
-    text: the file's.
+    Raises:
+        UserError: the file is no TOML.
     """
-    return {name: value for name, value in tomllib.loads(text).items() if name != TABLE}
+    tables = read_toml(cpu, "the CPU model")
+    return {name: value for name, value in tables.items() if name != TABLE}
 
 
 def with_held(text: str, held: Held) -> str:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kernsmith import paths
+from kernsmith._native import cpu_model_check
 from kernsmith.errors import UserError
+from kernsmith.foreign import read_toml
 from kernsmith.machine.held import Held, read_held
 from kernsmith.study.study import FRONTEND, Depth
 
@@ -54,8 +56,22 @@ def model_path(cpu: str) -> Path:
     return path
 
 
+def check_model(path: Path) -> dict[str, Any]:
+    """What the tracer says of a model's file.
+
+    Raises:
+        UserError: it is not a valid model.
+    """
+    try:
+        model = cpu_model_check(path)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    read_held(path)
+    return model
+
+
 def _model(name: str) -> Model:
     path = paths.shipped("cpus", f"{name}.toml")
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    table = read_toml(path, "the CPU model")
     depths: tuple[Depth, ...] = (FRONTEND, "core") if "data" in table else (FRONTEND,)
     return Model(name, table["description"], depths, "decoupled" in table, read_held(path))

@@ -21,7 +21,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from kernsmith import paths, process
-from kernsmith._native import cpu_model_check
 from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.files import locked, write_bytes
@@ -31,9 +30,9 @@ from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine import snapshot
 from kernsmith.machine.console import Said, read_console
-from kernsmith.machine.held import figures, read_held
+from kernsmith.machine.held import figures
 from kernsmith.machine.metrics import METRICS, OF_DATA, OF_PMU, VERSION, by_virtual_clock, metric
-from kernsmith.machine.models import model_path
+from kernsmith.machine.models import check_model, model_path
 from kernsmith.machine.pinned import Pinned, PinnedProgram, pin, pin_file, pin_program
 from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Images, Job, Kind, Metric, Outcome
 from kernsmith.study.study import FRONTEND, Depth
@@ -144,7 +143,7 @@ class Tcg:
         """CPU model, tracer, guest, QEMU and command line, by content: metrics depend on all."""
         nothing = Job(Workload("", (), "", 0, 0, ()), Path())
         _, *words = self.command(Path("vmlinux"), nothing, Path("initramfs"), {})
-        model = figures(self.cpu.read_text(encoding="utf-8"))
+        model = figures(self.cpu)
         if not self.follows_data:
             model.pop("data", None)
         return {
@@ -369,16 +368,12 @@ def open_machine(cpu: str, settings: Table | None = None) -> Tcg:
     """
     path = model_path(cpu)
     settings = settings or Table.model_validate({})
-    try:
-        model = cpu_model_check(path)
-    except ValueError as error:
-        raise UserError(str(error)) from None
+    model = check_model(path)
     if settings.depth != FRONTEND and not model["data"]:
         raise UserError(
             f"the CPU model {model['name']} knows only the depth frontend: core needs a model that "
             "has [data], such as emeraldrapids"
         )
-    read_held(path)
     guest = build_initramfs(guest_program())
     return Tcg(
         model=pin_file(path),

@@ -26,9 +26,12 @@ from kernsmith.report.page import (
 _WIDTH = 100
 
 
-def as_text(sections: Sequence[Section]) -> str:
-    """Sections as plain text with aligned tables, ended by a line end."""
-    blocks = [block for section in sections if (block := _text_block(section))]
+def as_text(sections: Sequence[Section], width: int = _WIDTH) -> str:
+    """Sections as plain text with aligned tables, ended by a line end.
+
+    width: of paragraphs, in letters; tables have what they need.
+    """
+    blocks = [block for section in sections if (block := _text_block(section, width))]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -38,17 +41,17 @@ def as_markdown(sections: Sequence[Section]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _text_block(section: Section) -> str:
+def _text_block(section: Section, width: int) -> str:
     match section:
         case Heading(text, level):
             return f"{text}\n{('=' if level == 2 else '-') * len(text)}"
         case Text(text):
-            return textwrap.fill(text, _WIDTH)
+            return textwrap.fill(text, width)
         case Verdict(text, kind):
-            return textwrap.fill(f"{kind_word(kind)}: {text}", _WIDTH, subsequent_indent="  ")
+            return textwrap.fill(f"{kind_word(kind)}: {text}", width, subsequent_indent="  ")
         case Bullets(items):
             return "\n".join(
-                textwrap.fill(item, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+                textwrap.fill(item, width, initial_indent="- ", subsequent_indent="  ")
                 for item in items
             )
         case Table():
@@ -56,7 +59,7 @@ def _text_block(section: Section) -> str:
         case Code(text, _):
             return textwrap.indent(text, "    ")
         case Details(summary, sections):
-            return f"{summary}\n\n{as_text(sections)}".rstrip()
+            return f"{summary}\n\n{as_text(sections, width)}".rstrip()
         case Chart() | Drawing():
             return ""
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -21,6 +20,7 @@ from pydantic import (
 )
 
 from kernsmith.errors import UserError
+from kernsmith.foreign import one_line, read_toml
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import find_factor
 from kernsmith.study.factors.protocol import file_beside
@@ -59,7 +59,6 @@ def _as_text(value: object) -> object:
 # Of a study file; the largest that are shipped have 4 kB.
 _MOST_BYTES = 1 << 20
 MOST_VARIANTS = 4096
-_SHOWN = 120
 
 Level = Annotated[
     str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "integer", "boolean"]})
@@ -160,19 +159,7 @@ def read_study(path: Path, layouts_by: LayoutsBy | None = None) -> Study:
         UserError: the file cannot be read, or a key is unknown, missing or out of its range; the
             message names the file, the key and what is allowed.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UserError(f"cannot read the study {path}: {error.strerror}") from None
-    if len(data) > _MOST_BYTES:
-        raise UserError(f"{path} is no study file: it has more than {_MOST_BYTES} bytes")
-    try:
-        tables = tomllib.loads(data.decode())
-    except RecursionError:
-        raise UserError(f"{path} is not TOML that can be read: it is nested too deeply") from None
-    except ValueError as error:  # TOML's and Unicode's errors are some, numbers without end another
-        raise UserError(f"{path} is not TOML: {_line(str(error))}") from None
+    tables = read_toml(path, "the study", _MOST_BYTES)
     design = tables.get("design", {})
     if layouts_by and isinstance(design, dict):
         tables["design"] = design | {"layouts_by": layouts_by}
@@ -278,7 +265,7 @@ def _check_tables(file: StudyFile, origin: str) -> None:
         )
     for factor, levels in file.factors.items():
         if len(set(levels)) < len(levels):
-            raise UserError(f"{origin}: factors.{_line(factor)} names a level twice")
+            raise UserError(f"{origin}: factors.{one_line(factor)} names a level twice")
     count = len(file.variants) or prod(map(len, file.factors.values()))
     if count > MOST_VARIANTS:
         raise UserError(
@@ -332,19 +319,13 @@ def _number(count: int) -> str:
     return str(count) if count < 10**9 else "more than a thousand million"
 
 
-def _line(text: str) -> str:
-    """A text of the file's as part of a sentence: on one line, and not too long."""
-    shown = text if text.isprintable() else repr(text)
-    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
-
-
 def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
-    key = _line(".".join(str(part) for part in _asked_for(first["loc"])))
+    key = one_line(".".join(str(part) for part in _asked_for(first["loc"])))
     if first["type"] == "extra_forbidden":
         allowed = ", ".join(_keys_beside(first["loc"]))
         return f"unknown key {key}: allowed are {allowed}"
-    return f"{key}: {_line(first['msg'][0].lower() + first['msg'][1:])}"
+    return f"{key}: {one_line(first['msg'][0].lower() + first['msg'][1:])}"
 
 
 def _asked_for(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
