@@ -16,7 +16,7 @@ from kernsmith.kernel.symbols import read_system_map
 from kernsmith.machine import Job, Outcome, find_machine, run_once
 from kernsmith.machine import tcg as tcg_module
 from kernsmith.machine.metrics import METRICS
-from kernsmith.machine.tcg import Tcg, open_machine
+from kernsmith.machine.tcg import Tcg, open_machine, told_besides
 from kernsmith.paths import shipped
 from kernsmith.profile.counts import read_body
 
@@ -147,21 +147,25 @@ def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Pat
     assert "0.3 s" in outcome.reason
 
 
-def test_a_kernel_that_takes_plugged_memory_into_use_is_told_to_leave_the_disk(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("content", "of_a_root", "word"),
+    [
+        # It wrote its pages into the root's image, and died of what it read.
+        (b"quiet\0acpi_no_memhotplug\0", True, "acpi_no_memhotplug"),
+        # It tested its algorithms in all the time that a server had nothing to do.
+        (b"\0016alg: self-tests for %s using %s failed\0", False, "cryptomgr.notests"),
+    ],
+)
+def test_what_only_some_kernels_do_is_told_to_these_alone(
+    tmp_path: Path, content: bytes, of_a_root: bool, word: str
 ) -> None:
-    """A distribution's kernel wrote its pages into the root's image, and died of what it read."""
-    machine = open_machine("skylake")
+    plain, distribution = tmp_path / "plain", tmp_path / "distribution"
+    plain.write_bytes(b"\x7fELFquiet\0")
+    distribution.write_bytes(b"\x7fELF" + content)
     root = tmp_path / "root.squashfs"
-    root.write_bytes(bytes(1 << 20))
-    job = Job(replace(workload("pipe"), root=root), tmp_path)
-    told = []
-    for name, content in (("plain", b"quiet\0"), ("distribution", b"quiet\0acpi_no_memhotplug\0")):
-        image = tmp_path / name
-        image.write_bytes(b"\x7fELF" + content)
-        words = machine.command(image, job, tmp_path / "initramfs", {})
-        told.append(words[words.index("-append") + 1].split())
-    assert told[1] == [*told[0][:-3], "acpi_no_memhotplug", *told[0][-3:]]
+    assert told_besides(plain, root) == ()
+    assert told_besides(distribution, root) == (word,)
+    assert told_besides(distribution, None) == (() if of_a_root else (word,))
 
 
 def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:

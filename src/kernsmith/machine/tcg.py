@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,6 +45,10 @@ MINIMUM_QEMU = 10
 MEMORY_MIB = 512
 ROOT_MEMORY_MIB = 1024
 """Of guests with a root file system, above which a tmpfs lies."""
+_AFTER_BOOT = {"alg: self-tests for ": "cryptomgr.notests"}
+"""By a text that tells of it: what goes on in a kernel for seconds behind its boot, in all the time
+that a workload leaves, and what it is told instead. The self-tests of CONFIG_CRYPTO_SELFTESTS, in
+distributions' kernels, were half of the instructions of a server in its first second."""
 LOADED_FIRST = "rdinit=/modules/load"
 """What a kernel with modules is told: to run guest/modules/load.c, which becomes /init."""
 
@@ -190,10 +194,12 @@ class Tcg:
         initramfs: Path,
         files: Mapping[str, Path],
         behind: Path | None = None,
+        besides: Sequence[str] = (),
     ) -> list[str]:
         """QEMU's command line for one boot. files: the tracer's options that name its outputs.
 
         behind: the workload, as the end of the disk; None: the kernel is told its name.
+        besides: what this kernel is told that others are not, see `told_besides`.
         """
         options: dict[str, object] = {"cpu": self.cpu, **files}
         if self.follows_data:
@@ -208,9 +214,9 @@ class Tcg:
         if job.user:
             options["user"] = "on"
         loads = (LOADED_FIRST,) if job.modules else ()
-        memory, disk = _memory(image, job.workload.root, behind)
+        memory, disk = _memory(job.workload.root, behind)
         told = () if behind else (_guest_arguments(job.workload),)
-        words = [_ARCH.boot.exact_words, *loads, *disk, *told, *job.words]
+        words = [_ARCH.boot.exact_words, *loads, *disk, *besides, *told, *job.words]
         # QEMU takes a comma in a value when it is doubled.
         asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in asked)
@@ -273,7 +279,8 @@ class TcgSession:
         parted = machine.parted_guest(job)
         behind = snapshot.write_workload(parted, job.folder) if parted else None
         initramfs = machine.initramfs(job, parted)
-        command = machine.command(self.image, job, initramfs, files, behind)
+        besides = told_besides(self.image, job.workload.root)
+        command = machine.command(self.image, job, initramfs, files, behind, besides)
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -323,7 +330,26 @@ class TcgSession:
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
 
-def _memory(image: Path, root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
+def told_besides(image: Path, root: Path | None) -> tuple[str, ...]:
+    """What a kernel is told because of what is in it, and no other kernel is."""
+    words = []
+    if root is not None and _has(image, _ARCH.disk.kept_out):
+        words.append(_ARCH.disk.kept_out)
+    words += [word for mark, word in _AFTER_BOOT.items() if _has(image, mark)]
+    return tuple(words)
+
+
+@cache
+def _has(image: Path, text: str) -> bool:
+    """Whether a text is in a kernel."""
+    with image.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return False
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            return content.find(text.encode()) >= 0
+
+
+def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
     """QEMU's options for the guest's memory, and the kernel's words for the disk in it, if any."""
     if root is None:
         return ["-m", str(MEMORY_MIB)], []
@@ -336,18 +362,7 @@ def _memory(image: Path, root: Path | None, behind: Path | None) -> tuple[list[s
         ) from None
     more = (str(behind), snapshot.WORKLOAD_BYTES) if behind else None
     whole = size + (snapshot.WORKLOAD_BYTES if behind else 0)
-    words = [_ARCH.disk.words(whole)]
-    if _knows(image, _ARCH.disk.kept_out):
-        words.append(_ARCH.disk.kept_out)
-    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), words
-
-
-@cache
-def _knows(image: Path, word: str) -> bool:
-    """Whether a kernel has a parameter of this name; one that has not hands it to its first
-    process."""
-    with image.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        return content.find(f"\0{word}\0".encode()) >= 0
+    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), [_ARCH.disk.words(whole)]
 
 
 def _guest_arguments(work: Workload) -> str:
