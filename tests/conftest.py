@@ -20,6 +20,10 @@ from kernsmith.study.file import read_study
 
 SOURCE = "debian:7.3"
 
+# The library readline, which pytest loads, tells all programs a terminal's width.
+os.unsetenv("COLUMNS")
+os.unsetenv("LINES")
+
 # How long an example takes says how busy the machine is.
 settings.register_profile("kernsmith", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kernsmith")
