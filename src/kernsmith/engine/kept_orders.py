@@ -11,14 +11,14 @@ from kernsmith.files import write_text
 from kernsmith.study import digest_of
 
 _VERSION = 1
-"""Changes with what makes such orders."""
+"""Changes with how these are asked for."""
 
 
 @dataclass(frozen=True)
 class KeptOrders:
     """Orders of the functions of one kernel or program.
 
-    of: what all of them are made from: traces, and the CPU model.
+    of: what all of them are made from: traces, the CPU model, and the program that searches.
     """
 
     folder: Path

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernsmith import _native
 from kernsmith.engine.events import Events
 from kernsmith.engine.kept_orders import KeptOrders
 from kernsmith.engine.replay import Replays, Traced, open_traced, text_of
@@ -16,7 +17,7 @@ from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
-from kernsmith.kernel.artifact import Kernel
+from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.bolted import refuse_bolted
 from kernsmith.kernel.link import linkers_own_order, relink
 from kernsmith.kernel.symbols import movable_functions, read_system_map
@@ -119,7 +120,8 @@ def open_lab(
     opened = open_traced(traced, text, lambda done: events.progress("traces", done, len(workloads)))
     replays = Replays(traced, machine.cpu, workers)
     evaluator = Evaluator(opened, movable, machine.cpu, replays, every=every)
-    of = [str(machine.fingerprint()), *sorted(path.name for path in paths.values())]
+    programs = file_digest(Path(_native.__file__))
+    of = [programs, str(machine.fingerprint()), *sorted(path.name for path in paths.values())]
     kept = KeptOrders(kernel.folder / "orders", tuple(of))
     return Lab(kernel, machine, tuple(workloads), evaluator, opened.counters, workers, kept)
 
