@@ -123,6 +123,9 @@ def test_the_report_tells_what_other_linkers_have_linked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rules = tmp_path / "x.links"
+    with pytest.raises(UserError, match="there is no file of rules"):
+        report(str(rules))
+    rules.touch()
     with pytest.raises(UserError, match="nothing of it went to another compiler or linker"):
         report(str(rules))
     noted = "fs/a.ko\tld.lld\nfs/b.ko\tld.bfd\nfs/a.ko\tld.bfd\nfs/c.o\tld.lld\n"

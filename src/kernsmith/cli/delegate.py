@@ -221,7 +221,7 @@ def report(kernel: str, /, *, tree: Path | None = None, json: bool = False) -> i
     taken, linked = read_taken(rules, where), read_linked(links, where)
     if not taken and not linked and not patterns:
         if not rules.exists() and not links.exists() and rules == path:
-            raise UserError(f"there is no file of rules {path}: `--print` names it")
+            raise UserError(f"there is no file of rules {path}")
         raise UserError(f"{kernel}: nothing of it went to another compiler or linker")
     if json:
         sys.stdout.write(taken_json(taken, linked, patterns))
