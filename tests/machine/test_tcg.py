@@ -162,10 +162,13 @@ def test_what_only_some_kernels_do_is_told_to_these_alone(
     plain, distribution = tmp_path / "plain", tmp_path / "distribution"
     plain.write_bytes(b"\x7fELFquiet\0")
     distribution.write_bytes(b"\x7fELF" + content)
-    root = tmp_path / "root.squashfs"
-    assert told_besides(plain, root) == ()
-    assert told_besides(distribution, root) == (word,)
-    assert told_besides(distribution, None) == (() if of_a_root else (word,))
+    plainly = Job(workload("pipe"), tmp_path)
+    in_a_root = Job(replace(workload("pipe"), root=tmp_path / "root.squashfs"), tmp_path)
+    assert told_besides(plain, in_a_root) == ()
+    assert told_besides(distribution, in_a_root) == (word,)
+    assert told_besides(distribution, plainly) == (() if of_a_root else (word,))
+    oracle = replace(in_a_root, words=("loglevel=7",))
+    assert told_besides(distribution, oracle) == ((word,) if of_a_root else ())
 
 
 def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ class TcgSession:
         parted = machine.parted_guest(job)
         behind = snapshot.write_workload(parted, job.folder) if parted else None
         initramfs = machine.initramfs(job, parted)
-        besides = told_besides(self.image, job.workload.root)
+        besides = told_besides(self.image, job)
         command = machine.command(self.image, job, initramfs, files, behind, besides)
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
@@ -330,12 +330,16 @@ class TcgSession:
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
 
 
-def told_besides(image: Path, root: Path | None) -> tuple[str, ...]:
-    """What a kernel is told because of what is in it, and no other kernel is."""
+def told_besides(image: Path, job: Job) -> tuple[str, ...]:
+    """What a kernel is told because of what is in it, and no other kernel is.
+
+    A job with words of its own (an oracle) asks what the kernel says: there its self-tests count.
+    """
     words = []
-    if root is not None and _has(image, _ARCH.disk.kept_out):
+    if job.workload.root is not None and _has(image, _ARCH.disk.kept_out):
         words.append(_ARCH.disk.kept_out)
-    words += [word for mark, word in _AFTER_BOOT.items() if _has(image, mark)]
+    if not job.words:
+        words += [word for mark, word in _AFTER_BOOT.items() if _has(image, mark)]
     return tuple(words)
 
 
