@@ -16,7 +16,7 @@ from kernsmith.kernel.symbols import read_system_map
 from kernsmith.machine import Job, Outcome, find_machine, run_once
 from kernsmith.machine import tcg as tcg_module
 from kernsmith.machine.metrics import METRICS
-from kernsmith.machine.tcg import Tcg, open_machine, told_besides
+from kernsmith.machine.tcg import Tcg, open_machine
 from kernsmith.paths import shipped
 from kernsmith.profile.counts import read_body
 
@@ -145,30 +145,6 @@ def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Pat
     outcome = boot_with(machine, micro_kernel, tmp_path)
     assert outcome.status == "hang"
     assert "0.3 s" in outcome.reason
-
-
-@pytest.mark.parametrize(
-    ("content", "of_a_root", "word"),
-    [
-        # It wrote its pages into the root's image, and died of what it read.
-        (b"quiet\0acpi_no_memhotplug\0", True, "acpi_no_memhotplug"),
-        # It tested its algorithms in all the time that a server had nothing to do.
-        (b"\0016alg: self-tests for %s using %s failed\0", False, "cryptomgr.notests"),
-    ],
-)
-def test_what_only_some_kernels_do_is_told_to_these_alone(
-    tmp_path: Path, content: bytes, of_a_root: bool, word: str
-) -> None:
-    plain, distribution = tmp_path / "plain", tmp_path / "distribution"
-    plain.write_bytes(b"\x7fELFquiet\0")
-    distribution.write_bytes(b"\x7fELF" + content)
-    plainly = Job(workload("pipe"), tmp_path)
-    in_a_root = Job(replace(workload("pipe"), root=tmp_path / "root.squashfs"), tmp_path)
-    assert told_besides(plain, in_a_root) == ()
-    assert told_besides(distribution, in_a_root) == (word,)
-    assert told_besides(distribution, plainly) == (() if of_a_root else (word,))
-    oracle = replace(in_a_root, words=("loglevel=7",))
-    assert told_besides(distribution, oracle) == ((word,) if of_a_root else ())
 
 
 def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from kernsmith.cli.amounts import with_range
+from kernsmith.cli.blame_tests import (
+    BOOT,
+    KUNIT,
+    LEAST,
+    SELFTESTS,
+    mix_test,
+    read_test,
+    replayed_measures,
+)
 from kernsmith.cli.output import OutputFolder
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
@@ -25,14 +32,8 @@ if TYPE_CHECKING:
     from kernsmith.engine.events import Events
     from kernsmith.engine.mix_replay import ReplaysMixes
     from kernsmith.engine.mix_tests import MixTest
-    from kernsmith.guest.workloads import Workload
     from kernsmith.kernel.artifact import Kernel
     from kernsmith.kernel.mixed import Pair
-    from kernsmith.machine import Machine
-
-BOOT, KUNIT, SELFTESTS = "boot", "kunit", "selftests"
-# What these run, once: the least that a guest can do.
-_LEAST = "null-syscall"
 
 
 def blame(
@@ -157,7 +158,7 @@ def blame(
 
     kernels = {word: _built(word) for word in (good, bad)}
     named = tuple((word, _read_words(word, source)) for word in kernels if kernels[word] is None)
-    workloads, command = _read_test(test)
+    workloads, command = read_test(test)
     if metric and command:
         raise UserError("--metric is measured in workloads: --test names these, and no command")
     if metric and test in ((KUNIT,), (SELFTESTS,)):
@@ -168,7 +169,7 @@ def blame(
         config=config,
         factors=(),
         variants=named,
-        workloads=tuple(each.file or each.name for each in workloads) or (_LEAST,),
+        workloads=tuple(each.file or each.name for each in workloads) or (LEAST,),
         train=train,
         machine=machine,
         cpu=cpu,
@@ -176,14 +177,14 @@ def blame(
         design=design if metric else replace(design, layouts=0),
     )
     if top:
-        measures = _measures(study, workloads)
+        measures = replayed_measures(study, workloads)
         shares = _share_out(study, kernels, among, measures, top, output)
         if json:
             sys.stdout.write(as_json(shares))
         else:
             print_shares(shares, result_console())
         return 0 if shares.top else 1
-    asked = _mix_test(study, workloads, command, " ".join(test), repeat)
+    asked = mix_test(study, workloads, command, " ".join(test), repeat)
     document = _run(study, kernels, among, asked, output, functions=functions)
     if json:
         sys.stdout.write(as_json(document))
@@ -306,120 +307,3 @@ def _source_of(named: tuple[tuple[str, Levels], ...], source: str | None) -> str
     if "" in sources:
         raise UserError("which source? give --source, or name two kernels that are built")
     return sources[0] if sources else source or ""
-
-
-def _read_test(words: tuple[str, ...]) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
-    """The workloads that a test consists of, or the command; one of both is empty.
-
-    Raises:
-        UserError: it is neither.
-    """
-    from kernsmith.guest.workloads import UnknownWorkload, load_catalogue
-
-    if words in ((BOOT,), (KUNIT,), (SELFTESTS,)):
-        (least,) = load_catalogue().select([_LEAST])
-        return (replace(least, rounds=1, warmup=0),), ()
-    try:
-        return load_catalogue().including(words).select(words), ()
-    except UnknownWorkload as error:
-        command = _command(words[0]) if len(words) == 1 else ()
-        if command and shutil.which(command[0]):
-            return (), command
-        raise UserError(
-            f"--test takes {BOOT}, {KUNIT}, {SELFTESTS}, workloads, or one command, and "
-            f"{error.name!r} is none that can be started: {error}"
-        ) from None
-
-
-def _command(text: str) -> tuple[str, ...]:
-    """The words of a command. Raises UserError: a quote has no end."""
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        raise UserError(f"--test {text!r} is no command: {str(error).lower()}") from None
-
-
-def _selftests(study: Study) -> Workload:
-    """The selftests of the source that both kernels are of."""
-    from kernsmith.guest.own import read_own_workload
-    from kernsmith.kernel.selftests import compile_selftests
-    from kernsmith.kernel.source import resolve_source
-    from kernsmith.paths import sources
-
-    if not study.source:
-        raise UserError(f"--test {SELFTESTS}: give --source, from which they are compiled")
-    source = resolve_source(study.source, sources())
-    found = read_own_workload(compile_selftests(source, lambda said: None).workload)
-    return replace(found, rounds=1, warmup=0)
-
-
-def _machine(study: Study) -> Machine:
-    """Where mixed kernels boot.
-
-    Raises:
-        UserError: it boots none, or has no such metric.
-    """
-    from kernsmith.machine import booting_machines, find_machine
-
-    machine, metric = (
-        find_machine(study.machine, study.cpu, dict(study.settings)),
-        study.design.metric,
-    )
-    if machine.images != "kernel":
-        raise UserError(
-            f"blame mixes the objects of kernels that boot, and the machine {machine.name} runs "
-            f"programs: allowed are {booting_machines()}"
-        )
-    known = [each.name for each in machine.metrics]
-    if metric and metric not in known:
-        raise UserError(
-            f"the machine {machine.name} has no metric {metric!r}: allowed are {', '.join(known)}"
-        )
-    return machine
-
-
-def _measures(study: Study, workloads: tuple[Workload, ...]) -> ReplaysMixes:
-    machine, design = _machine(study), study.design
-    if not machine.profiles:
-        raise UserError(f"--top replays traces, and the machine {machine.name} writes none")
-    return _replays(machine, workloads, design, design.layouts)
-
-
-def _replays(
-    machine: Machine, workloads: tuple[Workload, ...], design: Design, layouts: int
-) -> ReplaysMixes:
-    from kernsmith.engine.mix_replay import ReplaysMixes
-
-    return ReplaysMixes(machine, workloads, design.metric, layouts, design.seed)
-
-
-def _mix_test(
-    study: Study,
-    workloads: tuple[Workload, ...],
-    command: tuple[str, ...],
-    name: str,
-    repeat: int,
-) -> MixTest:
-    from kernsmith.engine.metric_test import ChangesMetric
-    from kernsmith.engine.mix_tests import RunsCommand, RunsWorkloads
-    from kernsmith.engine.oracles import BOOT_SECONDS
-    from kernsmith.engine.unit_tests import PassesUnitTests
-    from kernsmith.machine import find_machine
-
-    if command:
-        return RunsCommand(command, repeat)
-    machine, design = _machine(study), study.design
-    if name == KUNIT:
-        machine = find_machine(study.machine, study.cpu, {"time_limit": BOOT_SECONDS})
-        return PassesUnitTests(machine, workloads[0], repeat)
-    if name == SELFTESTS:
-        machine = find_machine(study.machine, study.cpu, {"time_limit": BOOT_SECONDS})
-        return PassesUnitTests(machine, _selftests(study), repeat, SELFTESTS)
-    if not design.metric:
-        return RunsWorkloads(machine, workloads, name, repeat)
-    modelled = {each.name for each in machine.metrics if each.meaning == "modelled"}
-    replayed = machine.profiles and design.metric in modelled
-    return ChangesMetric(
-        machine, workloads, design.metric, name, design.layouts, design.most_layouts, design.seed,
-        _replays(machine, workloads, design, design.most_layouts) if replayed else None,
-    )  # fmt: skip

@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from kernsmith.guest.suite import Vcpus
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine import snapshot
+from kernsmith.machine.besides import told_besides
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures
 from kernsmith.machine.metrics import METRICS, OF_DATA, OF_PMU, VERSION, by_virtual_clock, metric
@@ -45,10 +44,6 @@ MINIMUM_QEMU = 10
 MEMORY_MIB = 512
 ROOT_MEMORY_MIB = 1024
 """Of guests with a root file system, above which a tmpfs lies."""
-_AFTER_BOOT = {"alg: self-tests for ": "cryptomgr.notests"}
-"""By a text that tells of it: what goes on in a kernel for seconds behind its boot, in all the time
-that a workload leaves, and what it is told instead. The self-tests of CONFIG_CRYPTO_SELFTESTS, in
-distributions' kernels, were half of the instructions of a server in its first second."""
 LOADED_FIRST = "rdinit=/modules/load"
 """What a kernel with modules is told: to run guest/modules/load.c, which becomes /init."""
 
@@ -328,29 +323,6 @@ class TcgSession:
             return FAILED, "the tracer wrote no counters: the workload marked no region", {}
         figures = counted | by_virtual_clock(said.metrics)
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
-
-
-def told_besides(image: Path, job: Job) -> tuple[str, ...]:
-    """What a kernel is told because of what is in it, and no other kernel is.
-
-    A job with words of its own (an oracle) asks what the kernel says: there its self-tests count.
-    """
-    words = []
-    if job.workload.root is not None and _has(image, _ARCH.disk.kept_out):
-        words.append(_ARCH.disk.kept_out)
-    if not job.words:
-        words += [word for mark, word in _AFTER_BOOT.items() if _has(image, mark)]
-    return tuple(words)
-
-
-@cache
-def _has(image: Path, text: str) -> bool:
-    """Whether a text is in a kernel."""
-    with image.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return False
-        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-            return content.find(text.encode()) >= 0
 
 
 def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
