@@ -139,6 +139,7 @@ def test_files_of_a_harness_become_go_benchmark_text_that_is_read_again(
         ),
         ([*MARCH, "--alpha", "5"], "--alpha is a probability between 0 and 1, not 5"),
         ([*MARCH, "--effect", "0"], "--effect is a difference in per cent above 0, not 0"),
+        ([*MARCH, "--effect", "inf"], "--effect is a difference in per cent above 0, not inf"),
         ([*MARCH, "--baseline", "zen"], "no group is called 'zen'; the groups are 'AMD Zen 3'"),
         (
             [*MARCH, "--export", "/tmp/x.xls"],
@@ -159,3 +160,22 @@ def test_mistakes_are_told_in_a_sentence(words: list[str], sentence: str) -> Non
         run(*words)
     assert sentence in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+def test_a_column_whose_name_has_a_comma_is_named_in_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f'"{size}",{run}.{size}' for size in (1, 2) for run in (4, 5, 6)]
+    (tmp_path / "sizes.csv").write_text("\n".join(['"size, kB",seconds', *rows]))
+    asked = ["--value", "seconds", "--by", '"size, kB"', "--format", "json"]
+    run(str(tmp_path / "sizes.csv"), *asked)
+    (stratum,) = json.loads(capsys.readouterr().out)["strata"]
+    assert [each["name"] for each in stratum["groups"]] == ["1", "2"]
+
+
+def test_a_long_name_of_a_column_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("x" * 4000 + "\n1\n")
+    with pytest.raises(UserError) as caught:
+        run(str(tmp_path / "odd.csv"), "--value", "y", "--by", "z")
+    assert "'" + "x" * 60 + "…'" in str(caught.value)
+    assert len(str(caught.value)) < 400

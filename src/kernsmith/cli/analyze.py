@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 import sys
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -83,9 +85,9 @@ def analyze(
     value
         Column with the measured values; of a harness's file: the metric, where it has several.
     by
-        Columns that make the groups, separated by commas or given several times. Several make a
-        factorial analysis. Of a harness's file: labels; default: what the harness compares, or
-        `file`.
+        Columns that make the groups, separated by commas (a name that has one is in double quotes)
+        or given several times. Several make a factorial analysis. Of a harness's file: labels;
+        default: what the harness compares, or `file`.
     within
         Column whose levels (machines, benchmarks) are analysed each for itself; of a harness's
         file: each benchmark is.
@@ -138,7 +140,8 @@ def analyze(
 
 
 def _split(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.strip() for part in names for name in part.split(",") if name.strip())
+    parts = csv.reader(names, skipinitialspace=True)
+    return tuple(name.strip() for part in parts for name in part if name.strip())
 
 
 def _check(files: tuple[Path, ...], alpha: float, effect: float) -> None:
@@ -146,7 +149,7 @@ def _check(files: tuple[Path, ...], alpha: float, effect: float) -> None:
         raise UserError("name a file to analyse")
     if not 0 < alpha < 1:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
-    if not effect > 0:
+    if not 0 < effect < inf:
         raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
 
 
@@ -201,9 +204,9 @@ def _only(files: tuple[Path, ...]) -> Path:
 
 
 def _columns_of(file: Path) -> str:
-    from kernsmith.csvfile.dialect import find_dialect
+    from kernsmith.csvfile.dialect import find_dialect, told_columns
 
-    return f"; it has {', '.join(repr(name) for name in find_dialect(file).columns)}"
+    return f"; it has {told_columns(find_dialect(file).columns)}"
 
 
 def _write_files(

@@ -15,6 +15,7 @@ from kernsmith.errors import UserError
 SEPARATORS = ",;\t|"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOOK = 1 << 16
+_LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,16 @@ def column_index(path: Path, columns: Sequence[str], name: str) -> int:
     """
     found = [index for index, column in enumerate(columns) if column == name.strip()]
     if not found:
-        names = ", ".join(repr(column) for column in columns)
-        raise UserError(f"{path} has no column {name!r}; its columns are {names}")
+        raise UserError(f"{path} has no column {name!r}; its columns are {told_columns(columns)}")
     if len(found) > 1:
         raise UserError(f"{path} has {len(found)} columns called {name!r}; rename all but one")
     return found[0]
+
+
+def told_columns(columns: Sequence[str]) -> str:
+    """The names of columns in a sentence; long ones, of what may be no table at all, are cut."""
+    cut = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in columns)
+    return ", ".join(repr(name) for name in cut)
 
 
 def _beginning(path: Path) -> bytes:
