@@ -82,7 +82,7 @@ class Counting:
     metrics: tuple[Metric, ...] = ()
     assumptions: tuple[str, ...] = ()
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         return {"costs": dict(self.costs)}
 
     @contextmanager

@@ -63,7 +63,7 @@ class Scripted:
     metrics: tuple[Metric, ...] = (CYCLES,)
     assumptions: tuple[str, ...] = ()
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         return {"scripted": True}
 
     @contextmanager

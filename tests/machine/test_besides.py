@@ -9,6 +9,7 @@ import pytest
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.machine import Job
 from kernsmith.machine.besides import told_besides
+from kernsmith.machine.tcg import open_machine
 
 
 @pytest.mark.parametrize(
@@ -32,5 +33,8 @@ def test_what_only_some_kernels_do_is_told_to_these_alone(
     assert told_besides(plain, in_a_root) == ()
     assert told_besides(distribution, in_a_root) == (word,)
     assert told_besides(distribution, plainly) == (() if of_a_root else (word,))
+    machine = open_machine("skylake")
+    assert machine.fingerprint(plain) == machine.fingerprint()
+    assert machine.fingerprint(distribution) == {**machine.fingerprint(), "told": [word]}
     oracle = replace(in_a_root, words=("loglevel=7",))
     assert told_besides(distribution, oracle) == ((word,) if of_a_root else ())

@@ -192,7 +192,7 @@ class Profiles:
         """The note of this training: of these workloads on this machine, all or sampled."""
         work = [_amount(workload) for workload in self._workloads(step.train)]
         sampled = [step.period] if step.period else []
-        conditions = dict(self.prepared.trainer.fingerprint())
+        conditions = dict(self.prepared.trainer.fingerprint(base.vmlinux))
         key = digest_of([conditions, work, *sampled])[:16]
         return base.folder / "profiles" / f"{key}.json"
 

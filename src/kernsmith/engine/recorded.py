@@ -265,7 +265,7 @@ class _Elsewhere:
         """Trials of machines with noise name the study that they belong to."""
         return self.conditions.get("study") is None
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self.conditions.get("machine", {})
         return found
 

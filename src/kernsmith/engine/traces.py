@@ -35,7 +35,7 @@ def trace_tag(kernel: Kernel, workload: Workload) -> str:
 
 def trace_path(kernel: Kernel, workload: Workload, machine: Machine) -> Path:
     """Where a trace that is kept lies or will lie; one serves all CPU models."""
-    conditions = {k: v for k, v in machine.fingerprint().items() if k != "cpu"}
+    conditions = {k: v for k, v in machine.fingerprint(kernel.vmlinux).items() if k != "cpu"}
     folder = kernel.folder / "traces" / digest_of(conditions)[:12]
     return folder / f"{workload.amount}.trace"
 

@@ -48,7 +48,7 @@ def train(
         TrainingFailed: a workload did not end well, or left nothing that makes a profile.
         UserError: the kernel cannot leave behind what is asked for.
     """
-    folder = kernel.folder / "profiles" / _conditions(machine)
+    folder = kernel.folder / "profiles" / _conditions(machine, kernel)
     folder.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Left] = {}
     missing = []
@@ -94,13 +94,13 @@ def train(
 
 def kept_counts(kernel: Kernel, workload: Workload, machine: Machine) -> Path | None:
     """Where the branch counts of a training are: of this workload on this kernel and machine."""
-    folder = kernel.folder / "profiles" / _conditions(machine)
+    folder = kernel.folder / "profiles" / _conditions(machine, kernel)
     path = _path(folder, workload, BRANCHES)
     return path if path.exists() else None
 
 
-def _conditions(machine: Machine) -> str:
-    return digest_of(dict(machine.fingerprint()))[:12]
+def _conditions(machine: Machine, kernel: Kernel) -> str:
+    return digest_of(dict(machine.fingerprint(kernel.vmlinux)))[:12]
 
 
 def _path(folder: Path, workload: Workload, evidence: Evidence[Left]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
@@ -50,7 +51,7 @@ class Bootable(Protocol):
 def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
     """The ledger's row for each trial whose image could be made, or whose layout can be replayed,
     in plan order."""
-    conditions = dict(prepared.machine.fingerprint())
+    machine = cache(lambda vmlinux: dict(prepared.machine.fingerprint(vmlinux)))
     replay = _replay_version(prepared)
     # What a noisy machine measured for one study is no outcome of another's trial.
     study = None if prepared.machine.exact else prepared.digest
@@ -67,7 +68,7 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
             # Replicates on an exact machine are one run: the same trial.
             replace(trial, replicate=0) if prepared.machine.exact else trial,
             {
-                "machine": conditions,
+                "machine": machine(kernel.vmlinux),
                 "order": order,
                 "study": study and [study, trial.position],
                 **({REPLAYED: replay} if replays else {}),
@@ -126,7 +127,7 @@ def default_row(
 ) -> TrialRow:
     """The trial of a kernel in its default layout, whether the study has planned it or not."""
     cpu = short_names(prepared.study).get(prepared.study.cpu, prepared.study.cpu)
-    conditions = {"machine": dict(machine.fingerprint()), "order": "", "study": None}
+    conditions = {"machine": dict(machine.fingerprint(kernel.vmlinux)), "order": "", "study": None}
     return _row(kernel, workload, _Default(Layout(), machine.name, cpu), conditions)
 
 

@@ -23,12 +23,15 @@ def told_besides(image: Path, job: Job) -> tuple[str, ...]:
 
     A job with words of its own (an oracle) asks what the kernel says: there its self-tests count.
     """
-    words = []
-    if job.workload.root is not None and _has(image, _ARCH.disk.kept_out):
-        words.append(_ARCH.disk.kept_out)
-    if not job.words:
-        words += [word for mark, word in _AFTER_BOOT.items() if _has(image, mark)]
-    return tuple(words)
+    unfit = set() if job.workload.root is not None else {_ARCH.disk.kept_out}
+    unfit |= set(_AFTER_BOOT.values()) if job.words else set()
+    return tuple(word for word in words_of(image) if word not in unfit)
+
+
+def words_of(image: Path) -> tuple[str, ...]:
+    """All that a kernel may be told so, whatever runs on it."""
+    marks = {_ARCH.disk.kept_out: _ARCH.disk.kept_out, **_AFTER_BOOT}
+    return tuple(word for mark, word in marks.items() if _has(image, mark))
 
 
 @cache

@@ -150,7 +150,7 @@ class Kvm:
         warnings = (_sentence(each.warning) for each in lasting if each.warning)
         return (REAL if self.accel == "kvm" else EMULATED, *ASSUMPTIONS, *warnings)
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         """The processor, all that is lasting of its conditions, QEMU, and who measures."""
         lasting = {each.name: each.value for each in self.conditions if each.name not in _MOMENTARY}
         nothing = Job(Workload("", (), "", 0, 0, ()), Path())

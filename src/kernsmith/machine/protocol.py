@@ -248,8 +248,11 @@ class Machine(Protocol):
     @property
     def assumptions(self) -> tuple[str, ...]: ...
 
-    def fingerprint(self) -> Mapping[str, Any]:
-        """JSON-able: everything of this machine that a run's metrics depend on."""
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
+        """JSON-able: everything of this machine that a run's metrics depend on.
+
+        kernel: what boots, where the machine tells one kernel what it does not tell another.
+        """
         ...
 
     def open(self, image: Path, folder: Path) -> AbstractContextManager[Session]:

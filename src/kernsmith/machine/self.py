@@ -103,7 +103,7 @@ class Itself:
             tuple(each for each in self.seen.conditions if each.name in names) if self.seen else ()
         )
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         """See `Machine`."""
         asked = self.settings
         return {

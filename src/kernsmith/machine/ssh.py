@@ -103,7 +103,7 @@ class Ssh:
         asked = self.settings.processor
         return self.seen.processors[-1] if asked is None else asked
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         """The machine, how its kernels are booted, and how times are taken."""
         asked = self.settings
         return {

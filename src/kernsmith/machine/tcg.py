@@ -27,7 +27,7 @@ from kernsmith.guest.suite import Vcpus
 from kernsmith.guest.workloads import Workload, guest_program
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine import snapshot
-from kernsmith.machine.besides import told_besides
+from kernsmith.machine.besides import told_besides, words_of
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.held import figures
 from kernsmith.machine.metrics import METRICS, OF_DATA, OF_PMU, VERSION, by_virtual_clock, metric
@@ -138,8 +138,11 @@ class Tcg:
             return ASSUMPTIONS
         return tuple(DATA_FOLLOWED if each == DATA_FREE else each for each in ASSUMPTIONS)
 
-    def fingerprint(self) -> Mapping[str, Any]:
-        """CPU model, tracer, guest, QEMU and command line, by content: metrics depend on all."""
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
+        """CPU model, tracer, guest, QEMU and command line, by content: metrics depend on all.
+
+        kernel: what is told to it, and not to others, is in its command line, too.
+        """
         nothing = Job(Workload("", (), "", 0, 0, ()), Path())
         _, *words = self.command(Path("vmlinux"), nothing, Path("initramfs"), {})
         model = figures(self.cpu)
@@ -155,6 +158,7 @@ class Tcg:
             "guest": self.guest.digest,
             "cpu": model,
             "command": [QEMU, *words[: words.index("-plugin")]],
+            **({"told": list(told)} if kernel and (told := words_of(kernel)) else {}),
         }
 
     @contextmanager

@@ -109,7 +109,7 @@ class Uml:
         lasting = (each for each in self.conditions if each.name not in _MOMENTARY)
         return (*ASSUMPTIONS, *(_sentence(each.warning) for each in lasting if each.warning))
 
-    def fingerprint(self) -> Mapping[str, Any]:
+    def fingerprint(self, kernel: Path | None = None) -> Mapping[str, Any]:
         """The processor and all that is lasting of its conditions, and how times are taken."""
         lasting = {each.name: each.value for each in self.conditions if each.name not in _MOMENTARY}
         return {
