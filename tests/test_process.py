@@ -2,6 +2,7 @@
 """Starting programs: what is kept, what is killed, and how a failure reads."""
 
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -154,6 +155,32 @@ def test_a_background_child_does_not_keep_us_waiting(tmp_path: Path) -> None:
         assert done.seconds < 10
     finally:
         os.kill(int(pids.read_text()), signal.SIGKILL)
+
+
+def test_what_is_printed_at_the_very_end_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class LooksTooEarly(selectors.DefaultSelector):
+        """Finds nothing the first time; by then the program has printed and ended."""
+
+        def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            if (tmp_path / "go").exists():
+                return super().select(timeout)
+            program = int(_content(tmp_path / "pid"))
+            (tmp_path / "go").touch()
+            os.waitid(os.P_PID, program, os.WEXITED | os.WNOWAIT)
+            return []
+
+    monkeypatch.setattr(selectors, "DefaultSelector", LooksTooEarly)
+    script = "echo $$ >pid.new; mv pid.new pid; until [ -e go ]; do sleep 0.01; done; echo the end"
+    assert run(["sh", "-c", script], timeout=10, cwd=tmp_path).output == "the end\n"
+
+
+def _content(path: Path) -> str:
+    """Of a file that a program is about to write."""
+    while not path.exists():
+        time.sleep(0.01)
+    return path.read_text()
 
 
 def test_the_program_does_not_outlive_a_killed_kernsmith(tmp_path: Path) -> None:

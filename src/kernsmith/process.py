@@ -379,9 +379,11 @@ def _drain(
         if process.stderr is not None:
             selector.register(process.stderr, selectors.EVENT_READ, errors)
         while selector.get_map():
+            # Asked first: what it printed before it ended is in the stream.
+            ended = process.poll() is not None
             ready = selector.select(limit.wait())
             stop.check()
-            if not ready and process.poll() is not None:
+            if not ready and ended:
                 break  # a child that stays in the background keeps the stream open
             for key, _ in ready:
                 data = os.read(key.fd, _CHUNK)
