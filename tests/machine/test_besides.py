@@ -19,6 +19,8 @@ from kernsmith.machine.tcg import open_machine
         (b"quiet\0acpi_no_memhotplug\0", True, "acpi_no_memhotplug"),
         # It tested its algorithms in all the time that a server had nothing to do.
         (b"\0016alg: self-tests for %s using %s failed\0", False, "cryptomgr.notests"),
+        # It looked for pages that are in use, at some that it drew by chance.
+        (b"damon_stat.enabled\0damon_stat.memory_idle\0", False, "damon_stat.enabled=N"),
     ],
 )
 def test_what_only_some_kernels_do_is_told_to_these_alone(

@@ -12,10 +12,16 @@ from kernsmith.arch import find_arch
 from kernsmith.machine.protocol import Job
 
 _ARCH = find_arch()
-_AFTER_BOOT = {"alg: self-tests for ": "cryptomgr.notests"}
-"""By a text that tells of it: what goes on in a kernel for seconds behind its boot, in all the time
-that a workload leaves, and what it is told instead. The self-tests of CONFIG_CRYPTO_SELFTESTS, in
-distributions' kernels, were half of the instructions of a server in its first second."""
+_AFTER_BOOT = {
+    "alg: self-tests for ": "cryptomgr.notests",
+    "damon_stat.enabled": "damon_stat.enabled=N",
+}
+"""By a text that tells of it: what goes on in a kernel beside its workload, and what it is told
+instead. It is in distributions' kernels, and no part of what a workload costs. The self-tests of
+CONFIG_CRYPTO_SELFTESTS go on for seconds behind the boot, in all the time that a workload leaves:
+half of the instructions of a server in its first second. CONFIG_DAMON_STAT looks at pages that it
+draws by chance, as often as memory is used: up to a twentieth, in one layout another one than in
+the next."""
 
 
 def told_besides(image: Path, job: Job) -> tuple[str, ...]:
