@@ -66,14 +66,18 @@ class ProcessFailed(KernsmithError):
         self.log = log
         super().__init__("\n".join(self._lines()))
 
+    @property
+    def brief(self) -> str:
+        """Which program it was and how it ended, without its words."""
+        return f"{Path(self.command[0]).name} {self._how()}"
+
     def _how(self) -> str:
         if self.returncode < 0:
             return f"was killed by signal {-self.returncode}"
         return f"failed with exit code {self.returncode}"
 
     def _lines(self) -> list[str]:
-        program = Path(self.command[0]).name
-        lines = [f"{program} {self._how()}: {join(self.command)}"]
+        lines = [f"{self.brief}: {join(self.command)}"]
         lines += [f"    {line}" for line in self.tail.splitlines()]
         if self.log is not None:
             lines.append(f"full log: {self.log}")

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The deterministic machine with real boots: exact to the last digit, honest about bad ones."""
 
+import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -145,6 +149,28 @@ def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Pat
     outcome = boot_with(machine, micro_kernel, tmp_path)
     assert outcome.status == "hang"
     assert "0.3 s" in outcome.reason
+
+
+def test_how_the_emulator_died_is_told(micro_kernel: Kernel, tmp_path: Path) -> None:
+    long = Workload("pipe", ("lab",), "", 10_000_000, 1, ())
+    job = Job(long, tmp_path)
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(run_once, open_machine("skylake"), micro_kernel.vmlinux, job)
+        console = tmp_path / "console.log"
+        while not (console.exists() and "begin pipe" in console.read_text()):
+            assert not run.done()
+            time.sleep(0.02)
+        own = f"out={tmp_path}/".encode()
+        (emulator,) = (each for each in Path("/proc").glob("[0-9]*") if own in _words(each))
+        os.kill(int(emulator.name), signal.SIGKILL)
+    told = run.result().reason
+    assert told == "the workload did not end: qemu-system-x86_64 was killed by signal 9"
+
+
+def _words(process: Path) -> bytes:
+    with suppress(OSError):
+        return (process / "cmdline").read_bytes()
+    return b""
 
 
 def test_an_image_that_is_no_kernel_fails(tmp_path: Path) -> None:

@@ -298,7 +298,7 @@ class TcgSession:
         except ProcessTimedOut:
             hung = True
         except ProcessFailed as error:
-            failure = str(error).splitlines()[0]
+            failure = error.brief
         said = read_console(console.read_text(encoding="utf-8", errors="replace"))
         status, reason, metrics = self._judge(job, said, counters, hung, failure)
         boot = Boot(
@@ -320,7 +320,8 @@ class TcgSession:
             return HANG, said.explained(f"no end after {self.machine.boot_seconds:g} s"), {}
         status, reason = said.verdict(job.workload.name)
         if status != OK:
-            return status, reason if said.began or not failure else failure, {}
+            told = [reason] if said.began or not failure else []
+            return status, ": ".join([*told, *([failure] if failure else [])]), {}
         try:
             counted = json.loads(counters.read_text(encoding="utf-8"))["counters"]
         except (OSError, ValueError, KeyError):
