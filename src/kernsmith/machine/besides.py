@@ -12,7 +12,7 @@ from kernsmith.arch import find_arch
 from kernsmith.machine.protocol import Job
 
 _ARCH = find_arch()
-_AFTER_BOOT = {
+_BACKGROUND = {
     "alg: self-tests for ": "cryptomgr.notests",
     "damon_stat.enabled": "damon_stat.enabled=N",
 }
@@ -30,13 +30,13 @@ def told_besides(image: Path, job: Job) -> tuple[str, ...]:
     A job with words of its own (an oracle) asks what the kernel says: there its self-tests count.
     """
     unfit = set() if job.workload.root is not None else {_ARCH.disk.kept_out}
-    unfit |= set(_AFTER_BOOT.values()) if job.words else set()
+    unfit |= set(_BACKGROUND.values()) if job.words else set()
     return tuple(word for word in words_of(image) if word not in unfit)
 
 
 def words_of(image: Path) -> tuple[str, ...]:
     """All that a kernel may be told so, whatever runs on it."""
-    marks = {_ARCH.disk.kept_out: _ARCH.disk.kept_out, **_AFTER_BOOT}
+    marks = {_ARCH.disk.kept_out: _ARCH.disk.kept_out, **_BACKGROUND}
     return tuple(word for mark, word in marks.items() if _has(image, mark))
 
 
