@@ -57,6 +57,10 @@ def test_a_folder_that_is_none_is_told(capsys: pytest.CaptureFixture[str], tmp_p
     code, said = told(capsys, "resume", tmp_path)
     assert code == 2
     assert "is no folder of kernsmith batch" in said
+    (tmp_path / "trials.json").write_text('{"format": 1, "trials": ')
+    code, said = told(capsys, "resume", tmp_path)
+    assert code == 2
+    assert "trials.json is damaged" in said
 
 
 def test_a_folder_that_is_there_is_never_written_into(

@@ -260,9 +260,10 @@ def test_files_of_counts_that_do_not_fit(
         assert (told.returncode, told.stderr.count("\n")) == (2, 1)
         return told.stderr
 
-    assert "is of another kernel" in refused("show", foreign, "--kernel", vmlinux)
+    assert f"{foreign} is of another kernel" in refused("show", foreign, "--kernel", vmlinux)
     assert "different kernels" in refused("diff", foreign, two_counts[0])
-    assert "different kernels" in refused("merge", foreign, two_counts[0], "-o", tmp_path / "x")
+    told = refused("merge", two_counts[0], foreign, "-o", tmp_path / "x")
+    assert f"{two_counts[0]} and {foreign} are of different kernels" in told
     words = ["merge", *two_counts, "--weight", "1", "-o", tmp_path / "x"]
     assert "--weight must be given for each of the 2 files" in refused(*words)
     assert "is not a profile of kernsmith" in refused("show", vmlinux, "--kernel", vmlinux)

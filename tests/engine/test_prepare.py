@@ -52,6 +52,15 @@ def test_a_study_goes_on_without_what_cannot_be_built(source: Source) -> None:
     assert len([text for text in notes.texts if text.startswith("refused: march=no-such-")]) == 2
 
 
+def test_a_source_that_is_not_there_is_told_before_another_one_is_fetched(tmp_path: Path) -> None:
+    class Stages(Silent):
+        def stage(self, title: str) -> None:
+            raise AssertionError(title)
+
+    with pytest.raises(UserError, match="elsewhere' does not exist"):
+        prepare(study(("source", ("debian:7.3", str(tmp_path / "elsewhere")))), Stages())
+
+
 def test_the_study_says_which_compiler_was_the_default(source: Source) -> None:
     prepared = prepare(study(("label", ("a", "b"))), Silent())
     assert prepared.study.compiler == default_compiler()

@@ -116,3 +116,13 @@ def test_files_that_are_no_result(tmp_path: Path, content: str, sentence: str) -
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot read the result .*missing\.json: No such file"):
         report(str(tmp_path / "missing.json"), output=tmp_path / "page.html")
+
+
+def test_a_file_that_contradicts_itself_is_one_sentence(tmp_path: Path) -> None:
+    plain = as_plain(STUDY)
+    plain["variants"][0]["provenance"] = {"objects": 1}
+    path, page = tmp_path / "study.json", tmp_path / "page.html"
+    path.write_text(json.dumps(plain))
+    with pytest.raises(UserError, match=r"study\.json contradicts itself: .*KeyError"):
+        report(str(path), output=page)
+    assert not page.exists()

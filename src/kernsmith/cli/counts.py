@@ -68,7 +68,7 @@ def show(
     if limit < 0:
         raise UserError(f"--limit must be at least 0, it is {limit}")
     vmlinux, toolchain, read = named_vmlinux(kernel), find_toolchain(), read_counts(counts)
-    check_image(read, vmlinux, toolchain)
+    check_image(read, counts, vmlinux, toolchain)
     own = function_symbols(vmlinux, toolchain)
     functions = function_shares(read, [*own, *module_symbols(vmlinux.parent, read.modules)])
     if not functions:
@@ -165,7 +165,7 @@ def merge(
     json
         Print the result as JSON.
     """
-    from kernsmith.profile import merge_counts, read_counts, write_counts
+    from kernsmith.profile import merge_files, write_counts
 
     if not counts:
         raise UserError("nothing to merge: name the files of counts")
@@ -175,8 +175,7 @@ def merge(
         )
     if weight and max(weight) / min(weight) > _MOST_WEIGHT:
         raise UserError(f"--weight must not be more than {_MOST_WEIGHT:,} times another one")
-    parts = [read_counts(path) for path in counts]
-    merged = merge_counts(parts, weight)
+    merged = merge_files(counts, weight)
     write_counts(merged, output)
     document = {"version": 1, "counts": str(output.absolute()), "workloads": merged.workloads}
     if json:

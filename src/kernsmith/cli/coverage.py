@@ -74,7 +74,7 @@ def coverage(
         Print the result as JSON.
     """
     from kernsmith.files import replacing, write_text
-    from kernsmith.profile import merge_counts, read_counts
+    from kernsmith.profile import merge_files
     from kernsmith.profile.coverage import cover, find_texts, lcov_text, pprof_bytes
     from kernsmith.report.coverage.pages import write_pages
 
@@ -87,7 +87,7 @@ def coverage(
         raise UserError("nothing to write: give -o FOLDER, --lcov FILE, or --pprof FILE")
     if not counts:
         raise UserError("nothing to show: name files of counts, or give --study FOLDER")
-    read = merge_counts([read_counts(path) for path in counts])
+    read = merge_files(counts)
     vmlinux = _vmlinux(read, kernel)
     found = cover(read, vmlinux)
     texts = find_texts(found, vmlinux, source)

@@ -68,7 +68,15 @@ def report(
     if study and study.endswith(".json"):
         from kernsmith.report.study.hottest import coverage_beside
 
-        page = result_page(read_document(Path(study)), coverage_beside(output))
+        document = read_document(Path(study))
+        try:
+            page = result_page(document, coverage_beside(output))
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+            # Its parts were read, and each has the right form.
+            raise UserError(
+                f"{study} contradicts itself: was it changed by hand, or written by another "
+                f"version? ({type(error).__name__}: {error})"
+            ) from None
         return _write(page, output)
     from kernsmith.engine.recorded import Asked, recorded_result
     from kernsmith.engine.verdicts import observations, question

@@ -147,10 +147,18 @@ def read_trials(folder: Path) -> tuple[str, dict[str, TrialRow]]:
         UserError: it is no folder that `pack_study` wrote.
     """
     try:
-        document = json.loads((folder / TRIALS).read_text(encoding="utf-8"))
+        text = (folder / TRIALS).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{folder} is no folder of kernsmith batch: {TRIALS} is missing") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {folder / TRIALS}: {error}") from None
+    try:
+        document = json.loads(text)
         if document["format"] != _FORMAT:
             raise UserError(f"{folder} was written by another version of kernsmith")
         rows = {digest: TrialRow(**fields) for digest, fields in document["trials"].items()}
         return str(document["batch"]), rows
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise UserError(f"{folder} is no folder of kernsmith batch: {TRIALS} is missing") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(
+            f"{folder / TRIALS} is damaged: copy it anew from where kernsmith batch wrote it"
+        ) from None

@@ -18,7 +18,7 @@ from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.config_source import check_config_word, read_config
 from kernsmith.kernel.constraints import not_checked, refusal
-from kernsmith.kernel.source import Source, resolve_source
+from kernsmith.kernel.source import Source, check_source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
@@ -131,7 +131,11 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         sources[study.source] = _source(study.source, events)
         study = with_best_stack(study, sources[study.source], events)
     variants = _planned(study, names, select, events)
-    for word in dict.fromkeys(variant.source for variant in variants):
+    named = dict.fromkeys(variant.source for variant in variants)
+    # One that is not there is told before another one is fetched.
+    for word in named:
+        check_source(word)
+    for word in named:
         if word not in sources:
             sources[word] = _source(word, events)
     configs = _distributions(variants, sources, events)

@@ -63,6 +63,20 @@ class Source:
     origin: str
 
 
+def check_source(text: str) -> None:
+    """That what a source's word names is there; nothing is fetched, and Debian is not asked.
+
+    Raises:
+        UserError: it is not.
+    """
+    word = parse_source(text)
+    path = path_beside(Path.cwd(), word.path)
+    if word.kind == "git":
+        _commit_and_tree(word, path)
+    elif word.kind != "debian":
+        _check_file(text, path)
+
+
 def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) -> Source:
     """Find, fetch and unpack the source that ``text`` names; at once when ``cache`` has it.
 
@@ -82,19 +96,24 @@ def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) 
             return _from_debian(word.revision, cache, progress)
         if word.kind == "git":
             return _from_git(word, path, cache, progress)
-        if not is_there(path):
-            raise UserError(f"source {text!r} does not exist; allowed is {KINDS}")
+        _check_file(text, path)
         if path.is_dir():
             return _from_folder(path, cache, progress)
-        if path.is_file() and path.name.endswith(TARBALLS):
-            return _from_tarball(path, cache, progress)
+        return _from_tarball(path, cache, progress)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(cache) from None
         if isinstance(error, PermissionError):
             raise UserError(f"source {text!r}: {error.strerror}: {error.filename}") from None
         raise
-    raise UserError(f"source {text!r} is a file but no tarball; allowed is {KINDS}")
+
+
+def _check_file(text: str, path: Path) -> None:
+    """That a path is a folder or a tarball, by its name."""
+    if not is_there(path):
+        raise UserError(f"source {text!r} does not exist; allowed is {KINDS}")
+    if not path.is_dir() and not (path.is_file() and path.name.endswith(TARBALLS)):
+        raise UserError(f"source {text!r} is a file but no tarball; allowed is {KINDS}")
 
 
 def is_kept(text: str, cache: Path) -> bool:
@@ -143,7 +162,8 @@ def _from_tarball(path: Path, cache: Path, progress: Progress | None) -> Source:
     return _cached(cache, f"tarball-{digest[:20]}", fetch)
 
 
-def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progress | None) -> Source:
+def _commit_and_tree(word: SourceWord, repository: Path) -> tuple[str, str]:
+    """What git calls the revision that a word names."""
     revision = word.revision
 
     def ask(what: str) -> str:
@@ -156,9 +176,14 @@ def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progres
     except ProcessFailed as failure:
         raise UserError(f"source '{word}': {failure.tail}") from None
     try:
-        commit, tree = ask(f"{revision}^{{commit}}"), ask(f"{revision}^{{tree}}")
+        return ask(f"{revision}^{{commit}}"), ask(f"{revision}^{{tree}}")
     except ProcessFailed:
         raise UserError(f"source '{word}': {repository} has no revision {revision}") from None
+
+
+def _from_git(word: SourceWord, repository: Path, cache: Path, progress: Progress | None) -> Source:
+    revision = word.revision
+    commit, tree = _commit_and_tree(word, repository)
 
     def fetch(partial: Path) -> tuple[str, str]:
         _say(progress, f"checking out {revision} ({commit[:12]})")

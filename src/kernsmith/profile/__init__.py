@@ -6,6 +6,7 @@ from kernsmith.profile.counts import (
     BranchCounts,
     is_exact,
     merge_counts,
+    merge_files,
     read_counts,
     write_counts,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "find_profile_maker",
     "is_exact",
     "merge_counts",
+    "merge_files",
     "read_counts",
     "write_counts",
 ]

@@ -151,6 +151,28 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
     )
 
 
+def merge_files(files: Sequence[Path], weights: Sequence[float] = ()) -> BranchCounts:
+    """The same of counts files.
+
+    Raises:
+        UserError: as `read_counts` and `merge_counts`, with the names of the files.
+    """
+    parts = [read_counts(file) for file in files]
+    first = parts[0].build_id
+    for file, part in zip(files, parts, strict=True):
+        if part.build_id != first:
+            raise UserError(
+                f"{files[0]} and {file} are of different kernels and cannot be merged: their build "
+                f"ids are {first or 'absent'} and {part.build_id or 'absent'}"
+            )
+        if part.modules != parts[0].modules:
+            raise UserError(
+                f"{files[0]} and {file} are of boots with modules at different places and cannot "
+                "be merged"
+            )
+    return merge_counts(parts, weights)
+
+
 def body_text(counts: BranchCounts) -> str:
     """The counts in llvm-profgen's unsymbolized format, sorted by address."""
     lines = [str(len(counts.ranges))]

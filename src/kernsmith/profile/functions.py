@@ -60,8 +60,8 @@ def _an_image(vmlinux: Path) -> Iterator[None]:
         raise UserError(f"{vmlinux} is no vmlinux ({reason})") from None
 
 
-def check_image(counts: BranchCounts, vmlinux: Path, toolchain: Toolchain) -> None:
-    """That counts are of this image.
+def check_image(counts: BranchCounts, file: Path, vmlinux: Path, toolchain: Toolchain) -> None:
+    """That the counts of a file are of this image.
 
     Raises:
         UserError: the build ids differ, or the file is no image.
@@ -70,7 +70,7 @@ def check_image(counts: BranchCounts, vmlinux: Path, toolchain: Toolchain) -> No
         own = read_build_id(toolchain.tool("llvm-readelf"), vmlinux)
     if counts.build_id != own:
         raise UserError(
-            f"the profile is of another kernel: its build id is {counts.build_id or 'absent'}, "
+            f"{file} is of another kernel: its build id is {counts.build_id or 'absent'}, "
             f"that of {vmlinux} is {own or 'absent'}"
         )
 
