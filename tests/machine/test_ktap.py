@@ -64,6 +64,25 @@ def test_a_boot_that_ends_in_the_middle_misses_results() -> None:
     assert [case.name for case in read_ktap(cut).cases] == ["sort.small"]
 
 
+def test_the_kernel_speaks_in_the_middle_of_a_programs_line() -> None:
+    """As seen: it warns of a program that is started with no arguments, before the line ends."""
+    told = "[   52.590537] process 'depth' launched '/tmp/1' with NULL argv: empty string added"
+    whole = (
+        "1..2\n    # Subtest: null-argv\n    1..2\n    ok 1 execve(str)\n"
+        "    # [   51.000000] said\n    not ok 2 execve(NULL)\nnot ok 1 null-argv\nok 2 other\n"
+    )
+    expected = [("null-argv.execve(str)", PASSED), ("null-argv.execve(NULL)", FAILED)]
+    for place in range(len(whole)):
+        # Behind blanks it stands as a line of its own does, behind a mark as a quotation does.
+        if whole[:place].rpartition("\n")[2].strip() not in ("", "#"):
+            for times in (0, 1, 2):
+                broken = whole[:place] + f"{told}\n" * times + whole[place:]
+                read = read_ktap(broken)
+                results = [(case.name, case.result) for case in read.cases]
+                assert results == [*expected, ("other", PASSED)], broken
+                assert read.missing == 0
+
+
 def test_what_fails_beside_its_tests_has_failed() -> None:
     text = "1..1\n    # Subtest: list\n    1..1\n    ok 1 add\nnot ok 1 list\n"
     assert [case.name for case in read_ktap(text).of(FAILED)] == ["list"]
