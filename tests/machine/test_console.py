@@ -24,6 +24,17 @@ def test_a_good_run() -> None:
     assert said.metrics == {"seconds": 0.0512, "sys_seconds": 0.048}
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_kernel_speaks_in_the_middle_of_a_line(times: int) -> None:
+    expected = read_console(GOOD)
+    for place in range(len(GOOD)):
+        if "kernsmith" in GOOD[:place].rpartition("\n")[2] and GOOD[place] != "\n":
+            log = "[    0.700000] kernel said: status=7\r\n" * times
+            assert read_console(GOOD[:place] + log + GOOD[place:]) == expected, place
+    panic = "kernsmith: end pi[    0.700000] Kernel panic - not syncing: died\r\npe status=0\r\n"
+    assert read_console(panic).verdict("pipe") == ("panic", "kernel panic: died")
+
+
 def test_what_can_go_wrong() -> None:
     assert read_console("").verdict("pipe") == ("failed", "the guest did not start")
     begun = "kernsmith: begin pipe\n"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
+from kernsmith.machine.interleaved import told_apart
 from kernsmith.machine.protocol import FAILED, OK, PANIC, Placement
 
 _FIGURE = re.compile(r"^kernsmith: metric (.*)$")
@@ -21,6 +22,7 @@ _SECTION = re.compile(
     r"^kernsmith: section (\w{1,55}) ([\w.+-]{1,200}) ([0-9a-f]{1,16})$", re.ASCII
 )
 _LOG = re.compile(r"^kernsmith: said (?:<\d+>)?(.*)$")
+_BEGINS = re.compile(r"^kernsmith: ")
 # Whose end it is that happens before a workload begins.
 _BEFORE = {
     "init": "the guest could not start",
@@ -85,7 +87,7 @@ def read_console(text: str) -> Said:
     metrics: dict[str, float] = {}
     modules: dict[str, dict[str, int]] = {}
     log: list[str] = []
-    for line in text.splitlines():
+    for line in told_apart(text, _BEGINS, _LOG):
         line = "".join(filter(str.isprintable, line)).strip()
         if match := _FIGURE.match(line):
             figure = _METRIC.fullmatch(match[1])

@@ -4,17 +4,17 @@
 The format is the kernel's (Documentation/dev-tools/ktap.rst, version 1): a plan (`1..N`), a line
 of result for each test (`ok 1 name`, `not ok 2 name # SKIP why`), tests of a test farther right
 (by two columns, says the document; by four or a tab, in what KUnit has printed), and what tests say
-in lines that begin with `#`. On a console, lines of the kernel's log stand between them, and within
-them: the kernel waits for no program's line to end.
+in lines that begin with `#`. On a console, lines of the kernel's log stand between them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
+
+from kernsmith.machine.interleaved import told_apart
 
 Result = Literal["passed", "failed", "skipped"]
 PASSED: Result = "passed"
@@ -30,12 +30,10 @@ _RESULT = re.compile(r"^(\s*)(not )?ok (\d{1,9})(?: -)?(?: +([^#]*?))? *(?:# ?(\
 _PLAN = re.compile(r"^(\s*)1\.\.(\d{1,9})(?: +# SKIP\b.*)?$")
 _SUBTEST = re.compile(r"^(\s*)# Subtest: (.+)$")
 _SAID = re.compile(r"^(\s*)# (.*)$")
-# The same within a line …
-_WITHIN = re.compile(r"(?:<\d{1,3}>)?\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ")
-# … which is no quotation in what a test says.
-_QUOTES = re.compile(r"^\s*# (?!S)")
 # How lines begin that are no rest of another one.
 _BEGINS = re.compile(r"^\s*(?:(?:not )?ok \d|1\.\.\d|# |K?TAP version )")
+# How they do in which a test may quote the kernel's log.
+_QUOTES = re.compile(r"^\s*# (?!S)")
 # Failing is what a test of the second kind does where all is well.
 _SKIP, _EXPECTED = "SKIP", ("TODO", "XFAIL")
 
@@ -121,7 +119,7 @@ def read_ktap(text: str) -> Report:
     cases: list[Case] = []
     levels = _Levels()
     said: deque[str] = deque(maxlen=_MOST_SAID)
-    for line in _whole(text.splitlines()):
+    for line in told_apart(text, _BEGINS, _QUOTES):
         line = _STAMP.sub("", line[:_MOST_LETTERS].rstrip(), count=1).expandtabs()
         if match := _SUBTEST.match(line):
             levels.anew(len(match[1])).name = match[2]
@@ -147,28 +145,6 @@ def read_ktap(text: str) -> Report:
             said.append(match[2])
     levels.end(0)
     return Report(tuple(cases), levels.missing)
-
-
-def _whole(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of which none has one of the kernel's log within: that one comes before."""
-    begun = ""
-    for line in lines:
-        if begun and _WITHIN.match(line):
-            yield line
-            continue
-        if begun and _BEGINS.match(line) and not _BEGINS.match(begun + line):
-            yield begun
-        else:
-            line = begun + line
-        begun = ""
-        own = _WITHIN.match(line) or _QUOTES.match(line)
-        if found := None if own else _WITHIN.search(line):
-            yield line[found.start() :]
-            begun = line[: found.start()]
-        else:
-            yield line
-    if begun:
-        yield begun
 
 
 def _result(negated: str | None, directive: str | None) -> Result:
