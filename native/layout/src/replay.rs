@@ -91,7 +91,9 @@ impl Replay {
         let sections = trace.blocks.iter().map(|block| section(block.start));
         Self {
             sections: sections.collect(),
-            windows: Windows::new(&trace.words),
+            windows: Windows::new(&trace.words, |word| {
+                trace.blocks[trace.words.block(word) as usize].kernel
+            }),
             narrow: is_narrow(&trace.blocks, text),
             architecture,
             image,

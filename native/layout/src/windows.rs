@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use kernsmith_trace::{Escape, Trace};
+use kernsmith_trace::{ESCAPE, Escape, Trace};
 
 /// Words in a window of a sample, where the trace is long enough.
 const WINDOW: usize = 256 * 1024;
@@ -19,11 +19,17 @@ const SHORTEST: usize = WINDOW / 8;
 /// A sample has so many windows at least, besides the one in which the region begins.
 const FEWEST: usize = 4;
 
+/// By so many parts of what is right, windows that are taken in turn may have too much or too little
+/// of the kernel's blocks.
+const UNEVEN: u64 = 5;
+
 /// Where a trace may be cut into windows, and where its region begins.
 #[derive(Debug)]
 pub struct Windows {
     bounds: Vec<usize>,
     begin: usize,
+    /// Between each two bounds: how many of the words are blocks of the kernel.
+    kernel: Vec<u64>,
 }
 
 /// What is replayed of a trace.
@@ -52,29 +58,42 @@ impl Sample {
 
 impl Windows {
     /// None begins or ends inside an escape: an address's halves may look like anything, so
-    /// bounds are found from the front.
+    /// bounds are found from the front. is_kernel: whether the block of a word is the kernel's.
     #[must_use]
-    pub fn new(words: &[u32]) -> Self {
-        let mut bounds = vec![0];
+    pub fn new(words: &[u32], is_kernel: impl Fn(u32) -> bool) -> Self {
+        let (mut bounds, mut kernel) = (vec![0], vec![0]);
         let (mut at, mut begin) = (0, 0);
         while at < words.len() {
             let word = words[at];
             if word == Escape::Begin as u32 {
                 begin = at;
             }
+            if let Some(count) = kernel.last_mut() {
+                *count += u64::from(word < ESCAPE && is_kernel(word));
+            }
             at += if word == Escape::Led as u32 { 3 } else { 1 };
             if at >= bounds.len() * SHORTEST {
                 bounds.push(at);
+                kernel.push(0);
             }
         }
         if bounds.last() != Some(&at) {
             bounds.push(at);
         }
-        Self { bounds, begin }
+        kernel.truncate(bounds.len() - 1);
+        Self {
+            bounds,
+            begin,
+            kernel,
+        }
     }
 
     /// One of `every` windows, and that in which the region begins. Of a short trace windows are
     /// shorter, and of a very short one more of them are taken: never less than [`FEWEST`].
+    ///
+    /// They are taken in turn. Where a program comes to the kernel in bursts whose period is a
+    /// multiple of the turn, hardly any of it may be in them: then they are taken from all windows
+    /// in the order of how much of the kernel is in each.
     #[must_use]
     pub fn sample(&self, every: usize) -> Sample {
         let end = self.bounds.last().copied().unwrap_or(0);
@@ -91,16 +110,44 @@ impl Windows {
             .step_by(of_window)
             .collect();
         let ends = starts[1..].iter().copied().chain([end]);
+        let kernel: Vec<u64> = self
+            .kernel
+            .chunks(of_window)
+            .map(|cuts| cuts.iter().sum())
+            .collect();
+        let taken = taken(&kernel, every);
         let ranges = starts.iter().copied().zip(ends).enumerate();
         let ranges = ranges
             .map(|(number, (start, end))| (number, start..end))
-            .filter(|(number, window)| number % every == every - 1 || window.contains(&self.begin))
+            .filter(|(number, window)| taken[*number] || window.contains(&self.begin))
             .map(|(_, window)| window);
         Sample {
             ranges: ranges.collect(),
             warm: of_window * SHORTEST / 8,
         }
     }
+}
+
+/// Which windows are taken. kernel: how much of the kernel is in each.
+fn taken(kernel: &[u64], every: usize) -> Vec<bool> {
+    let is_turn = |number: usize| number % every == every - 1;
+    let in_turn: Vec<bool> = (0..kernel.len()).map(is_turn).collect();
+    let counts = kernel.iter().zip(&in_turn);
+    let part: u64 = counts
+        .filter(|(_, taken)| **taken)
+        .map(|(count, _)| count)
+        .sum();
+    let (part, all) = (part * every as u64, kernel.iter().sum::<u64>());
+    if part.abs_diff(all) <= all / UNEVEN {
+        return in_turn;
+    }
+    let mut by_count: Vec<usize> = (0..kernel.len()).collect();
+    by_count.sort_by_key(|number| std::cmp::Reverse(kernel[*number]));
+    let mut taken = vec![false; kernel.len()];
+    for number in by_count.into_iter().skip(every / 2).step_by(every) {
+        taken[number] = true;
+    }
+    taken
 }
 
 #[cfg(test)]
@@ -112,6 +159,7 @@ mod tests {
         let windows = Windows {
             bounds: (0..=cuts).map(|cut| cut * SHORTEST).collect(),
             begin: 0,
+            kernel: vec![1; cuts],
         };
         let sample = windows.sample(every);
         let lengths = sample.ranges.iter().map(Range::len);
@@ -134,5 +182,29 @@ mod tests {
             let part = cuts * SHORTEST / replayed(cuts, 16).1;
             assert!((14..=16).contains(&part), "{part}");
         }
+    }
+
+    #[test]
+    fn bursts_in_the_kernel_are_in_them_whatever_their_period() {
+        for (period, length) in [(64, 3), (65, 3), (8, 1), (100, 1), (500, 40)] {
+            let count = |window: usize| if window % period < length { 1000 } else { 10 };
+            let kernel: Vec<u64> = (0..4000).map(count).collect();
+            let taken = taken(&kernel, 8);
+            let windows = taken.iter().filter(|taken| **taken).count();
+            assert_eq!(windows, 500);
+            let part = kernel.iter().zip(&taken).filter(|(_, taken)| **taken);
+            let part: u64 = part.map(|(count, _)| count).sum();
+            let share = part as f64 / kernel.iter().sum::<u64>() as f64 * 8.0;
+            assert!((0.8..=1.2).contains(&share), "{period}, {length}: {share}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_has_of_each_is_counted() {
+        let mut words = vec![1; 3 * SHORTEST];
+        words[SHORTEST..SHORTEST + 7].fill(0);
+        words[5..8].copy_from_slice(&[Escape::Led as u32, 0, 0]);
+        let windows = Windows::new(&words, |word| word == 0);
+        assert_eq!(windows.kernel, [0, 7, 0]);
     }
 }

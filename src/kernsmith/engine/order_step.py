@@ -50,5 +50,8 @@ def search_order(
     finally:
         for path in taken:
             path.unlink(missing_ok=True)
-    events.note(f"the best order of functions is that of {chosen.name}")
+    if chosen.order:
+        events.note(f"the best order of functions is that of {chosen.name}")
+    else:
+        events.note("no order of functions is better than the default one: layout changes nothing")
     return chosen.order

@@ -28,6 +28,9 @@ Rows = Mapping[Trial, TrialRow]
 _REPLAY_VERSION = 2
 """Of how layouts are placed and replayed; a change that moves figures makes other trials."""
 
+_SAMPLE_VERSION = 2
+"""The same of which windows stand for a trace."""
+
 CHECKED = 2
 """So many random layouts of each variant, the first ones, are booted, too, where others are not."""
 
@@ -82,7 +85,8 @@ def _replay_version(prepared: Prepared) -> str | int:
     cpu = prepared.machine.cpu
     measured = len(prepared.workloads)
     every = every_of(prepared.study.design.every, cpu, measured) if cpu else 1
-    return _REPLAY_VERSION if every == 1 else f"{_REPLAY_VERSION}, 1 of {every} windows"
+    sample = f"{_REPLAY_VERSION}, 1 of {every} windows, {_SAMPLE_VERSION}"
+    return _REPLAY_VERSION if every == 1 else sample
 
 
 def _order_of(forge: Bootable, trial: Trial, *, replays: bool) -> str | None:
