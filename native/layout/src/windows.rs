@@ -133,11 +133,10 @@ fn taken(kernel: &[u64], every: usize) -> Vec<bool> {
     let is_turn = |number: usize| number % every == every - 1;
     let in_turn: Vec<bool> = (0..kernel.len()).map(is_turn).collect();
     let counts = kernel.iter().zip(&in_turn);
-    let part: u64 = counts
-        .filter(|(_, taken)| **taken)
-        .map(|(count, _)| count)
-        .sum();
-    let (part, all) = (part * every as u64, kernel.iter().sum::<u64>());
+    let counts = counts.filter(|(_, taken)| **taken).map(|(count, _)| count);
+    let (part, all) = (counts.clone().sum::<u64>(), kernel.iter().sum::<u64>());
+    // As if as many windows as there are were like those that are taken.
+    let (part, all) = (part * kernel.len() as u64, all * counts.count() as u64);
     if part.abs_diff(all) <= all / UNEVEN {
         return in_turn;
     }
