@@ -4,10 +4,10 @@
     bench/layouts.py [KERNEL [LAYOUTS [CPU]]] [--plot FILE.png]
 
 KERNEL is a kernel that kernsmith built (default: the micro kernel, which is built if need be).
-Targets, in CPU (default emeraldrapids) and in each of `SPED`: 60 layouts a minute and core over the whole
-traces, 500 over a sample whose error is under 1 %. In CPU alone: L1i misses within 0.5 %, iTLB
-misses within 2 %, and a rank correlation of the model cycles of at least 0.95 over LAYOUTS (default
-12) random layouts.
+Targets, in CPU (default emeraldrapids) and in each of `SPED`: 60 layouts a minute and core over the
+whole traces, 500 over a sample whose error is under 1 %. In CPU alone: L1i misses within 0.5 %,
+iTLB misses within 2 %, and a rank correlation of the model cycles of at least 0.95 over LAYOUTS
+(default 12) random layouts.
 """
 
 from __future__ import annotations
