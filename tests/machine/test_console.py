@@ -35,6 +35,13 @@ def test_the_kernel_speaks_in_the_middle_of_a_line(times: int) -> None:
     assert read_console(panic).verdict("pipe") == ("panic", "kernel panic: died")
 
 
+def test_a_programs_own_log_hides_nothing() -> None:
+    log = "Nov 26 18:00:00 host kernel: [    0.700000] said\r\n" * 20_000
+    assert read_console(GOOD.replace("kernsmith: end", f"{log}kernsmith: end")) == read_console(
+        GOOD
+    )
+
+
 def test_what_can_go_wrong() -> None:
     assert read_console("").verdict("pipe") == ("failed", "the guest did not start")
     begun = "kernsmith: begin pipe\n"

@@ -19,8 +19,8 @@ const SHORTEST: usize = WINDOW / 8;
 /// A sample has so many windows at least, besides the one in which the region begins.
 const FEWEST: usize = 4;
 
-/// By so many parts of what is right, windows that are taken in turn may have too much or too little
-/// of the kernel's blocks.
+/// Windows that are taken in turn may have one part in so many more or fewer of the kernel's blocks
+/// than all have on average.
 const UNEVEN: u64 = 5;
 
 /// Where a trace may be cut into windows, and where its region begins.
@@ -130,20 +130,23 @@ impl Windows {
 
 /// Which windows are taken. kernel: how much of the kernel is in each.
 fn taken(kernel: &[u64], every: usize) -> Vec<bool> {
-    let is_turn = |number: usize| number % every == every - 1;
-    let in_turn: Vec<bool> = (0..kernel.len()).map(is_turn).collect();
-    let counts = kernel.iter().zip(&in_turn);
-    let counts = counts.filter(|(_, taken)| **taken).map(|(count, _)| count);
-    let (part, all) = (counts.clone().sum::<u64>(), kernel.iter().sum::<u64>());
-    // As if as many windows as there are were like those that are taken.
-    let (part, all) = (part * kernel.len() as u64, all * counts.count() as u64);
-    if part.abs_diff(all) <= all / UNEVEN {
-        return in_turn;
+    let in_turn: Vec<u64> = kernel
+        .iter()
+        .copied()
+        .skip(every - 1)
+        .step_by(every)
+        .collect();
+    // Both as if all windows were like these, and times how many these are.
+    let part = in_turn.iter().sum::<u64>() * kernel.len() as u64;
+    let all = kernel.iter().sum::<u64>() * in_turn.len() as u64;
+    let mut order: Vec<usize> = (0..kernel.len()).collect();
+    let mut first = every - 1;
+    if part.abs_diff(all) > all / UNEVEN {
+        order.sort_by_key(|number| std::cmp::Reverse(kernel[*number]));
+        first = every / 2;
     }
-    let mut by_count: Vec<usize> = (0..kernel.len()).collect();
-    by_count.sort_by_key(|number| std::cmp::Reverse(kernel[*number]));
     let mut taken = vec![false; kernel.len()];
-    for number in by_count.into_iter().skip(every / 2).step_by(every) {
+    for number in order.into_iter().skip(first).step_by(every) {
         taken[number] = true;
     }
     taken

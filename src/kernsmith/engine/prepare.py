@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -128,16 +128,11 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
     sources: dict[str, Source] = {}
     if asks_for_best(study):
         _check_words(study)
-        sources[study.source] = _source(study.source, events)
+        sources |= resolve_sources([study.source], events)
         study = with_best_stack(study, sources[study.source], events)
     variants = _planned(study, names, select, events)
-    named = dict.fromkeys(variant.source for variant in variants)
-    # One that is not there is told before another one is fetched.
-    for word in named:
-        check_source(word)
-    for word in named:
-        if word not in sources:
-            sources[word] = _source(word, events)
+    missing = [variant.source for variant in variants if variant.source not in sources]
+    sources |= resolve_sources(missing, events)
     configs = _distributions(variants, sources, events)
     study, remarks = without_absent_steps(study, sources)
     if remarks:
@@ -185,9 +180,16 @@ def _distributions(
     return found
 
 
-def _source(word: str, events: Events) -> Source:
-    events.stage(f"source {word}")
-    return resolve_source(word, paths.sources(), progress=events.note)
+def resolve_sources(words: Iterable[str], events: Events) -> dict[str, Source]:
+    """The sources that words name; one that is not there is told before another one is fetched."""
+    named = dict.fromkeys(words)
+    for word in named:
+        check_source(word)
+    found = {}
+    for word in named:
+        events.stage(f"source {word}")
+        found[word] = resolve_source(word, paths.sources(), progress=events.note)
+    return found
 
 
 def _planned(

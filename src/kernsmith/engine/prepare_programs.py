@@ -6,11 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kernsmith import paths
 from kernsmith.engine.events import Events
-from kernsmith.engine.prepare import Prepared, check_metric, left_out, study_digest
+from kernsmith.engine.prepare import (
+    Prepared,
+    check_metric,
+    left_out,
+    resolve_sources,
+    study_digest,
+)
 from kernsmith.errors import UserError
-from kernsmith.kernel.source import check_source, resolve_source
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.machine import Machine
 from kernsmith.machine.conditions import conditions
@@ -48,13 +52,7 @@ def prepare_programs(study: Study, machine: Machine, events: Events) -> Prepared
     for each in refused:
         events.note(each.sentence)
     variants = tuple(v for v in variants if v not in [each.variant for each in refused])
-    sources = {}
-    named = list(dict.fromkeys(variant.source for variant in variants))
-    for word in named:
-        check_source(word)
-    for word in named:
-        events.stage(f"source {word}")
-        sources[word] = resolve_source(word, paths.sources(), progress=events.note)
+    sources = resolve_sources((variant.source for variant in variants), events)
     return Prepared(
         study, study_digest(study, sources), sources, (workload,), (workload,), machine, machine,
         variants, plan_trials(study, variants, names), refused,

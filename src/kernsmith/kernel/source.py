@@ -15,7 +15,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -71,10 +72,11 @@ def check_source(text: str) -> None:
     """
     word = parse_source(text)
     path = path_beside(Path.cwd(), word.path)
-    if word.kind == "git":
-        _commit_and_tree(word, path)
-    elif word.kind != "debian":
-        _check_file(text, path)
+    with _readable(text):
+        if word.kind == "git":
+            _commit_and_tree(word, path)
+        elif word.kind != "debian":
+            _check_file(text, path)
 
 
 def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) -> Source:
@@ -92,20 +94,28 @@ def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) 
     word = parse_source(text)
     path = path_beside(Path.cwd(), word.path)
     try:
-        if word.kind == "debian":
-            return _from_debian(word.revision, cache, progress)
-        if word.kind == "git":
-            return _from_git(word, path, cache, progress)
-        _check_file(text, path)
-        if path.is_dir():
-            return _from_folder(path, cache, progress)
-        return _from_tarball(path, cache, progress)
+        with _readable(text):
+            if word.kind == "debian":
+                return _from_debian(word.revision, cache, progress)
+            if word.kind == "git":
+                return _from_git(word, path, cache, progress)
+            _check_file(text, path)
+            if path.is_dir():
+                return _from_folder(path, cache, progress)
+            return _from_tarball(path, cache, progress)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(cache) from None
-        if isinstance(error, PermissionError):
-            raise UserError(f"source {text!r}: {error.strerror}: {error.filename}") from None
         raise
+
+
+@contextmanager
+def _readable(text: str) -> Iterator[None]:
+    """That the user may read what a source's word names."""
+    try:
+        yield
+    except PermissionError as error:
+        raise UserError(f"source {text!r}: {error.strerror}: {error.filename}") from None
 
 
 def _check_file(text: str, path: Path) -> None:

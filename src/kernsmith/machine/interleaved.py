@@ -12,6 +12,9 @@ from collections.abc import Iterator
 # What printk writes in front: a level, a time, and who has called it.
 _STAMP = re.compile(r"(?:<\d{1,3}>)?\[ *\d+\.\d{6}\](?:\[ *[TC]\d+\])? ")
 
+# Logs with such stamps, one line after another, are no one line.
+_LONGEST = 1000
+
 
 def told_apart(text: str, begins: re.Pattern[str], quotes: re.Pattern[str]) -> Iterator[str]:
     """The lines of a text; one that the kernel has spoken into is whole, and behind what it said.
@@ -24,7 +27,8 @@ def told_apart(text: str, begins: re.Pattern[str], quotes: re.Pattern[str]) -> I
         if begun and _STAMP.match(line):
             yield line
             continue
-        if begun and begins.match(line) and not begins.match(begun + line):
+        other = begins.match(line) and not begins.match(begun + line)
+        if begun and (other or len(begun) > _LONGEST):
             yield begun
         else:
             line = begun + line
