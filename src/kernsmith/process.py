@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,8 @@ from pathlib import Path
 from shlex import join
 from typing import IO, cast
 
-from kernsmith.errors import DiskFull, Interrupted, ProcessFailed, ProcessTimedOut, ProgramMissing
+from kernsmith.errors import DiskFull, ProcessFailed, ProcessTimedOut, ProgramMissing
+from kernsmith.stop import Stop, current
 
 TAIL_LINES = 20
 _CHUNK = 1 << 16
@@ -85,75 +85,6 @@ class Completed:
     def tail(self) -> str:
         """The last lines of the output."""
         return "\n".join(self.output.splitlines()[-TAIL_LINES:])
-
-
-class Stop:
-    """Ends, from any thread, the programs of the threads that obey it; they start no further ones.
-
-    `run` then raises Interrupted in those threads.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self.called = False
-
-    def call(self) -> None:
-        """Ask all programs to end at once; those that do not are killed by who waits for them."""
-        with self._lock:
-            self.called = True
-            for process in self._running:
-                if process.returncode is None:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGTERM)
-
-    def check(self) -> None:
-        """Raises Interrupted when the programs were asked to end."""
-        if self.called:
-            raise Interrupted
-
-    @contextlib.contextmanager
-    def watching(self, process: "subprocess.Popen[bytes]") -> Iterator[None]:
-        """Let the program be ended as long as the block runs."""
-        with self._lock:
-            self._running.add(process)
-        try:
-            self.check()
-            yield
-            self.check()
-        finally:
-            with self._lock:
-                self._running.remove(process)
-
-
-_OF_THREAD = threading.local()
-
-
-def obey(stop: Stop) -> None:
-    """From now on, `stop` ends the programs of the calling thread."""
-    _OF_THREAD.stop = stop
-
-
-def check_stop() -> None:
-    """Raises Interrupted when the programs of this thread were asked to end: for those that `run`
-    does not start."""
-    _stop().check()
-
-
-@contextlib.contextmanager
-def putting_in_order() -> Iterator[None]:
-    """What the block starts is not ended by what has ended this thread's programs."""
-    before = _stop()
-    obey(Stop())
-    try:
-        yield
-    finally:
-        obey(before)
-
-
-def _stop() -> Stop:
-    """What ends the programs of this thread; of the main thread, nothing but an exception does."""
-    return getattr(_OF_THREAD, "stop", None) or Stop()
 
 
 @cache
@@ -246,11 +177,11 @@ def run(
     merge: False leaves standard error out of ``output`` and ``on_line`` (it goes to the log, and
         into the message of a failure).
 
-    Raises ProgramMissing, ProcessFailed, ProcessTimedOut, Interrupted (see `Stop`), and DiskFull
-    when the log cannot be written or the program failed for want of space.
+    Raises ProgramMissing, ProcessFailed, ProcessTimedOut, Interrupted (see `kernsmith.stop`), and
+    DiskFull when the log cannot be written or the program failed for want of space.
     """
     words = tuple(str(word) for word in command)
-    stop = _stop()
+    stop = current()
     stop.check()
     if shutil.which(words[0], path=_environment(env).get("PATH")) is None:
         raise ProgramMissing(words[0], remedy(words[0]))

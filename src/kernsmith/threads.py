@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
-from kernsmith.process import Stop, obey
+from kernsmith.stop import Stop, obey
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

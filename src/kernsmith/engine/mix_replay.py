@@ -26,7 +26,7 @@ from kernsmith.layout.slots import Slots, slots_for
 from kernsmith.layout.traced import Figures
 from kernsmith.machine import Job, Machine, Outcome, run_once
 from kernsmith.machine.metrics import MODEL_CYCLES
-from kernsmith.process import check_stop
+from kernsmith.stop import check_stop
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernsmith.errors import KernsmithError
-from kernsmith.process import check_stop
+from kernsmith.stop import check_stop
 
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.02

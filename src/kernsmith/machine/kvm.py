@@ -56,8 +56,8 @@ from kernsmith.machine.tcg import (
     QEMU,
     ROOT_MEMORY_MIB,
 )
-from kernsmith.process import check_stop
 from kernsmith.silicon.timing import check_clock, last_processor
+from kernsmith.stop import check_stop
 from kernsmith.study.study import DEFAULT_CPU
 
 NAME = "kvm"

@@ -16,7 +16,7 @@ from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from kernsmith.errors import KernsmithError
-from kernsmith.process import check_stop
+from kernsmith.stop import check_stop
 
 _ANSWER_SECONDS = 30.0
 

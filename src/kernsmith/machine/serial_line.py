@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from kernsmith.errors import KernsmithError
-from kernsmith.process import check_stop
+from kernsmith.stop import check_stop
 
 _SHOWN = 15
 _CHUNK = 1 << 16

@@ -32,7 +32,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.machine.debugger import NotReached, connected_debugger
 from kernsmith.machine.qemu_threads import connected
 from kernsmith.paths import shipped
-from kernsmith.process import check_stop
+from kernsmith.stop import check_stop
 from kernsmith.threads import threads
 
 HOLD = 0x6B00_0000

@@ -37,6 +37,7 @@ from kernsmith.machine.remote.settings import (
     real_metrics,
     refusal_of,
 )
+from kernsmith.stop import putting_in_order
 
 NAME = "ssh"
 
@@ -150,13 +151,13 @@ class Ssh:
             try:
                 yield session
             except BaseException as error:
-                with process.putting_in_order():
+                with putting_in_order():
                     try:
                         session.close(whole=False)
                     except LeftBehind as left:
                         error.add_note(str(left))
                 raise
-            with process.putting_in_order():
+            with putting_in_order():
                 session.close(whole=True)
 
 

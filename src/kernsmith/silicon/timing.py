@@ -28,8 +28,8 @@ from pathlib import Path
 import numpy as np
 
 from kernsmith.errors import KernsmithError, UserError
-from kernsmith.process import check_stop
 from kernsmith.silicon.binaries import Binary
+from kernsmith.stop import check_stop
 
 # Both here and in the guest the C library takes its plain routines: else it would choose by CPU.
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"

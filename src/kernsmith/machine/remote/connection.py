@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from kernsmith import process
 from kernsmith.errors import DiskFull, KernsmithError, ProcessFailed, ProcessTimedOut, UserError
+from kernsmith.stop import check_stop
 
 Result = TypeVar("Result")
 
@@ -175,7 +176,7 @@ def patiently(
             last = error
         if time.monotonic() > deadline:
             raise last or Unreachable("the machine stays as it is")
-        process.check_stop()
+        check_stop()
         time.sleep(_PAUSE_SECONDS)
 
 

@@ -44,6 +44,7 @@ from kernsmith.machine.remote.scripts import (
     WORDS,
 )
 from kernsmith.machine.running import running_kernel
+from kernsmith.stop import check_stop
 
 ARCHITECTURE = "x86_64"
 _SHORTLY = 120.0
@@ -178,7 +179,7 @@ class Host:
             if not told:
                 told = answer[0]
                 waiting(told)
-            process.check_stop()
+            check_stop()
             time.sleep(_ASK_SECONDS)
 
     def free(self) -> None:
