@@ -7,7 +7,7 @@
 #include "timed/session.h"
 #endif
 #ifdef KERNSMITH_SNAPSHOT
-#include "root/snapshot.h"
+#include "snapshot/snapshot.h"
 #endif
 
 #include <errno.h>

@@ -270,7 +270,7 @@ programs() {
 guest() {
     local key product=build/guest/kernsmith-guest
     key=$(digest guest)
-    is_done guest "$key" "$product" build/guest/{,timed/}kernsmith-own build/guest/kernsmith-{root,runner,service,systemd} && return
+    is_done guest "$key" "$product" build/guest/{,timed/}kernsmith-own build/guest/held/kernsmith-guest build/guest/kernsmith-{root,runner,service,systemd} && return
     say "building the guest programs"
     logged guest make -C guest
     mark_done guest "$key"

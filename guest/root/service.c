@@ -5,7 +5,7 @@
  */
 #include "failure.h"
 #ifdef KERNSMITH_SNAPSHOT
-#include "snapshot.h"
+#include "snapshot/snapshot.h"
 #endif
 #include "runner.h"
 

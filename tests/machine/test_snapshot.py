@@ -11,13 +11,20 @@ from kernels import kept_kernel
 from kernsmith import paths, process
 from kernsmith.guest.initramfs import Member, build_initramfs, closed, taken_out
 from kernsmith.guest.own import read_own_workload
-from kernsmith.guest.workloads import Workload, load_catalogue
+from kernsmith.guest.workloads import (
+    Workload,
+    guest_program,
+    held_program,
+    held_programs,
+    load_catalogue,
+    suite_programs,
+)
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
 from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.debugger import connected_debugger
-from kernsmith.machine.snapshot import HOLD, WORKLOAD_BYTES, PartedGuest, parted_guest
+from kernsmith.machine.snapshot import HOLD, TOLD_BYTES, WORKLOAD_BYTES, PartedGuest
 from kernsmith.machine.tcg import Table, Tcg, open_machine
 from kernsmith.study import Study, plan_variants
 from kernsmith.threads import threads
@@ -67,9 +74,15 @@ def other(file: Path) -> Path:
 
 
 def parted(workload: Workload) -> PartedGuest:
-    found = parted_guest(workload)
+    found = machine().parted_guest(Job(workload, Path()))
     assert found is not None
     return found
+
+
+def short(name: str, rounds: int = 20) -> Workload:
+    """One of the catalogue's."""
+    (work,) = load_catalogue().select([name])
+    return replace(work, rounds=rounds, warmup=2)
 
 
 def listed(archive: bytes) -> list[str]:
@@ -92,26 +105,50 @@ def test_what_is_taken_out_and_closed_again_is_what_it_was() -> None:
 def test_a_boot_is_of_all_workloads_of_a_root(file: Path) -> None:
     one, two = (parted(read_own_workload(each)) for each in (file, other(file)))
     assert one.initramfs == two.initramfs
-    assert one.workload != two.workload
-    assert len(one.workload) == len(two.workload) == WORKLOAD_BYTES
-    assert "workload/lines" in listed(one.workload) and "workload/lines" not in listed(
-        one.initramfs
-    )
-    assert listed(one.workload)[-1] == "run", "which is behind all that it needs"
-    assert b"reader 3 1\n" in one.workload and b"as it was\n" in one.workload
+    assert one.hold == two.hold == HOLD and one.told is two.told is None
+    assert one.disk != two.disk
+    assert len(one.disk) == len(two.disk) == WORKLOAD_BYTES
+    assert "workload/lines" in listed(one.disk) and "workload/lines" not in listed(one.initramfs)
+    assert listed(one.disk)[-1] == "run", "which is behind all that it needs"
+    assert b"reader 3 1\n" in one.disk and b"as it was\n" in one.disk
     assert b"as it was\n" not in one.initramfs
     (file.parent / "tree/more").write_text("x")
     assert parted(read_own_workload(file)).initramfs != one.initramfs
 
 
+def test_a_boot_is_of_all_workloads_of_a_program() -> None:
+    one, two, other = map(parted, (short("pipe"), short("file", 30), short("lmbench-select")))
+    assert one.initramfs == two.initramfs != other.initramfs
+    assert one.hold == two.hold != 0 and one.disk == two.disk == b""
+    assert one.told and two.told and one.told.address == two.told.address
+    assert one.told.words.rstrip(b"\0") == b"pipe 20 2\n"
+    assert two.told.words.rstrip(b"\0") == b"file 30 2\n"
+    assert len(one.told.words) == len(two.told.words) == TOLD_BYTES
+    assert held_program(short("lmbench-select")).read_bytes() in other.initramfs
+
+
+def test_each_guest_program_has_one_that_is_told_later() -> None:
+    named = [program.name for program in (guest_program(), *suite_programs())]
+    assert [program.name for program in held_programs()] == named
+
+
 def test_of_some_boots_there_is_none(file: Path) -> None:
     reader = read_own_workload(file)
-    (pipe,) = load_catalogue().select(["pipe"])
-    assert parted_guest(pipe) is None, "it has no root"
-    assert parted_guest(replace(reader, vcpus=2)) is None
-    assert machine(snapshots=False).parted_guest(Job(reader, file.parent)) is None
+
+    def none(workload: Workload, snapshots: bool = True, modules: Path | None = None) -> bool:
+        job = Job(workload, file.parent, modules=modules)
+        return machine(snapshots=snapshots).parted_guest(job) is None
+
+    assert none(reader, snapshots=False) and none(short("pipe"), snapshots=False)
+    assert none(replace(reader, vcpus=2)) and none(short("cpu-pipe"))
+    assert none(short("pipe"), modules=file), "what they were loaded to is said while it boots"
     (file.parent / "lines").write_bytes(bytes(WORKLOAD_BYTES))
-    assert parted_guest(read_own_workload(file)) is None, "it is too large"
+    assert none(read_own_workload(file)), "it is too large"
+    (file.parent / "lines").write_bytes(b"short")
+    text = file.read_text().replace('[root]\nimage = "tree"\n', "")
+    shutil.copy("/bin/busybox", file.parent)
+    file.write_text(text.replace('set_up = ["busybox", "cp", "lines", "/tmp/lines"]\n', ""))
+    assert none(read_own_workload(file)), "it has files and no disk"
 
 
 def test_it_is_a_choice_that_runs_are_named_by() -> None:
@@ -125,7 +162,8 @@ def test_the_disk_ends_with_the_workload(file: Path, tmp_path: Path) -> None:
     assert reader.root is not None
     size = reader.root.stat().st_size
     job = Job(reader, tmp_path)
-    words = machine().command(Path("vmlinux"), job, Path("cpio"), {}, tmp_path / "work")
+    behind = tmp_path / "work"
+    words = machine().command(Path("vmlinux"), job, Path("cpio"), {}, behind, told_later=True)
     told = words[words.index("-append") + 1]
     assert f"phram.phram=root,0x100000000,{size + WORKLOAD_BYTES:#x}" in told
     assert "kernsmith.workload" not in told
@@ -148,9 +186,9 @@ def snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "snapshots"
 
 
-def ran(file: Path, kernel: Kernel, folder: Path) -> Outcome:
-    job = Job(read_own_workload(file), folder, profile=True)
-    return run_once(machine(), kernel.vmlinux, job)
+def ran(work: Path | Workload, kernel: Kernel, folder: Path) -> Outcome:
+    workload = work if isinstance(work, Workload) else read_own_workload(work)
+    return run_once(machine(), kernel.vmlinux, Job(workload, folder, profile=True))
 
 
 def counted(outcome: Outcome) -> bytes:
@@ -175,6 +213,44 @@ def test_all_that_goes_on_from_one_is_exact_wherever_it_was_taken(
     assert counted(elsewhere) != counted(first)
     shutil.rmtree(taken)
     assert counted(ran(file, kernel, tmp_path / "anew")) == counted(first)
+
+
+@pytest.mark.kernel
+def test_so_are_workloads_of_the_catalogue(
+    micro_kernel: Kernel, snapshots: Path, tmp_path: Path
+) -> None:
+    first = ran(short("pipe"), micro_kernel, tmp_path / "first")
+    (taken,) = snapshots.iterdir()
+    assert counted(ran(short("pipe"), micro_kernel, tmp_path / "again")) == counted(first)
+    other, more = short("fork"), short("pipe", 40)
+    ran_other, ran_more = (
+        ran(work, micro_kernel, tmp_path / name) for work, name in ((other, "fork"), (more, "more"))
+    )
+    assert list(snapshots.iterdir()) == [taken], "all of a program go on from it"
+    assert "kernsmith: end fork status=0" in ran_other.console.read_text()
+    done = first.metrics["kernel_instructions"][0]
+    assert 1.7 * done < ran_more.metrics["kernel_instructions"][0] < 2.3 * done
+    shutil.rmtree(taken)
+    assert counted(ran(short("pipe"), micro_kernel, tmp_path / "anew")) == counted(first)
+
+
+@pytest.mark.kernel
+def test_what_they_count_is_nearly_what_a_guest_counts_that_booted_for_them(
+    micro_kernel: Kernel, snapshots: Path, tmp_path: Path
+) -> None:
+    work = short("fork", 200)
+    usual = run_once(machine(snapshots=False), micro_kernel.vmlinux, Job(work, tmp_path / "usual"))
+    later = ran(work, micro_kernel, tmp_path / "later")
+    booted, gone_on = (each.metrics["kernel_instructions"][0] for each in (usual, later))
+    assert abs(gone_on / booted - 1) < 0.002, "the program has no pages that the other has not"
+
+
+@pytest.mark.kernel
+def test_words_that_nobody_knows_are_told(
+    micro_kernel: Kernel, snapshots: Path, tmp_path: Path
+) -> None:
+    unknown = replace(short("pipe"), name="nobody")
+    assert "unknown workload" in ran(unknown, micro_kernel, tmp_path / "nobody").reason
 
 
 @pytest.mark.kernel

@@ -223,6 +223,18 @@ def timed_program(workload: Workload) -> Path:
     return own.parent / "timed" / (workload.program or own.name)
 
 
+def held_program(workload: Workload) -> Path:
+    """Where the build puts a workload's program for snapshots: the same, which is told what to run
+    when it goes on from one (guest/snapshot)."""
+    own = guest_program()
+    return own.parent / "held" / (workload.program or own.name)
+
+
+def held_programs() -> tuple[Path, ...]:
+    """All of these, by name."""
+    return tuple(p for p in sorted((guest_program().parent / "held").iterdir()) if not p.suffix)
+
+
 def module_loader() -> Path:
     """Where the build puts the program that loads a kernel's modules."""
     return shipped("build", "guest", "kernsmith-modules")

@@ -50,6 +50,11 @@ class Debugger:
         if not answer.startswith("T"):
             raise NotReached("it ended", ended=True)
 
+    def write(self, address: int, data: bytes) -> None:
+        """Put bytes where the process that is stopped has this address."""
+        if self.ask(f"M{address:x},{len(data):x}:{data.hex()}") != "OK":
+            raise KernsmithError("QEMU's debugger does not write into a guest's memory")
+
     def ask(self, words: str, seconds: float = _ANSWER_SECONDS) -> str:
         """Send a packet; returns that of the answer.
 

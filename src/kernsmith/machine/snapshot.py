@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A snapshot: a guest goes on from where it waits for its workload, again and again.
 
-The guest (guest/root/snapshot.c) does not know its workload while it boots. QEMU's debugger stops
-it at an instruction, before the one that reads it, and what is in its memory is written to a file,
-once for all workloads that boot so. A run goes on from there, in another QEMU, with the tracer, and
-with the workload at the end of its disk, of which nothing is in that file.
+The guest (guest/snapshot) does not know its workload while it boots. QEMU's debugger stops it at an
+instruction, before the one that reads it, and what is in its memory is written to a file, once for
+all workloads that boot so. A run goes on from there, in another QEMU, with the tracer, and with the
+workload at the end of its disk, of which nothing is in that file. A guest without a disk has all
+that it may run in its program, and the debugger writes what it is into its memory.
 
 It is the instruction that makes runs equal wherever a snapshot is taken anew: which moment of the
 host's clock it was does not matter.
@@ -20,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
@@ -28,7 +30,7 @@ from kernsmith import paths, process
 from kernsmith.errors import KernsmithError
 from kernsmith.files import copy_file, locked, replacing, write_bytes
 from kernsmith.guest.initramfs import Member, closed, read_program, taken_out
-from kernsmith.guest.workloads import Workload
+from kernsmith.guest.workloads import Workload, held_program, held_programs
 from kernsmith.machine.debugger import NotReached, connected_debugger
 from kernsmith.machine.qemu_threads import connected
 from kernsmith.paths import shipped
@@ -36,56 +38,89 @@ from kernsmith.stop import check_stop
 from kernsmith.threads import threads
 
 HOLD = 0x6B00_0000
-"""Where guests wait (guest/Makefile)."""
+"""Where guests with a disk wait (guest/Makefile)."""
 WORKLOAD_BYTES = 4 << 20
-"""What a workload may be, at the end of the disk (guest/root/snapshot.h)."""
+"""What a workload may be, at the end of the disk (guest/snapshot/snapshot.h)."""
+TOLD_BYTES = 128
+"""And what the words may be that those without one are told (the same)."""
 
 _FOLDER = "workload"
 # What is told its workload later, and its place in a guest's archive: process 1, or systemd's unit.
 _SMALL = ("root/init", "kernsmith-snapshot")
 _SYSTEMD = ("root/above/usr/lib/kernsmith/run", "kernsmith-snapshot-service")
+_INIT = "init"
 _MEMORY, _CONSOLE = "memory", "console.log"
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
+
+
+class Told(NamedTuple):
+    """Words of `TOLD_BYTES` that are written to an address of the program that waits."""
+
+    address: int
+    words: bytes
 
 
 @dataclass(frozen=True)
 class PartedGuest:
     """What boots, and what a workload adds to it.
 
-    initramfs: the archive of a guest that does not know its workload. workload: the archive with
-        the workload, of `WORKLOAD_BYTES`.
+    initramfs: the archive of a guest that does not know its workload. hold: where that waits for
+        it. disk: the archive with the workload, of `WORKLOAD_BYTES`; empty in a guest without a
+        disk, and told is what that has instead.
     """
 
     initramfs: bytes
-    workload: bytes
+    hold: int = HOLD
+    disk: bytes = b""
+    told: Told | None = None
 
 
 def programs_digest() -> str:
     """Of the programs that run workloads behind a snapshot."""
     digest = sha256()
-    for _, name in (_SMALL, _SYSTEMD):
-        digest.update(sha256(_program(name)).digest())
+    for path in (*(_program(name) for _, name in (_SMALL, _SYSTEMD)), *held_programs()):
+        digest.update(sha256(read_program(path)).digest())
     return digest.hexdigest()
 
 
-def _program(name: str) -> bytes:
-    return read_program(shipped("build", "guest", name))
+def _program(name: str) -> Path:
+    return shipped("build", "guest", name)
 
 
-def parted_guest(workload: Workload) -> PartedGuest | None:
-    """The guest of a workload, parted; None where there is no snapshot of it: it has no root,
-    several vCPUs, or more files than fit."""
-    if workload.root is None or workload.initramfs is None or workload.vcpus > 1:
+def parted_guest(workload: Workload, archive: Path) -> PartedGuest | None:
+    """The guest of a workload, parted; None where there is no snapshot of it: it has several vCPUs,
+    more files than fit on the disk, or files and no disk.
+
+    archive: what the guest boots with that knows it.
+    """
+    if workload.vcpus > 1:
         return None
-    rest, own = taken_out(workload.initramfs.read_bytes(), _FOLDER)
-    told = f"{workload.name} {workload.rounds} {workload.warmup}\n"
-    archive = closed(own, [Member("run", told.encode())])
-    if len(archive) > WORKLOAD_BYTES:
+    rest, own = taken_out(archive.read_bytes(), _FOLDER)
+    words = f"{workload.name} {workload.rounds} {workload.warmup}\n".encode()
+    if workload.root is not None:
+        disk = closed(own, [Member("run", words)]).ljust(WORKLOAD_BYTES, b"\0")
+        place, name = _SYSTEMD if f"{_SYSTEMD[0]}\0".encode() in rest else _SMALL
+        guest = PartedGuest(_with_init(rest, place, _program(name)), disk=disk)
+        return guest if len(disk) == WORKLOAD_BYTES else None
+    if own or len(words) >= TOLD_BYTES:
         return None
-    place, name = _SYSTEMD if f"{_SYSTEMD[0]}\0".encode() in rest else _SMALL
-    initramfs = closed(rest, [Member(place, _program(name), executable=True)])
-    return PartedGuest(initramfs, archive.ljust(WORKLOAD_BYTES, b"\0"))
+    program = held_program(workload)
+    hold, told = _addresses(program, "hold", "told")
+    return PartedGuest(
+        _with_init(rest, _INIT, program), hold, told=Told(told, words.ljust(TOLD_BYTES, b"\0"))
+    )
+
+
+def _with_init(archive: bytes, place: str, program: Path) -> bytes:
+    return closed(archive, [Member(place, read_program(program), executable=True)])
+
+
+def _addresses(program: Path, *names: str) -> tuple[int, ...]:
+    """Where a program has what is called so."""
+    said = process.run(["nm", "--defined-only", program], timeout=_ANSWER_SECONDS).output
+    found = {name: int(address, 16) for address, _, name in map(str.split, said.splitlines())}
+    return tuple(found[name] for name in names)
 
 
 class NoSnapshot(KernsmithError):
@@ -111,11 +146,19 @@ class Snapshot:
         """The file with the guest."""
         return self.folder / _MEMORY
 
-    def take(self, command: Sequence[str], behind: Path, console: Path, seconds: float) -> None:
+    def take(
+        self,
+        command: Sequence[str],
+        hold: int,
+        behind: Path | None,
+        console: Path,
+        seconds: float,
+    ) -> None:
         """Boot a guest and write it, if that is not done yet.
 
-        command: of QEMU. behind: the end of the disk in it, which is another file now. console:
-            gets what a guest said of which there is no snapshot.
+        command: of QEMU. hold: where the guest waits. behind: the end of the disk in it, which is
+            another file now, if there is one. console: gets what a guest said of which there is no
+            snapshot.
 
         Raises:
             NoSnapshot: the guest ended, or its time.
@@ -123,18 +166,22 @@ class Snapshot:
         with locked(self.folder / "lock"):
             if self.memory.exists():
                 return
-            empty = self.folder / "empty"
-            write_bytes(empty, bytes(WORKLOAD_BYTES))
-            words = [word.replace(str(behind), str(empty)) for word in command]
+            words = list(command)
+            if behind:
+                empty = self.folder / "empty"
+                write_bytes(empty, bytes(WORKLOAD_BYTES))
+                words = [word.replace(str(behind), str(empty)) for word in words]
             with replacing(self.memory) as memory:
-                self._boot(words, memory, console, seconds)
+                self._boot(words, hold, memory, console, seconds)
 
-    def _boot(self, command: list[str], memory: Path, console: Path, seconds: float) -> None:
+    def _boot(
+        self, command: list[str], hold: int, memory: Path, console: Path, seconds: float
+    ) -> None:
         said = self.folder / _CONSOLE
 
         def held(folder: Path, alive: Callable[[], bool]) -> None:
             with connected_debugger(folder / "debugger", alive) as debugger:
-                debugger.stop_at(HOLD, seconds)
+                debugger.stop_at(hold, seconds)
                 _write(folder / "monitor", memory)
 
         # No guest goes on as one that a debugger has stopped.
@@ -149,51 +196,65 @@ class Snapshot:
         finally:
             copy_file(said, console)
 
-    def go_on(self, command: Sequence[str], console: Path, seconds: float) -> float:
+    def go_on(
+        self, command: Sequence[str], told: Told | None, console: Path, seconds: float
+    ) -> float:
         """Have a guest go on to its end. Returns how long it took, in seconds.
 
         Raises:
             NoSnapshot: the file cannot be read.
             ProcessTimedOut, ProcessFailed: as of `process.run`.
         """
+
+        def speak(folder: Path, alive: Callable[[], bool]) -> None:
+            with _monitor(folder / "monitor") as qemu:
+                qemu.cmd("migrate-incoming", uri=f"file:{self.memory}")
+                _wait(qemu)
+                if told:
+                    with connected_debugger(folder / "debugger", alive) as debugger:
+                        debugger.write(*told)
+                qemu.cmd("cont")
+
+        words = [*command, "-S", "-incoming", "defer"]
+        words += ["-gdb", "unix:{folder}/debugger,server=on,wait=off"] if told else []
         try:
-            return _beside(
-                [*command, "-S", "-incoming", "defer"], console, seconds,
-                lambda folder, alive: _read(folder / "monitor", self.memory),
-            )  # fmt: skip
-        except (OSError, QMPError) as error:
+            return _beside(words, console, seconds, speak)
+        except (OSError, QMPError, NotReached) as error:
             raise NoSnapshot(f"QEMU does not go on from a snapshot: {error}") from None
 
 
 def run(
     command: list[str],
-    behind: Path,
+    guest: PartedGuest,
+    behind: Path | None,
     contents: Mapping[Path, str],
     console: Path,
     seconds: float,
 ) -> float:
     """Run a guest from a snapshot, which is taken where there is none. Returns the run's seconds.
 
-    command: of QEMU, with what it boots and then `-plugin`. behind: the file in it with the
-        workload. contents: the digests of all other files in it that decide what a boot does.
+    command: of QEMU, with what it boots and then `-plugin`. behind: the file in it with the end of
+        the disk. contents: the digests of all other files in it that decide what a boot does.
 
     Raises:
         NoSnapshot: see there. ProcessTimedOut, ProcessFailed: as of `process.run`.
     """
     booted = command[: command.index("-plugin")]
-    named = [word.replace(str(behind), "") for word in booted]
+    named = [word.replace(str(behind), "") if behind else word for word in booted]
     for path, digest in contents.items():
         named = [word.replace(str(path), digest) for word in named]
     key = sha256(json.dumps([programs_digest(), *named]).encode()).hexdigest()[:20]
     taken = Snapshot(paths.snapshots() / key)
-    taken.take(booted, behind, console, seconds)
-    return taken.go_on(command, console, seconds)
+    taken.take(booted, guest.hold, behind, console, seconds)
+    return taken.go_on(command, guest.told, console, seconds)
 
 
-def write_workload(guest: PartedGuest, folder: Path) -> Path:
-    """The end of the disk, as a file."""
+def write_disk(guest: PartedGuest, folder: Path) -> Path | None:
+    """The end of the disk, as a file; None where there is no disk."""
+    if not guest.disk:
+        return None
     path = folder / "workload.disk"
-    write_bytes(path, guest.workload)
+    write_bytes(path, guest.disk)
     return path
 
 
@@ -226,14 +287,6 @@ def _write(monitor: Path, memory: Path) -> None:
         qemu.cmd("migrate", uri=f"file:{memory}")
         _wait(qemu)
         qemu.cmd("quit")
-
-
-def _read(monitor: Path, memory: Path) -> None:
-    """Give a QEMU that waits for it a guest, and let that go on."""
-    with _monitor(monitor) as qemu:
-        qemu.cmd("migrate-incoming", uri=f"file:{memory}")
-        _wait(qemu)
-        qemu.cmd("cont")
 
 
 @contextmanager

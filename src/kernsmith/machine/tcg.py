@@ -90,7 +90,7 @@ class Tcg:
         no trace.
     vcpus: of every guest; one has more where its workload needs more. They take turns in one
         thread. Traces are of one vCPU.
-    snapshots: guests with a root go on from one (`machine.snapshot`).
+    snapshots: guests go on from one, where there may be one (`machine.snapshot`).
     """
 
     model: Pinned
@@ -172,8 +172,9 @@ class Tcg:
 
     def parted_guest(self, job: Job) -> snapshot.PartedGuest | None:
         """The guest of a job that goes on from a snapshot; None: it boots anew."""
-        several = self.vcpus_of(job.workload) > 1
-        return snapshot.parted_guest(job.workload) if self.snapshots and not several else None
+        if not self.snapshots or self.vcpus_of(job.workload) > 1 or job.modules:
+            return None
+        return snapshot.parted_guest(job.workload, job.workload.initramfs or self.guest.path)
 
     def initramfs(self, job: Job, parted: snapshot.PartedGuest | None = None) -> Path:
         """The guest's archive or the workload's, with that of the kernel's modules behind it."""
@@ -194,10 +195,13 @@ class Tcg:
         files: Mapping[str, Path],
         behind: Path | None = None,
         besides: Sequence[str] = (),
+        *,
+        told_later: bool = False,
     ) -> list[str]:
         """QEMU's command line for one boot. files: the tracer's options that name its outputs.
 
-        behind: the workload, as the end of the disk; None: the kernel is told its name.
+        told_later: the kernel is not told the workload's name. behind: the workload, as the end of
+            the disk; None: the disk, if any, ends with the root.
         besides: what this kernel is told that others are not, see `told_besides`.
         """
         options: dict[str, object] = {"cpu": self.cpu, **files}
@@ -214,7 +218,7 @@ class Tcg:
             options["user"] = "on"
         loads = (LOADED_FIRST,) if job.modules else ()
         memory, disk = _memory(job.workload.root, behind)
-        told = () if behind else (_guest_arguments(job.workload),)
+        told = () if told_later else (_guest_arguments(job.workload),)
         words = [_ARCH.boot.exact_words, *loads, *disk, *besides, *told, *job.words]
         # QEMU takes a comma in a value when it is doubled.
         asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
@@ -276,15 +280,17 @@ class TcgSession:
         for path in files.values():
             path.unlink(missing_ok=True)
         parted = machine.parted_guest(job)
-        behind = snapshot.write_workload(parted, job.folder) if parted else None
+        behind = snapshot.write_disk(parted, job.folder) if parted else None
         initramfs = machine.initramfs(job, parted)
         besides = told_besides(self.image, job)
-        command = machine.command(self.image, job, initramfs, files, behind, besides)
+        command = machine.command(
+            self.image, job, initramfs, files, behind, besides, told_later=parted is not None
+        )
         console = job.folder / "console.log"
         hung, seconds, failure = False, machine.boot_seconds, ""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
-            if behind is None:
+            if parted is None:
                 seconds = process.run(
                     command, log=console, timeout=machine.boot_seconds, capture=False
                 ).seconds
@@ -292,7 +298,9 @@ class TcgSession:
                 known = {each: file_digest(each) for each in (self.image, initramfs)}
                 known |= {machine.qemu.path: machine.qemu.digest}
                 known |= {path: "" for path in (job.workload.root,) if path}  # the initramfs has it
-                seconds = snapshot.run(command, behind, known, console, machine.boot_seconds)
+                seconds = snapshot.run(
+                    command, parted, behind, known, console, machine.boot_seconds
+                )
         except snapshot.NoSnapshot as error:
             hung, failure = error.hung, "" if error.ended else str(error)
         except ProcessTimedOut:
