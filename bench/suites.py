@@ -2,7 +2,7 @@
 """How long suites of workloads take on the machine tcg: `python bench/suites.py KERNEL SET …`.
 
 Every workload once, as many guests at once as a study has; a row of a Markdown table for each set,
-and which workload of it took longest. `--snapshots` has guests with a root go on from these.
+and which workload of it took longest. `--snapshots` has guests go on from these.
 """
 
 import argparse

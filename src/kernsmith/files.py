@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -41,6 +41,21 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
             waiting()
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+USED = "used"
+"""The lock of a folder that processes share which use what is in it."""
+_using: dict[Path, IO[str]] = {}
+
+
+def use(folder: Path) -> None:
+    """Until this process ends, a folder of the caches is in use: `kernsmith prune` leaves it."""
+    if folder in _using:
+        return
+    with suppress(OSError):  # of a folder that nobody may write to, nobody removes anything
+        file = (folder / USED).open("w")
+        fcntl.flock(file, fcntl.LOCK_SH)
+        _using[folder] = file
 
 
 def _is_free(file: IO[str]) -> bool:

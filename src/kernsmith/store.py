@@ -15,13 +15,15 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.files import USED
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,18 @@ class Store:
         return path.relative_to(self.root).as_posix()
 
     def entries(self, kinds: Iterable[str] = ()) -> Iterator[Entry]:
-        """What the store holds of these kinds, or of all; in the order of `KINDS`, then by key."""
+        """What the store holds of these kinds, or of all; in the order of `KINDS`, then by key. So
+        is what a process that was killed has left behind, once nobody has written to it for a
+        day."""
         wanted = set(kinds) or set(KINDS)
         for kind, pattern in KINDS.items():
             for path in sorted(self.root.glob(pattern)) if kind in wanted else ():
-                if not path.name.startswith("."):
+                if path.name in _NO_ENTRY or path.suffix in _BESIDE:
+                    continue
+                with suppress(FileNotFoundError):  # removed just now
                     size, used = _extent(path, _inner(kind))
-                    yield Entry(kind, self.key(path), size, used)
+                    if not path.name.startswith(".") or used < time.time() - _LEFT_SECONDS:
+                        yield Entry(kind, self.key(path), size, used)
 
     def remove(self, entry: Entry) -> bool:
         """Remove a thing with all that is in it; False when somebody is using it."""
@@ -105,39 +112,59 @@ KINDS = {
 traces and profiles, which go with it."""
 
 
+# Locks, and what is written beside a thing: not things themselves.
+_NO_ENTRY = frozenset({"lock", "locks"})
+_BESIDE = frozenset({".lock", ".log"})
+_PART = ".part"
+# Half-written things have names that begin with a dot; of a process that was killed, for ever.
+_LEFT_SECONDS = 86_400.0
+
+
 def _inner(kind: str) -> frozenset[str]:
     return frozenset({"layouts", "traces", "profiles"} if kind == "kernels" else ())
 
 
 def _extent(path: Path, without: frozenset[str]) -> tuple[int, float]:
-    """Bytes on the disk, hard links counted once, and the latest change of what `path` holds."""
+    """Bytes on the disk, hard links counted once, and the latest change of what `path` holds. Of a
+    link to a folder, what that holds.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    status = path.lstat()
     if not path.is_dir():
-        status = path.stat()
         return status.st_blocks * 512, status.st_mtime
-    size, used = 0, path.stat().st_mtime
+    size, used = 0, status.st_mtime
     seen: set[int] = set()
     for folder, inner, names in os.walk(path):
         if Path(folder) == path:
             inner[:] = [name for name in inner if name not in without]
         for name in names:
-            status = os.lstat(Path(folder) / name)
-            if status.st_ino not in seen:
-                seen.add(status.st_ino)
-                size += status.st_blocks * 512
-            used = max(used, status.st_mtime)
+            with suppress(FileNotFoundError):  # of who is writing now
+                status = os.lstat(Path(folder) / name)
+                if status.st_ino not in seen:
+                    seen.add(status.st_ino)
+                    size += status.st_blocks * 512
+                used = max(used, status.st_mtime)
     return size, used
+
+
+def _locks(path: Path) -> Iterator[Path]:
+    """Where who uses a thing, or makes it, holds a lock."""
+    made = path.with_name(path.name.removesuffix(_PART))
+    yield from (path / "lock", path / USED, *path.glob("*.lock"))
+    yield from (path.with_name(f".{path.name}.lock"), path.with_suffix(".lock"))
+    yield from (path.with_name("lock"), path.parent / "locks" / made.name)
 
 
 @contextmanager
 def _unused(path: Path) -> Iterator[bool]:
     """Whether nobody holds a lock in or for a thing; until the end nobody else gets one."""
-    locks = [path / "lock", path.with_name(f".{path.name}.lock"), *path.glob("*.lock")]
     held = []
     try:
-        for lock in locks:
-            if lock.exists():
-                held.append(lock.open("r+"))
-                fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for lock in filter(Path.is_file, _locks(path)):
+            held.append(lock.open("r+"))
+            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield True
     except BlockingIOError:
         yield False
@@ -147,17 +174,28 @@ def _unused(path: Path) -> Iterator[bool]:
 
 
 def _delete(path: Path) -> None:
-    """A folder disappears at once and is emptied afterwards: no one finds half of it."""
+    """A folder disappears at once and is emptied afterwards: no one finds half of it. Where a link
+    leads to a folder, the user has put it there: that is emptied, and stays."""
+    if path.is_symlink() and path.is_dir():
+        for inner in path.iterdir():
+            _delete(inner)
+        return
     if not path.is_dir():
         path.unlink(missing_ok=True)
         return
     doomed = path.with_name(f".removed.{path.name}.{os.getpid()}")
     path.replace(doomed)
-    shutil.rmtree(doomed, onerror=_writable)
+    try:
+        shutil.rmtree(doomed)
+    except PermissionError:  # unpacked sources may hold folders without the right to write
+        _open(doomed)
+        shutil.rmtree(doomed)
 
 
-def _writable(retry: Callable[..., object], path: str, error: object) -> None:
-    """Unpacked sources may hold folders without the right to write."""
-    Path(path).parent.chmod(0o700)
-    Path(path).chmod(0o700)
-    retry(path)
+def _open(folder: Path) -> None:
+    """Let the user into a folder and all that are in it."""
+    folder.chmod(0o700)
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                _open(Path(entry.path))

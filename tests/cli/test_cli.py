@@ -88,6 +88,7 @@ def kernsmith(*words: str, cwd: Path | None = None) -> "subprocess.CompletedProc
         (["toolchain", "add", "clang-22"], "no private root for 'clang-22'"),
         (["kernels", "--ledger", "sqlite:///nowhere.sqlite"], "there is no ledger nowhere.sqlite"),
         (["optimize", "--source", "debian:7.3", "--suffix", "Web"], "--suffix 'Web': allowed are"),
+        (["optimize", "--source", "debian:7.3", "--suffix", "a-dbg"], "information end with -dbg"),
         (["optimize", "--source", "debian:7.3", "--config", "debian:"], "write it as debian:FLAV"),
         (["export", "1395ba40"], "--flags"),
         (["prove", "hello_1_amd64.deb"], "is no package of a kernel that kernsmith made"),

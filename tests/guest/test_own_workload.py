@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith.cli import main
 from kernsmith.errors import UserError
+from kernsmith.guest.beside import MOST_BYTES
 from kernsmith.guest.own import read_own_workload
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
@@ -110,6 +112,11 @@ def test_equal_content_is_the_same_workload_wherever_it_lies(file: Path, tmp_pat
         ('"bin/reader"', '"data/line"', "is no program for x86-64"),
         ('files = ["data"]', 'files = ["."]', "files.0: '.' is not below the folder"),
         ('"expected"', '"../expected"', "check.output: '../expected' is not below"),
+        ('"expected"', '"data"', "check.output: 'data' cannot be read: Is a directory"),
+        ('"bin/reader"', '"bin/../bin/reader"', "is not below the folder"),
+        ('"bin/reader"', r'"a\u0000b"', "program: it has letters that cannot be printed"),
+        ('files = ["data"]', r'files = ["a\u0000b"]', "files.0: 'a\\x00b' is no path to a file"),
+        ("rounds = 4", r'description = "\u001b[2J"', "description: it has letters that cannot be"),
     ],
 )
 def test_mistakes_are_told_with_their_place(file: Path, old: str, new: str, told: str) -> None:
@@ -122,6 +129,59 @@ def test_nothing_outside_of_the_folder_is_read(file: Path, tmp_path: Path) -> No
     (tmp_path / "secret").write_text("x")
     (file.parent / "data/link").symlink_to(tmp_path / "secret")
     assert "is not below the folder" in refused(file)
+
+
+def test_what_links_lead_to_beside_the_file_the_guest_has_by_both_names(file: Path) -> None:
+    folder = file.parent
+    (folder / "data/v2").mkdir()
+    (folder / "data/v2/words").write_text("of two\n")
+    (folder / "data/current").symlink_to("v2")
+    (folder / "alias").symlink_to("data")
+    (folder / "linked").symlink_to("bin/reader")
+    text = TABLE.replace('"bin/reader"', '"linked"').replace('["data"]', '["alias", "data"]')
+    file.write_text(text)
+    work = read_own_workload(file)
+    assert work.initramfs
+    rest = subprocess.run(
+        ["cpio", "--list", "--quiet"], input=work.initramfs.read_bytes(), check=True,
+        capture_output=True,
+    ).stdout.decode().split()  # fmt: skip
+    assert {"workload/linked", "workload/alias/line", "workload/data/current/words"} <= set(rest)
+    (folder / "data/v2/up").symlink_to("..")
+    assert "'alias/current/up' is a link to a folder that it lies in" in refused(file)
+
+
+def test_what_is_no_file_or_too_much_is_not_read(file: Path) -> None:
+    folder = file.parent
+    os.mkfifo(folder / "data/pipe")
+    assert "files.0: 'data/pipe' is neither a file nor a folder" in refused(file)
+    (folder / "data/pipe").unlink()
+    (folder / "data/loop").symlink_to("loop")
+    assert "'data/loop' is no path to a file" in refused(file)
+    (folder / "data/loop").unlink()
+    for name in ("data/line", "expected", "bin/reader"):
+        content = (folder / name).read_bytes()
+        os.truncate(folder / name, MOST_BYTES + 1)
+        assert "more than 256 MiB" in refused(file)
+        (folder / name).write_bytes(content)
+    assert read_own_workload(file).content
+
+
+def test_names_may_be_any_bytes(file: Path) -> None:
+    named = os.fsdecode(b"\xff\n[x]")
+    (file.parent / "data" / named).write_text("x")
+    work = read_own_workload(file)
+    assert work.initramfs and b"workload/data/\xff\n[x]\0" in work.initramfs.read_bytes()
+
+
+def test_descriptions_are_listed_as_they_are(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = 'description = "Reads [/etc/passwd] [bold]\\nso"'
+    file.write_text(TABLE.replace("rounds = 4", words))
+    with pytest.raises(SystemExit, match="0"):
+        main(["workload", "list", str(file)])
+    assert "Reads [/etc/passwd] [bold] so" in capsys.readouterr().out
 
 
 def test_programs_that_need_libraries_are_refused(file: Path, programs: Path) -> None:

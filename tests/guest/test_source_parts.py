@@ -2,12 +2,14 @@
 """Workloads that work on parts of a kernel's source: which, and that nothing else is read."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.guest.beside import MOST_BYTES
 from kernsmith.guest.own import described, lacks_root, parse_own_workload, shipped_files
 from kernsmith.guest.source_parts import SourceParts
 
@@ -64,6 +66,14 @@ def test_a_part_that_the_source_does_not_have(source: Path) -> None:
         parts("arch/arm").members(Path("mine.toml"), "workload", None)
 
 
+def test_more_than_a_guest_holds_is_not_read(source: Path) -> None:
+    large = source / "arch/x86/boot/large"
+    large.touch()
+    os.truncate(large, MOST_BYTES + 1)
+    with pytest.raises(UserError, match=r"mine\.toml: source\.parts: .* more than 256 MiB"):
+        parts("arch/x86/boot").members(Path("mine.toml"), "workload", None)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -73,6 +83,8 @@ def test_a_part_that_the_source_does_not_have(source: Path) -> None:
         ('"arch/x86/boot"', '"../../key"', "source.parts: '../../key' is no path below a source"),
         ('"arch/x86/boot"', '"*/x86/boot"', "source.parts: '*/x86/boot' is no path below"),
         ('"arch/x86/boot"', '"."', "source.parts: '.' is no path below a source"),
+        ('"arch/x86/boot"', '"a**b"', "source.parts: 'a**b' is no path below a source"),
+        ('"arch/x86/boot"', r'"a\u0000b"', "source.parts: 'a\\x00b' is no path below a source"),
         ("[source]", "[source]\nof = 1", "source.of: there is no such key: allowed are use, parts"),
     ],
 )

@@ -85,6 +85,16 @@ def test_a_shell_gets_the_variables_with_the_folder_that_they_lie_in(
     assert not (folder / "a.idle").exists()
 
 
+def test_of_two_folders_in_one_shell_each_has_its_own(trained: Kernel, tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    write_flags(trained, one)
+    write_flags(trained, other)
+    script = '. "$1/flags.sh"; . "$2/flags.sh"; printf "%s\\n" "${KERNSMITH_MAKE[@]}"'
+    words = ["bash", "-euc", script, "bash", str(one), str(other)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert f"CLANG_AUTOFDO_PROFILE={other}/a.afdo\n" in said and str(one) not in said
+
+
 def test_nothing_in_the_folder_names_a_path_of_this_machine(
     trained: Kernel, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whole disks as roots: the partition with the root is found, in raw files and in qcow2."""
 
+import os
 import struct
 import subprocess
 from pathlib import Path
@@ -121,6 +122,17 @@ def test_an_image_that_reads_another_file_is_refused(tmp_path: Path) -> None:
     subprocess.run(words, check=True)
     with pytest.raises(UserError, match="takes its content from another file"):
         root_of(split)
+
+
+def test_what_is_too_large_is_told_before_it_is_written(tmp_path: Path) -> None:
+    image = tmp_path / "huge.qcow2"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image), "4T"], check=True)
+    with pytest.raises(UserError, match=r"huge\.qcow2 has 4096 GiB: 64 are allowed"):
+        root_of(image)
+    ext4(tmp_path / "huge")
+    os.truncate(tmp_path / "huge", 65 << 30)
+    with pytest.raises(UserError, match=r"huge has 65 GiB"):
+        root_of(tmp_path / "huge")
 
 
 def test_what_a_disk_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

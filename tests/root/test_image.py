@@ -44,6 +44,31 @@ def test_equal_folders_give_one_image(tmp_path: Path, cache: Path) -> None:
     assert not list((cache / "roots").glob(".*")), "files that were not finished"
 
 
+def test_folders_of_programs_may_be_links(tmp_path: Path) -> None:
+    root = tmp_path / "merged"
+    (root / "usr/bin").mkdir(parents=True)
+    (root / "usr/bin/nginx").write_bytes(b"\x7fELF")
+    (root / "usr/bin/nginx").chmod(0o755)
+    (root / "usr/sbin").symlink_to("bin")
+    (root / "bin").symlink_to("/usr/bin")
+    (root / "sbin").symlink_to("../../usr/sbin")
+    (root / "usr/local").symlink_to("loop")
+    (root / "usr/loop").symlink_to("loop")
+    image = root_of(root)
+    assert all(image.has(f"/{folder}/nginx") for folder in ("bin", "sbin", "usr/bin", "usr/sbin"))
+    assert not image.has("/usr/local/bin/nginx")
+
+
+def test_a_folder_of_programs_that_leads_out_of_the_root_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/secret").symlink_to("x")
+    (root / "bin").symlink_to(tmp_path / "bin")
+    (root / "sbin").symlink_to("../bin")
+    assert root_of(root).programs == frozenset()
+
+
 def test_an_image_is_kept_by_its_content(tmp_path: Path) -> None:
     image = tmp_path / "mine.img"
     subprocess.run(["mke2fs", "-q", "-t", "ext4", str(image), "4M"], check=True)

@@ -231,8 +231,11 @@ def release_options(suffix: str) -> tuple[tuple[str, str], ...]:
     """The config symbol that puts a word behind the kernel's release; none without a word.
 
     Raises:
-        UserError: no package may be called so (Debian Policy, 5.6.7, is the narrowest).
+        UserError: no package may be called so (Debian Policy, 5.6.7, is the narrowest), or one with
+            debugging information would be.
     """
+    if suffix == "dbg" or suffix.endswith("-dbg"):
+        raise UserError(f"--suffix {suffix!r}: packages with debugging information end with -dbg")
     if suffix and not _SUFFIX.fullmatch(suffix):
         raise UserError(
             f"--suffix {suffix!r}: allowed are up to 32 small letters, digits, dots and hyphens, "

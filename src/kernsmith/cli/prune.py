@@ -12,6 +12,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
+from rich.text import Text
 
 from kernsmith.cli.amounts import read_days
 from kernsmith.cli.console import result_console
@@ -34,7 +35,7 @@ def prune(
     Kinds: kernels (with their layouts, traces and profiles), layouts, traces, profiles, consoles,
     sources, compile-cache, toolchains, roots, snapshots, answers. Everything can be made again.
     What somebody is using now stays, and so does the ledger: runs that are in it are not measured
-    again.
+    again. What a process that was killed has left is shown once nobody wrote to it for a day.
 
     Examples:
 
@@ -79,7 +80,8 @@ def prune(
 
 def _print(found: Sequence[Entry], removed: Sequence[Entry], yes: bool) -> None:
     console = result_console()
-    table = Table(title=f"The caches in {local_store().root}", title_justify="left")
+    title = Text(f"The caches in {local_store().root}", "table.title")
+    table = Table(title=title, title_justify="left")
     table.add_column("kind")
     for column in ("entries", "size", "oldest", "newest"):
         table.add_column(column, justify="right")

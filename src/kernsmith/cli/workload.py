@@ -55,7 +55,7 @@ def list_(words: Words = (), /, *, json: bool = False) -> int:
         table.add_column(title, justify="right" if title == "rounds" else "left")
     for each in chosen:
         table.add_row(each.name, " ".join(each.sets), str(each.rounds), each.description)
-    result_console().print(table)
+    result_console(markup=False).print(table)
     return 0
 
 
@@ -239,7 +239,7 @@ def index(
             test.name, f"{test.baseline:,.1f}", f"{test.rate:,.1f}", rate, f"{test.index:,.1f}"
         )
     table.add_row("index of virtual time", "", "", "", f"{overall(tests):,.1f}")
-    result_console().print(table)
+    result_console(markup=False).print(table)
     return 0
 
 
@@ -294,7 +294,7 @@ def _print_run(each: Workload, outcome: Outcome, functions: tuple[HotFunctionVie
     for name, (value, unit) in outcome.metrics.items():
         shown = f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
         table.add_row(name, shown, unit, f"{value / each.done:,.6g}")
-    result_console().print(table)
+    result_console(markup=False).print(table)
     for function in functions:
         print(f"{function.share:7.2%}  {function.name}")
 

@@ -6,6 +6,7 @@ It is not compressed: unpacking would only make every boot longer.
 """
 
 import hashlib
+import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ def taken_out(archive: bytes, folder: str) -> tuple[bytes, bytes]:
         if len(header) < _HEADER or header[: len(_MAGIC)] != _MAGIC:
             raise ValueError("no archive of the form newc")
         size, length = (int(header[place : place + 8], 16) for place in (54, 94))
-        name = archive[at + _HEADER : at + _HEADER + length - 1].decode()
+        name = os.fsdecode(archive[at + _HEADER : at + _HEADER + length - 1])
         end = at + _up(_HEADER + length) + _up(size)
         if name == _END:
             return rest, inside
@@ -144,7 +145,7 @@ def digest(archive: bytes) -> str:
 
 
 def _member(inode: int, entry: _Entry) -> bytes:
-    name = entry.name.encode() + b"\0"
+    name = os.fsencode(entry.name) + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     owner = group = modified = major = minor = checksum = 0
     fields = (

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from kernsmith.errors import UserError
 from kernsmith.foreign import read_toml
+from kernsmith.guest.beside import Beside
 from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
 from kernsmith.guest.source_parts import FOLDER as SOURCE_FOLDER
@@ -37,7 +38,6 @@ SUFFIX = ".toml"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SYMBOL = re.compile(r"CONFIG_[A-Z0-9_]+")
 _FOLDER = "workload"
-_MOST_BYTES = 256 << 20
 _MOST_WORDS = 255
 
 
@@ -121,6 +121,14 @@ class OwnWorkload(BaseModel):
         if not _NAME.fullmatch(name) or len(name) > 40:
             raise ValueError("a name is small letters and digits, with single - between")
         return name
+
+    @field_validator("description", "program", "unit")
+    @classmethod
+    def _printed(cls, text: str) -> str:
+        text = " ".join(text.split())
+        if not text.isprintable():
+            raise ValueError("it has letters that cannot be printed")
+        return text
 
     @field_validator("arguments", "set_up")
     @classmethod
@@ -213,14 +221,17 @@ def read_own_workload(
     """
     path = path.absolute()
     said = parse_own_workload(path)
-    image = _root_image(path, said, root, progress) if said.root else None
+    beside = Beside(path)
+    image = _root_image(path, said, beside, root, progress) if said.root else None
     program = said.program if image is None else ""
     if image is not None and said.program.startswith("./"):
         program = str(Path(said.program))
     names = [*([program] if program else []), *said.files]
+    members = _members(beside, path, names, program)
     if program and image is None:
-        _check_static(path, _beside(path, program, "program"))
-    members = _members(path, names, program)
+        name = str(Path(program))
+        content = next(each.content for each in members if each.name == f"{_FOLDER}/{name}")
+        _check_static(path, name, content or b"")
     if said.source:
         members += said.source.members(path, _FOLDER, progress)
     words = [f"./{program}" if program else said.program, *said.arguments]
@@ -229,7 +240,7 @@ def read_own_workload(
         members.append(Member(f"{_FOLDER}/set-up", _with_zeros(said.set_up)))
     members.append(Member(f"{_FOLDER}/status", str(said.check.status).encode()))
     if said.check.output:
-        expected = _beside(path, said.check.output, "check.output").read_bytes()
+        expected = beside.read(said.check.output, "check.output")
         members.append(Member(f"{_FOLDER}/output", expected))
     systemd = said.root is not None and said.root.init == "systemd"
     needs = dict.fromkeys(
@@ -245,7 +256,11 @@ def read_own_workload(
 
 
 def _root_image(
-    path: Path, said: OwnWorkload, root: Path | None, progress: Progress | None
+    path: Path,
+    said: OwnWorkload,
+    beside: Beside,
+    root: Path | None,
+    progress: Progress | None,
 ) -> RootImage:
     """The root file system of a workload, which has its programs as far as that is known."""
     assert said.root is not None
@@ -254,7 +269,7 @@ def _root_image(
     elif said.root.packages is not None:
         image = debian_root(said.root.packages, progress)
     else:
-        image = root_of(_beside(path, said.root.image, "root.image"))
+        image = root_of(beside.find(said.root.image, "root.image"))
     for key, word in (("program", said.program), *(("set_up", w) for w in said.set_up[:1])):
         if not word.startswith("./") and not image.has(word):
             raise UserError(f"{path}: {key}: the root has no program {word!r}")
@@ -285,49 +300,34 @@ def _with_zeros(words: list[str]) -> bytes:
     return "".join(f"{word}\0" for word in words).encode()
 
 
-def _beside(path: Path, name: str, key: str) -> Path:
-    """A file below the folder of a workload's file, and no other."""
-    folder = path.parent.resolve()
-    found = (folder / name).resolve()
-    if Path(name).is_absolute() or not found.is_relative_to(folder) or found == folder:
-        raise UserError(f"{path}: {key}: {name!r} is not below the folder of the file")
-    if not found.exists():
-        raise UserError(f"{path}: {key}: there is no {name!r} beside the file")
-    return found
-
-
-def _members(path: Path, names: list[str], program: str) -> list[Member]:
+def _members(beside: Beside, path: Path, names: list[str], program: str) -> list[Member]:
     """Files and folders as the guest has them: each once, sorted by name, with their mode.
 
     program: the one that is executed, if it is among them; the first name then.
     """
-    folder = path.parent.resolve()
-    found: dict[str, Path] = {}
+    found: dict[str, str] = {}
     for number, name in enumerate(names):
         key = "program" if program and number == 0 else f"files.{number - bool(program)}"
-        top = _beside(path, name, key)
-        for each in (top, *sorted(top.rglob("*"))) if top.is_dir() else (top,):
-            inside = each.relative_to(folder)
-            _beside(path, str(inside), key)
-            found |= {str(part): folder / part for part in inside.parents if part != Path()}
-            found[str(inside)] = each
+        beside.find(name, key)
+        for inside in beside.below(str(Path(name)), key):
+            found |= {str(part): key for part in Path(inside).parents if part != Path()}
+            found[inside] = key
     clash = {"words", "set-up", "status", "output", SOURCE_FOLDER} & set(found)
     if clash:
         raise UserError(f"{path}: files: {clash.pop()!r} is a name that the guest needs itself")
-    if sum(each.stat().st_size for each in found.values() if each.is_file()) > _MOST_BYTES:
-        raise UserError(f"{path}: files: they are more than {_MOST_BYTES >> 20} MiB")
     members = [Member(_FOLDER)]
-    for name, each in sorted(found.items()):
-        content = None if each.is_dir() else each.read_bytes()
+    for name, key in sorted(found.items()):
+        each = beside.find(name, key)
+        content = None if each.is_dir() else beside.read(name, key)
         executable = bool(each.stat().st_mode & stat.S_IXUSR) or name == program
         members.append(Member(f"{_FOLDER}/{name}", content, executable))
     return members
 
 
-def _check_static(path: Path, program: Path) -> None:
+def _check_static(path: Path, name: str, program: bytes) -> None:
     """That a program starts in a guest that has nothing else."""
-    kind = program_kind(program.read_bytes())
-    told = f"{path}: program: {program.name!r}"
+    kind = program_kind(program)
+    told = f"{path}: program: {name!r}"
     if kind == "foreign":
         raise UserError(f"{told} is no program for x86-64: the guest runs ELF files and no scripts")
     if kind == "dynamic":

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.guest.beside import MOST_BYTES
 from kernsmith.guest.initramfs import Member
 from kernsmith.guest.workloads import Progress
 from kernsmith.kernel.source import is_kept, resolve_source
@@ -50,7 +51,8 @@ class SourceParts(BaseModel):
         for part in parts:
             path = Path(part)
             outside = path.is_absolute() or ".." in path.parts or not path.parts
-            if outside or "*" in str(path.parent):
+            odd = "\0" in part or "**" in part or "*" in str(path.parent)
+            if outside or odd:
                 raise ValueError(f"{part!r} is no path below a source")
         return parts
 
@@ -65,7 +67,7 @@ class SourceParts(BaseModel):
         file: the workload's, for messages.
 
         Raises:
-            UserError: Debian has no such source, or the source no such part.
+            UserError: Debian has no such source, the source no such part, or there is too much.
         """
         tree = resolve_source(self.use, paths.sources(), progress=progress).path
         chosen: set[Path] = set()
@@ -77,6 +79,8 @@ class SourceParts(BaseModel):
                 chosen |= {each, *each.rglob("*")} if each.is_dir() else {each}
         above = {parent for each in chosen for parent in each.relative_to(tree).parents}
         chosen |= {tree / parent for parent in above if parent != Path()}
+        if sum(each.stat().st_size for each in chosen if each.is_file()) > MOST_BYTES:
+            raise UserError(f"{file}: source.parts: they are more than {MOST_BYTES >> 20} MiB")
         members = [Member(f"{folder}/{FOLDER}")]
         for each in sorted(chosen):
             name = f"{folder}/{FOLDER}/{each.relative_to(tree)}"

@@ -13,6 +13,7 @@ from typing import Any
 from kernsmith import paths
 from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.errors import UserError
+from kernsmith.files import use
 
 PROVENANCE_VERSION = 1
 FOLDER_LETTERS = 20
@@ -146,6 +147,7 @@ def named_kernel(word: str) -> Kernel:
             f"{word!r} is a program with a kernel in it (the machine {kernel.program}): it does "
             "not boot; give one of a study on another machine"
         )
+    use(kernel.folder)
     return kernel
 
 

@@ -59,7 +59,7 @@ def _shell(flags: BuildFlags) -> str:
     symbols = [f"    {shlex.quote(f'{name}={value}')}" for name, value in flags.options.items()]
     lines = [
         "# For bash: source it, then: make \"${KERNSMITH_MAKE[@]}\" …",
-        f'{_FOLDER}=${{{_FOLDER}:-$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)}}',
+        f'{_FOLDER}=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)',
         "KERNSMITH_MAKE=(", *words, ")",
         "KERNSMITH_CONFIG=(", *symbols, ")",
     ]  # fmt: skip

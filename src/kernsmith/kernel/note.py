@@ -29,6 +29,8 @@ _KEPT = (
     "kernsmith", "source", "variant", "compiler", "linker", "contents", "rust", "environment",
     "config_sha256", "patch", "backported", "profiles", "modules", "reordered", "bolted", "simd",
 )  # fmt: skip
+# As kbuild makes it of version and suffixes; it is part of paths and of what boot loaders are told.
+_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_~-]*", re.ASCII)
 _UTS_VERSION = re.compile(r'^#define UTS_VERSION "(.*)"$', re.MULTILINE)
 _MARKED = 8
 
@@ -84,13 +86,16 @@ def read_note(path: Path) -> Note:
     """The note in a file.
 
     Raises:
-        KernsmithError: it is none, or of another version.
+        KernsmithError: it is none, of another version, or of a kernel that no release is called as.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if (content.pop("format"), content.pop("version")) != (FORMAT, VERSION):
             raise ValueError
-        return Note(**content)
+        note = Note(**content)
+        if not _RELEASE.fullmatch(note.release):
+            raise ValueError
+        return note
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise KernsmithError(f"{path} is no note about a kernel") from None
 

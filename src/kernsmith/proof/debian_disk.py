@@ -57,7 +57,7 @@ rm tmp/kernel.deb
 cp {programs} usr/local/bin/
 mkdir -p boot/grub
 cp {config} boot/grub/grub.cfg
-{grub}ls boot/initrd.img-{release} > /dev/null
+{grub}ls boot/{initrd} > /dev/null
 """
 # The archive becomes a folder again and that a file system: for both one must be its user 0.
 _PACK = """\
@@ -116,7 +116,7 @@ def make_disk(
             config=shlex.quote(str(config)),
             prepare=tool.prepare,
             grub=firmware.install,
-            release=release,
+            initrd=shlex.quote(f"initrd.img-{release}"),
         )
     )
     _install(hook, folder, (*firmware.packages, *tool.packages), progress)

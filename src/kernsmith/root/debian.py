@@ -19,7 +19,7 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.arch import find_arch
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
-from kernsmith.files import locked, write_text
+from kernsmith.files import locked, use, write_text
 from kernsmith.kernel.apt import KEYRINGS, acquire_options, host_mirrors
 from kernsmith.root.image import (
     FOLDERS,
@@ -103,6 +103,7 @@ def _found(note: Path) -> RootImage | None:
         return None
     if not path.exists():
         return None
+    use(path.parent)
     return RootImage(path, kind, kept["digest"], programs, packages)
 
 

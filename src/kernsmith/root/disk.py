@@ -22,6 +22,9 @@ QCOW2 = b"QFI\xfb"
 _GPT, _EXTENDED = b"EFI PART", (0x05, 0x0F, 0x85)
 # The Discoverable Partitions Specification: the root of x86-64.
 _ROOT = UUID("4f68bce3-e8cd-4db1-96e7-fbcaf984b709")
+MOST_BYTES = 64 << 30
+"""Of a disk, and of a root file system: what is not written in it counts, too."""
+
 _MOST_ENTRIES, _PIECE = 1024, 1 << 20
 _ENTRY_BYTES = range(128, 4097)
 _CONVERT_SECONDS = 1800.0
@@ -81,19 +84,20 @@ def to_raw(image: Path, raw: Path) -> None:
     """Write a qcow2 image as a raw disk.
 
     Raises:
-        UserError: it is damaged, or takes its content from another file: a stranger's image would
-            say which.
+        UserError: it is damaged, too large, or takes its content from another file: a stranger's
+            image would say which.
         ProgramMissing: qemu-img is not installed.
     """
     with image.open("rb") as file:
         header = file.read(104).ljust(104, b"\0")
-    version, backing = struct.unpack_from(">IQ", header, 4)
+    version, backing, _, _, size = struct.unpack_from(">IQIIQ", header, 4)
     features = struct.unpack_from(">Q", header, 72)[0] if version > 2 else 0
     if backing or features & _EXTERNAL_DATA:
         raise UserError(
             f"the root {image} takes its content from another file: make it whole with qemu-img "
             "convert"
         )
+    check_size(image, size)
     command: list[str | Path] = ["qemu-img", "convert", "-f", "qcow2", "-O", "raw", image, raw]
     try:
         process.run(command, timeout=_CONVERT_SECONDS)
@@ -102,6 +106,16 @@ def to_raw(image: Path, raw: Path) -> None:
     except ProcessFailed as failure:
         why = failure.tail.splitlines()
         raise UserError(f"the root {image} is damaged: {why[-1] if why else failure}") from None
+
+
+def check_size(path: Path, size: int) -> None:
+    """That a root file system, or a disk with one, is one that can be kept.
+
+    Raises:
+        UserError: it has more than `MOST_BYTES`.
+    """
+    if size > MOST_BYTES:
+        raise UserError(f"the root {path} has {size >> 30} GiB: {MOST_BYTES >> 30} are allowed")
 
 
 def take_out(disk: Path, partition: Partition, target: Path) -> None:

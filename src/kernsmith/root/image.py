@@ -20,8 +20,16 @@ from pathlib import Path
 
 from kernsmith import paths, process
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
-from kernsmith.files import locked
-from kernsmith.root.disk import QCOW2, Partition, is_disk, partitions, take_out, to_raw
+from kernsmith.files import locked, use
+from kernsmith.root.disk import (
+    QCOW2,
+    Partition,
+    check_size,
+    is_disk,
+    partitions,
+    take_out,
+    to_raw,
+)
 
 Progress = Callable[[str, float | None], None]
 
@@ -31,6 +39,7 @@ WRITTEN = 1_767_225_600
 """The time stamp of all files in images made here: 2026-01-01, when a guest's clock starts."""
 
 _PACK_SECONDS = 1800.0
+_MOST_LINKS = 100
 _NEEDS = {"squashfs": "CONFIG_SQUASHFS", "erofs": "CONFIG_EROFS_FS", "ext4": "CONFIG_EXT4_FS"}
 _UNCOMPRESSED = ("-comp", "gzip", "-noI", "-noD", "-noF", "-noX")
 
@@ -97,6 +106,7 @@ def root_of(path: Path) -> RootImage:
     with unfinished("image") as part:
         try:
             if kind:
+                check_size(path, path.stat().st_size)
                 shutil.copyfile(path, part)
             elif is_disk(start):
                 kind = _of_disk(path, start, part)
@@ -128,6 +138,7 @@ def _of_disk(path: Path, start: bytes, part: Path) -> str:
                 f"(it has {len(found)})"
             )
         chosen, kind = max(known, key=lambda each: (each[0].root, each[0].size))
+        check_size(path, chosen.size)
         take_out(disk, chosen, part)
     return kind
 
@@ -187,6 +198,7 @@ def keep(part: Path, kind: str) -> RootImage:
     with locked(kept.with_name("lock")):
         if not kept.exists():
             part.replace(kept)
+    use(kept.parent)
     return RootImage(kept, kind, digest)
 
 
@@ -225,10 +237,31 @@ def _of_folder(folder: Path) -> RootImage:
 
 
 def _programs(folder: Path) -> Iterator[str]:
-    """What can be executed in the folders of programs; links are believed."""
+    """What can be executed in the folders of programs, by the names of all that lead there; links
+    to programs are believed."""
     for name in FOLDERS:
-        inner = folder / name
-        if inner.is_dir() and inner.resolve() == folder.resolve() / name:
+        inner = _followed(folder, name)
+        if inner is not None and inner.is_dir():
             for path in inner.iterdir():
                 if path.is_symlink() or (path.is_file() and path.stat().st_mode & 0o111):
                     yield f"{name}/{path.name}"
+
+
+def _followed(root: Path, name: str) -> Path | None:
+    """A folder of a root, through links as a guest sees them: none leads out of the root."""
+    root = root.resolve()
+    left, found = list(reversed(Path(name).parts)), root
+    for _ in range(_MOST_LINKS):
+        if not left:
+            return found
+        word = left.pop()
+        inner = found / word
+        if word == "..":
+            found = found.parent if found != root else root
+        elif inner.is_symlink():
+            target = inner.readlink()
+            found = root if target.is_absolute() else found
+            left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        else:
+            found = inner
+    return None
