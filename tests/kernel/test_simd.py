@@ -74,6 +74,15 @@ def test_without_the_guard_vectors_are_found(
     assert beyond_places(found, {"copy": "lib/a.S"}) == {"clear", "add"}
 
 
+def test_data_that_is_marked_as_code_is_none(objdump: str, tmp_path: Path) -> None:
+    """As all of .data is in kernels by gcc, once a file marks its part of it so."""
+    built = tmp_path / "marked.o"
+    code = "\tmovaps %xmm0, %xmm1\n"
+    text = f'\t.section .data, "awx"\nlabel:\n{code}\t.text\nmoved:\n{code}'
+    process.run(["gcc", "-c", "-x", "assembler", "-o", built, "-"], timeout=60, input=text)
+    assert simd_functions(built, objdump) == {"moved": 1}
+
+
 @each_compiler
 def test_the_guard_holds_for_every_processor(
     compiler: Compiler, objdump: str, tmp_path: Path

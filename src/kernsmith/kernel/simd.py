@@ -28,6 +28,7 @@ from kernsmith.kernel.recipe import Recipe
 
 _SECONDS = 600.0
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ )?<(.+)>:$")
+_SECTION = re.compile(r"^Disassembly of section (.+):$")
 # kbuild's note of what an object was made from (scripts/basic/fixdep.c).
 _ASSEMBLED = re.compile(r"^source_\S+ := .*\.S$", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w{3,}\b")
@@ -114,18 +115,21 @@ def simd_functions(
 
     binary: an ELF file: a `vmlinux`, a module, an object. arch: of what; default: the first one.
 
-    Functions without such an instruction are not in it. Raises ProcessFailed when the file is
-    none that `objdump` (LLVM's) reads, and ProgramMissing.
+    Functions without such an instruction are not in it. Sections of data are not looked at: a
+    linker that joins one with a section that is marked as code marks them all. Raises ProcessFailed
+    when the file is none that `objdump` (LLVM's) reads, and ProgramMissing.
     """
     found: Counter[str] = Counter()
-    function = ""
+    function, in_data = "", False
     names_register = (arch or find_arch()).registers.instruction.match
 
     def read(line: str) -> None:
-        nonlocal function
-        if line.endswith(">:") and (match := _FUNCTION.match(line)):
+        nonlocal function, in_data
+        if match := _SECTION.match(line):
+            in_data = "data" in match[1]
+        elif line.endswith(">:") and (match := _FUNCTION.match(line)):
             function = match[1]
-        elif names_register(line):
+        elif not in_data and names_register(line):
             found[function] += 1
 
     command: list[str | Path] = [
