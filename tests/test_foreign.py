@@ -20,12 +20,16 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("read", "content", "value"),
-    [(read_text, b"a", "a"), (read_toml, b"a = 1", {"a": 1}), (read_json, b'{"a": 1}', {"a": 1})],
+    [
+        (read_text, b"a\nb", "a\nb"),
+        (read_toml, b"a = 1", {"a": 1}),
+        (read_json, b'{"a": 1}', {"a": 1}),
+    ],
 )
-def test_a_byte_order_mark_is_no_part_of_it(
+def test_a_byte_order_mark_is_no_part_of_it_and_lines_end_in_one_way(
     file: Path, read: Callable[[Path], object], content: bytes, value: object
 ) -> None:
-    for data in (content, MARK + content):
+    for data in (content, MARK + content, content.replace(b"\n", b"\r\n")):
         file.write_bytes(data)
         assert read(file) == value
 

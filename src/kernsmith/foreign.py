@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files that others have written: text, TOML and JSON. What is wrong with one is one sentence.
 
-All are UTF-8, with or without a byte order mark (editors of Windows write one).
+All are UTF-8, with or without a byte order mark, and with line ends of either kind (editors of
+Windows write a mark, and others).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _SHOWN = 120
 
 
 def read_text(path: Path, what: str = "", most: int | None = None) -> str:
-    """A file's text, without a byte order mark.
+    """A file's text, without a byte order mark; its lines end in "\\n".
 
     what: what it should be, as in "the study"; for the sentences. most: so many bytes are allowed.
 
@@ -33,7 +34,7 @@ def read_text(path: Path, what: str = "", most: int | None = None) -> str:
     if most is not None and len(data) > most:
         raise UserError(f"cannot read {named}: it has more than {most} bytes")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise UserError(
             f"cannot read {named}: it is no text in UTF-8 (its byte {error.start + 1} is none)"

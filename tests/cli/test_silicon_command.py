@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kernsmith.cli import main
+from kernsmith.cli.silicon import tell_times
+from kernsmith.engine import Silent
+from kernsmith.engine.silicon import Bench, Row, Simulated, measure, read_rows
+from kernsmith.errors import UserError
+from kernsmith.silicon.binaries import Binary
+from kernsmith.silicon.builds import find_builds
+from kernsmith.silicon.timing import Timed
 
 
 @pytest.mark.parametrize(
@@ -32,9 +44,6 @@ def test_what_does_not_exist_is_said(
 
 
 def test_another_table_is_refused(tmp_path: Path) -> None:
-    from kernsmith.engine.silicon import read_rows
-    from kernsmith.errors import UserError
-
     table = tmp_path / "times.csv"
     table.write_text("build,layout\nO2,default\n")
     with pytest.raises(UserError, match="is no table of `kernsmith silicon`"):
@@ -63,11 +72,6 @@ def test_a_table_is_read_before_anything_is_compiled(
 
 
 def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -> None:
-    import json
-
-    from kernsmith.cli.silicon import tell_times
-    from kernsmith.engine.silicon import Row
-
     took = {"O2": (100.0, 104.0, 96.0), "Os": (103.0, 108.0, 99.0)}
     layouts = ("default", "random:1", "random:2")
     rows = [
@@ -86,11 +90,6 @@ def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -
 def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import json
-
-    from kernsmith.cli.silicon import tell_times
-    from kernsmith.engine.silicon import Row
-
     cycles = {"default": 100.0, "random:1": 110.0, "order:lld cdsort": 90.0}
     rows = [
         Row("lua", build, layout, f"{build}-{layout}", 25, by * took, by * took, by * took)
@@ -107,3 +106,65 @@ def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(
     ]  # fmt: skip
     assert tell_times(rows, 25, json=False) == 0
     assert "lld cdsort" in capsys.readouterr().out
+
+
+class Binaries:
+    """Stands in for compilers and this processor: of equal flags, equal files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.timed: list[str] = []
+
+    def make(self, bench: Bench, program: str, events: object) -> list[Binary]:
+        made = []
+        for build in bench.builds:
+            path = self.folder / f"{build.name}.elf"
+            path.write_text(" ".join(build.flags))
+            made.append(Binary(program, build.name, "default", path))
+        return made
+
+    def time(self, binaries: Sequence[Binary], runs: int, told: object) -> list[Timed]:
+        self.timed += [binary.build for binary in binaries]
+        return [Timed(each, np.full((runs, 2), 100.0), "") for each in binaries]
+
+
+def test_builds_that_are_one_binary_are_timed_once_and_told_by_their_own_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binaries, table = Binaries(tmp_path), tmp_path / "times.csv"
+    monkeypatch.setattr("kernsmith.engine.silicon.make_binaries", binaries.make)
+    monkeypatch.setattr("kernsmith.engine.silicon.time_binaries", binaries.time)
+
+    def told(name: str, flags: str) -> list[tuple[str, float]]:
+        bench = Bench(("lua",), find_builds([f"{name}={flags}"]), 0, 0, 4)
+        rows, _ = measure(bench, table, Silent())
+        return [(row.build, row.cycles) for row in rows]
+
+    for _ in range(2):
+        assert told("control", "-O2") == [("O2", 200.0), ("control", 200.0)]
+    assert len(binaries.timed) == 1
+    assert told("small", "-Os") == [("O2", 200.0), ("small", 200.0)]
+    timed = len(binaries.timed)
+    assert told("little", "-Os") == [("O2", 200.0), ("little", 200.0)]
+    assert len(binaries.timed) == timed
+
+
+def test_what_no_figure_can_be_given_for_is_null(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One build in two layouts: no build to compare, and no correlation."""
+    binaries = [Binary("lua", "O2", name, tmp_path / name) for name in ("default", "random:1")]
+    rows = [Row("lua", "O2", each.layout, each.layout, 25, 1e8, 1e8, 1e8) for each in binaries]
+    figures = {row.digest: Simulated({"model_cycles": 1e8}, None) for row in rows}
+    engine = "kernsmith.engine.silicon"
+    monkeypatch.setattr(f"{engine}.measure", lambda *_: (rows, {"lua": binaries}))
+    monkeypatch.setattr(f"{engine}.guest_kernel", lambda *_: tmp_path)
+    monkeypatch.setattr(f"{engine}.simulated", lambda *_: figures)
+    monkeypatch.setattr("kernsmith.silicon.timing.check_clock", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main(["silicon", "--program", "lua", "--json"])
+    assert ended.value.code == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (found["mean_error"], found["rank_correlation"]) == (None, None)
+    assert tell_times([replace(row, cycles=nan) for row in rows], 25, json=True) == 0
+    json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

@@ -11,10 +11,11 @@ from sqlalchemy import create_engine, select
 
 from kernsmith import paths
 from kernsmith.engine import Silent, prepare
-from kernsmith.engine.prepare import Prepared
+from kernsmith.engine.prepare import Prepared, study_digest
 from kernsmith.engine.recorded import Asked, recorded_result
 from kernsmith.engine.run import measure
 from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.source import Source
 from kernsmith.ledger import Ledger
 from kernsmith.ledger.schema import METADATA, RUNS
 from kernsmith.ledger.table import read_study_table
@@ -85,6 +86,41 @@ def test_files_that_share_a_name_are_told_by_as_much_of_their_path_as_it_takes(
     found = prepare(study, Silent(), look_only=True)
     assert [each.name for each in found.variants] == ["source=old/linux", "source=new/linux"]
     assert [each.source for each in found.variants] == list(sources)
+
+
+def digest_of_sources(*words: str, changed: str = "") -> str:
+    """Of a study of these sources, one of which may have other content than usual."""
+    study = Study(source=words[0], config="micro", factors=(("source", words),))
+    sources = {
+        word: Source("linux-7", Path("/x"), "7", f"git-tree:{number}{word == changed}", "here")
+        for number, word in enumerate(words)
+    }
+    return study_digest(study, sources)
+
+
+def test_each_of_two_revisions_of_a_repository_counts() -> None:
+    words = ("git:/r/linux@master", "git:/r/linux@next")
+    found = {digest_of_sources(*words, changed=changed) for changed in ("", *words)}
+    assert len(found) == 3
+    elsewhere = [word.replace("/r/", "/elsewhere/") for word in words]
+    assert digest_of_sources(*elsewhere) == digest_of_sources(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "digest"),
+    [
+        (["/r/linux"], "e6f11b7953cb3779"),
+        (["git:/r/linux@master"], "ea7d09c8530c25eb"),
+        (["debian:7.3", "debian:6.12"], "e285d0870ae59581"),
+        (["debian:7.3", "git:/r/linux@master"], "c5faf2e4db11e790"),
+        (["git:/r/linux@a", "git:/s/linux@a"], "ce357f4cfecac5ed"),
+    ],
+)
+def test_studies_with_one_source_of_a_folder_keep_the_digest_that_they_have_in_ledgers(
+    words: list[str], digest: str
+) -> None:
+    """The digests are what commit db94cb8 gave."""
+    assert digest_of_sources(*words).startswith(digest)
 
 
 def test_no_row_says_where_the_files_lie(tmp_path: Path) -> None:

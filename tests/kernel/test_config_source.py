@@ -112,6 +112,22 @@ def test_a_flavour_that_debian_has_not_is_told_with_those_that_it_has(debian: Pa
     )
 
 
+def test_a_config_of_another_architecture_is_refused_wherever_it_lies(
+    debian: Path, tree: Source, tmp_path: Path
+) -> None:
+    text = CLOUD.replace("CONFIG_X86_64=y", "CONFIG_ARM64=y")
+    own = tmp_path / "arm64.config"
+    own.write_text(text)
+    (debian / "cloud-amd64").write_text(text)
+    for word in (str(own), "debian:cloud-amd64"):
+        with pytest.raises(UserError, match=f"the config {word} is not one of a 64-bit x86 kern"):
+            read_config(word, tree)
+    with pytest.raises(UserError, match="is not one of a 64-bit x86 kernel"):
+        check_config_word(str(own))
+    own.write_text("CONFIG_PRINTK=y\n")
+    assert not read_config(str(own), tree).complete, "a fragment names no architecture"
+
+
 def test_the_running_kernel_has_its_config_in_boot_or_in_proc(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         running_config(tmp_path, "6.1.0-9")

@@ -106,8 +106,24 @@ def test_a_fragment_may_lie_over_a_shipped_one(tmp_path: Path) -> None:
     assert over.older == micro.older
     own = tmp_path / "own.config"
     own.write_text("# over no_such\nCONFIG_NET=n\n")
-    with pytest.raises(UserError, match=r"there is no config '.*no_such\.config'"):
+    with pytest.raises(UserError, match=r"own\.config: the comment '# over no_such' names no ship"):
         read_fragment(str(own))
+    own.write_text("# over micro, without a network\nCONFIG_NET=n\n")
+    with pytest.raises(UserError, match=r"'# over micro, without a network' .*allowed are disk, "):
+        read_fragment(str(own))
+
+
+def test_a_fragment_of_windows_says_the_same_as_any_other(tmp_path: Path) -> None:
+    text = (
+        "# over micro\n# loads: loop\n# objects: 12\n# without CONFIG_A: CONFIG_B=y\nCONFIG_A=y\n"
+    )
+    own = tmp_path / "own.config"
+    own.write_bytes(text.encode())
+    plain = read_fragment(str(own))
+    own.write_bytes(text.replace("\n", "\r\n").encode())
+    assert read_fragment(str(own)) == plain
+    assert plain.symbols["NET"] == "y"
+    assert (plain.modules, plain.objects, plain.older["A"]) == (("loop",), 12, ("B", "y"))
 
 
 def test_the_programs_are_known_by_their_content(found: Rust, source: Source) -> None:

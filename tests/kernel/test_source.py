@@ -8,6 +8,7 @@ import sys
 import tarfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,36 @@ def test_a_clean_work_tree_has_the_digest_of_its_revision(tmp_path: Path) -> Non
     assert clean.digest == revision.digest == f"git-tree:{git_in(tree, 'rev-parse', 'HEAD^{tree}')}"
     (tree / "kernel" / "new.c").write_text("")
     assert resolve_source(str(tree), cache).digest.startswith("files:")
+
+
+@pytest.mark.parametrize(
+    "left", [".config", "include/config/auto.conf", "arch/x86/include/generated/asm/unistd.h"]
+)
+def test_a_folder_in_which_make_was_run_is_taken_by_its_revision(tmp_path: Path, left: str) -> None:
+    tree = small_repository(tmp_path / "linux")
+    (tree / ".git/info/exclude").write_text("/.config\n/include/\n/arch/\n")
+    (tree / left).parent.mkdir(parents=True, exist_ok=True)
+    (tree / left).write_text("CONFIG_64BIT=y\n")
+    cache = tmp_path / "cache"
+    source = resolve_source(str(tree), cache)
+    assert source == resolve_source(f"git:{tree}@HEAD", cache)
+    assert source.path.is_relative_to(cache)
+    assert not (source.path / left).exists()
+    assert (tree / left).exists()
+
+
+@pytest.mark.parametrize("make", [small_tree, small_repository])
+def test_a_folder_with_changes_in_which_make_was_run_is_refused_and_the_config_kept(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    tree = make(tmp_path / "linux")
+    (tree / ".config").write_text("CONFIG_64BIT=y\n")
+    (tree / "kernel/fork.c").write_text("int changed;\n")
+    with pytest.raises(
+        UserError, match=r"\(it has \.config\).*: copy its \.config to another fold"
+    ):
+        resolve_source(str(tree), tmp_path / "cache")
+    assert (tree / ".config").exists()
 
 
 def test_a_neighbouring_revision_is_linked_to_the_first_and_the_same_as_a_whole_export(

@@ -24,6 +24,7 @@ main bookworm-updates http://mirror.example/debian/
 """
     mirrors = ("http://mirror.example/debian/", "http://mirror.example/debian-security/")
     assert parse_mirrors(listing) == mirrors
+    assert parse_mirrors(f" / https://flat.example/x/\n / main/\n{listing}") == mirrors
     assert parse_mirrors("main noble http://mirror.example/ubuntu/\n") == (None, None)
 
 

@@ -161,6 +161,18 @@ def test_named_variants_are_read_and_written_back(tmp_path: Path) -> None:
         ),
         ("[source]\nuse='x'\n[design]\nuntil=nan", "design.until: "),
         ("[source]\nuse='x'\n[design]\nseed=99999999999999999999", "design.seed: "),
+        (
+            "[source]\nuse='x'\noptions={HZ='1000', CONFIG_HZ='250'}",
+            "source.options names one symbol twice: HZ and CONFIG_HZ",
+        ),
+        (
+            "[source]\nuse='x'\n[machine.settings]\ntime_limit=inf",
+            "machine.settings.time_limit is inf: it must be finite",
+        ),
+        (
+            "[source]\nuse='x'\n[[machine]]\n[[machine]]\nuse='kvm'\nsettings={time_limit=nan}",
+            "machine.settings.time_limit is nan: it must be finite",
+        ),
         ("[source", "is not TOML"),
     ],
 )

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How much of what was executed is hot."""
 
+import tomllib
 from dataclasses import replace
 
 import pytest
 
+from kernsmith.errors import UserError
 from kernsmith.study import Study, Variant, plan_variants
 from kernsmith.study.factors import LevelError, find_factor
+from kernsmith.study.file import study_from_tables
 from kernsmith.study.plan import repeated_variants
 from kernsmith.study.steps import step_kinds
 
@@ -26,6 +29,17 @@ def planned(*hot: str) -> dict[str, Variant]:
 def test_clang_is_told_where_hot_begins() -> None:
     narrow = planned("0.9", "0.8")["profile=autofdo hot=0.8"].steps[0]
     assert "-profile-summary-cutoff-hot=800000" in step_kinds()["autofdo"].flags(narrow.told)
+
+
+def test_a_share_may_be_written_as_a_number() -> None:
+    text = '[source]\nuse = "debian:7.3"\n[factors]\nprofile = ["none", "autofdo"]\nhot = [{}]\n'
+    numbers, words = (
+        study_from_tables(tomllib.loads(text.format(levels)), origin="s.toml", name="s")
+        for levels in ("0.9, 0.99", '"0.9", "0.99"')
+    )
+    assert numbers == words
+    with pytest.raises(UserError, match=r"factors\.hot: factor 'hot' has no level 'inf'"):
+        study_from_tables(tomllib.loads(text.format("inf")), origin="s.toml", name="s")
 
 
 def test_without_it_variants_are_what_they_were() -> None:

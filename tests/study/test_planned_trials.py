@@ -125,11 +125,23 @@ def test_what_is_no_layout(level: str) -> None:
         Layout(seed="1.3", data=True),
         Layout("profile", "1.3.b", 12, data=True),
         Layout("best+data"),
+        Layout(seed="a+b.1.3"),
+        Layout("profile", "a+jitter:3.1.3", 12, data=True),
+        Layout("best.order", "a+random:b+data.1.3", data=True),
     ],
     ids=str,
 )
 def test_a_layout_is_read_as_it_is_written(layout: Layout) -> None:
     assert read_layout(str(layout)) == layout
+
+
+@pytest.mark.parametrize("label", ["a+b", "+data", "x+jitter:4"])
+def test_layouts_of_a_label_with_a_plus_are_read_back(label: str) -> None:
+    asked = study(factors=(("label", (label, "other")),), design=Design(layouts=2))
+    trials = plan_trials(asked, plan_variants(asked, WORKLOADS), WORKLOADS)
+    drawn = {trial.layout for trial in trials if trial.layout.seed.startswith(f"{label}.")}
+    assert len(drawn) == 2
+    assert {read_layout(str(layout)) for layout in drawn} == drawn
 
 
 def test_what_no_layout_writes_is_none() -> None:

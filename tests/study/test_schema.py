@@ -39,6 +39,7 @@ def test_shipped_studies_are_valid_by_the_schema(path: Path) -> None:
         "[factors]\nalignment = ['none', 32]\nCONFIG_HZ = [100, 250]\nlto = ['none', 'thin']",
         "[factors]\nflags_inline = ['none', '-fno-inline']\nmarch = ['default', 'znver3']",
         "[design]\nlayouts = 0\nuntil = 0.5",
+        "[factors]\nprofile = ['autofdo']\nhot = [0.9, '0.99']",
     ],
 )
 def test_what_the_program_takes_the_schema_takes(text: str) -> None:

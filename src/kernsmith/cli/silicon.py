@@ -123,7 +123,7 @@ def silicon(
     if json:
         document = _document(agreement, processor_name(), cpu, depth, bench.runs)
         document["orders"] = [asdict(one) for one in orders_told]
-        sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
+        _write(document)
     else:
         print_agreement(agreement, processor_name(), cpu, result_console())
         print_orders(orders_told, processor_name(), result_console())
@@ -149,11 +149,19 @@ def tell_times(rows: Sequence[Row], runs: int, json: bool) -> int:
             "builds": [asdict(effect) for effect in effects],
             "orders": [asdict(effect) for effect in orders],
         }
-        sys.stdout.write(json_text.dumps(document, indent=2) + "\n")
+        _write(document)
     else:
         print_times(effects, processor_name(), result_console())
         print_orders(orders, processor_name(), result_console())
     return 0
+
+
+def _write(document: dict[str, Any]) -> None:
+    """As JSON: what no figure can be given for is null."""
+    from kernsmith.document.text import as_plain
+
+    text = json_text.dumps(as_plain(document), indent=2, allow_nan=False)
+    sys.stdout.write(text + "\n")
 
 
 def apart(

@@ -16,6 +16,7 @@ SEPARATORS = ",;\t|"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOOK = 1 << 16
 _LONGEST = 60
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -23,18 +24,19 @@ class Dialect:
     """What was found out from the file's beginning.
 
     columns: names without surrounding spaces, in order. line_end: "\\n" (also for "\\r\\n") or
-    "\\r". skip: bytes before the header (a byte order mark). utf16: the file is to be decoded
-    first.
+    "\\r". utf16: the file is to be decoded first. header: the line that names the columns, the
+    first that is not blank; lines count from 1.
     """
 
     separator: str
     columns: tuple[str, ...]
     line_end: str
     utf16: bool
+    header: int
 
 
 def find_dialect(path: Path) -> Dialect:
-    """Looks at the first line.
+    """Looks at the first line that is not blank.
 
     Raises:
         UserError: no such file, empty, or not text.
@@ -47,13 +49,16 @@ def find_dialect(path: Path) -> Dialect:
         if b"\0" in start:
             raise UserError(f"{path} is not a text file; a CSV file is expected")
         text = start.decode("utf-8-sig", "replace")
-    header = re.split(r"[\r\n]", text, maxsplit=1)[0]
-    line_end = "\r" if re.match(r"\r(?!\n)", text[len(header) :]) else "\n"
-    if not text.strip() or not header.strip():
+    if not text.strip():
         raise UserError(f"{path} is empty; its first line must name the columns")
+    lines = _LINE_END.split(text)
+    number, header = next((n, line) for n, line in enumerate(lines, 1) if line.strip())
+    first_end = _LINE_END.search(text)
+    line_end = "\r" if first_end and first_end[0] == "\r" else "\n"
     separator = _separator(header)
     names = next(csv.reader([header], delimiter=separator, skipinitialspace=True))
-    return Dialect(separator, tuple(name.strip() for name in names), line_end, utf16)
+    columns = tuple(name.strip() for name in names)
+    return Dialect(separator, columns, line_end, utf16, number)
 
 
 def column_index(path: Path, columns: Sequence[str], name: str) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from kernsmith.csvfile.dialect import Dialect, column_index, find_dialect
+from kernsmith.csvfile.lines import first_lines
 from kernsmith.csvfile.numbers import parse_numbers
 from kernsmith.errors import UserError
 from kernsmith.stats.samples import Sample, Stratum
@@ -87,7 +88,7 @@ def _roles(path: Path, dialect: Dialect, columns: Columns) -> dict[str, int]:
 def read_columns(
     path: Path, dialect: Dialect, roles: dict[str, int], numbers: tuple[str, ...]
 ) -> pl.DataFrame:
-    """The columns of ``roles`` by role, and ``line``, their line in the file.
+    """The columns of ``roles`` by role, and ``line``, the line of the file where their row begins.
 
     Columns in ``numbers`` are floats if every cell is one, else text.
 
@@ -108,7 +109,7 @@ def read_columns(
             frame = pl.read_csv(
                 source,
                 has_header=False,
-                skip_rows=1,
+                skip_rows=dialect.header,
                 separator=dialect.separator,
                 eol_char=dialect.line_end,
                 schema=schema,
@@ -116,7 +117,7 @@ def read_columns(
                 encoding="utf8-lossy",
                 missing_columns="insert",
                 row_index_name=LINE,
-                row_index_offset=2,
+                row_index_offset=dialect.header + 1,
                 raise_if_empty=False,
             )
         # A field that is one quotation mark, in a column of numbers, makes polars 1 panic.
@@ -126,6 +127,8 @@ def read_columns(
             continue
         by_role = [pl.col(f"column_{index + 1}").alias(role) for role, index in roles.items()]
         frame = frame.select(*by_role, pl.col(LINE).cast(pl.Int64))
+        if lines := first_lines(path, dialect, len(frame)):
+            frame = frame.with_columns(pl.Series(LINE, lines, dtype=pl.Int64))
         _refuse_other_encodings(path, frame)
         return frame.filter(~pl.all_horizontal(pl.col(*roles).is_null()))
     raise AssertionError("unreachable: the second schema returns or raises")

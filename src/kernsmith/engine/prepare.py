@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from kernsmith.machine.protocol import Choosy
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
 from kernsmith.study.check import check_study
 from kernsmith.study.folds import in_folds
-from kernsmith.study.places import short_names, without_folders, words_of
+from kernsmith.study.places import short_level, short_names, without_folders, words_of
 from kernsmith.study.plan import Select, repeated_variants
 from kernsmith.study.source_word import parse_source
 from kernsmith.study.study import DEFAULT_CPU
@@ -255,12 +256,24 @@ def study_digest(
     """
     digests = {parse_source(word).path: source.digest for word, source in sources.items()}
     contents = {}
-    for path, name in short_names(study).items():
+    for path, name in (names := short_names(study)).items():
         file = Path(path)
         contents[name] = digests.get(path) or (content_digest(file) if file.is_file() else "")
+    contents |= _of_one_folder(sources, names)
     contents |= configs
     digest = without_folders(study).digest
     return digest_of([digest, contents]) if contents else digest
+
+
+def _of_one_folder(sources: Mapping[str, Source], names: Mapping[str, str]) -> dict[str, str]:
+    """Digests by word of the sources that share a folder, as two revisions of a repository do; for
+    any other, the folder's name tells it."""
+    count = Counter(parse_source(word).path for word in sources)
+    return {
+        short_level("source", word, names): source.digest
+        for word, source in sources.items()
+        if (path := parse_source(word).path) in names and count[path] > 1
+    }
 
 
 def _trainer(study: Study) -> Machine:

@@ -12,8 +12,8 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from io import StringIO
 from math import inf
 from pathlib import Path
@@ -127,8 +127,9 @@ def trainer(program: str, events: Events) -> Trainer:
 def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[str, list[Binary]]]:
     """Time all binaries that `file` does not tell yet, and add them to it.
 
-    file: a table (CSV) of `Row`s, for this processor. Returns its rows of this bench, and the
-    binaries by program.
+    file: a table (CSV) of `Row`s, for this processor; builds that came out as one binary share its
+    time. Returns the rows of this bench, as its builds and layouts are called, and the binaries by
+    program.
 
     Raises:
         UserError: the file is no such table, or this processor cannot time programs.
@@ -144,14 +145,21 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
         known = {row.digest: row for row in read_rows(file) if row.runs >= bench.runs}
         if not all(digest in known for digest in digests):
             events.stage(f"{program}: {len(made)} binaries on this processor")
-            timed = time_binaries(
-                made, bench.runs, lambda done: events.progress("runs of each", done, bench.runs)
-            )
-            new = [_row(one, digest) for one, digest in zip(timed, digests, strict=True)]
-            _append(file, new)
-            known = {row.digest: row for row in new}
-        rows += [known[digest] for digest in digests]
+            known = _timed_now(dict(zip(digests, made, strict=True)), bench.runs, events)
+            _append(file, list(known.values()))
+        rows += [
+            replace(known[digest], program=program, build=binary.build, layout=binary.layout)
+            for binary, digest in zip(made, digests, strict=True)
+        ]
     return rows, binaries
+
+
+def _timed_now(binaries: Mapping[str, Binary], runs: int, events: Events) -> dict[str, Row]:
+    """Time binaries, given and returned by their digests."""
+    timed = time_binaries(
+        list(binaries.values()), runs, lambda done: events.progress("runs of each", done, runs)
+    )
+    return {digest: _row(one, digest) for digest, one in zip(binaries, timed, strict=True)}
 
 
 def read_rows(file: Path) -> list[Row]:

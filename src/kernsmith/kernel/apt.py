@@ -109,9 +109,10 @@ def parse_mirrors(listing: str) -> tuple[str | None, str | None]:
     main: list[str] = []
     security: list[str] = []
     for line in listing.splitlines():
-        component, release, url = line.split(maxsplit=2)
-        if component != "main":
+        words = line.split(maxsplit=2)
+        if len(words) < 3 or words[0] != "main":  # a flat repository has no component
             continue
+        _, release, url = words
         suite = release.split("/")[0]
         if suite.endswith("-security"):
             security.append(url)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from kernsmith.errors import UserError
-from kernsmith.foreign import read_text
+from kernsmith.foreign import one_line, read_text
 from kernsmith.paths import shipped
 from kernsmith.study.config_word import KINDS
 from kernsmith.study.factors.config_symbol import VALUES, is_value
@@ -27,7 +27,7 @@ _WRITTEN = "# Automatically generated file; DO NOT EDIT."
 # A comment of a fragment: what it asks for in trees that are older than one of its symbols.
 _OLDER = re.compile(r"^# without CONFIG_(\w+): CONFIG_(\w+)=(.*)$", re.MULTILINE)
 # A comment of a fragment: the shipped fragment that it is laid over.
-_OVER = re.compile(r"^# over (\w+)$", re.MULTILINE)
+_OVER = re.compile(r"^# over[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _LOADS = re.compile(r"^# loads: (.+)$", re.MULTILINE)
 _OBJECTS = re.compile(r"^# objects: (\d+)$", re.MULTILINE)
 
@@ -86,17 +86,17 @@ def read_fragment(name: str) -> Fragment:
     `# loads: NAME NAME`.
 
     Raises:
-        UserError: no such config (the message lists those that are shipped), or a value in it that
-            make or a shell would expand.
+        UserError: no such config (the message lists those that are shipped), a value in it that
+            make or a shell would expand, or a comment `# over` that names no shipped one.
     """
     path = (
         Path(name) if "/" in name or Path(name).is_file() else shipped("configs", f"{name}.config")
     )
     text = read_text(path, "the config") if path.is_file() else ""
     if not text:
-        known = ", ".join(sorted(p.stem for p in shipped("configs").glob("*.config")))
         raise UserError(
-            f"there is no config {name!r}: allowed are {known}, {KINDS}, or the path of a file"
+            f"there is no config {name!r}: allowed are {', '.join(_shipped_names())}, {KINDS}, or "
+            "the path of a file"
         )
     symbols = parse_config(text)
     if not symbols:
@@ -109,10 +109,25 @@ def read_fragment(name: str) -> Fragment:
     objects = int(count[1]) if count else 0
     modules = tuple(name for names in _LOADS.findall(text) for name in names.split())
     if over := _OVER.search(text):
-        base = read_fragment(str(shipped("configs", f"{over[1]}.config")))
+        base = _base(path, over[1])
         symbols, older = {**base.symbols, **symbols}, {**base.older, **older}
         modules = modules or base.modules
     return Fragment(name, symbols, objects, _WRITTEN in text, older, modules)
+
+
+def _base(path: Path, name: str) -> Fragment:
+    """The shipped fragment that the file's comment `# over NAME` names."""
+    names = _shipped_names()
+    if name not in names:
+        raise UserError(
+            f"{path}: the comment '# over {one_line(name)}' names no shipped config: allowed are "
+            f"{', '.join(names)}, with nothing behind the name"
+        )
+    return read_fragment(str(shipped("configs", f"{name}.config")))
+
+
+def _shipped_names() -> list[str]:
+    return sorted(path.stem for path in shipped("configs").glob("*.config"))
 
 
 def parse_config(text: str) -> dict[str, str]:

@@ -47,11 +47,10 @@ def read_config(word: str, source: Source, progress: Progress | None = None) -> 
     """
     asked = parse_config_word(word)
     if asked.kind == "file":
-        return read_fragment(asked.name)
+        return _of_file(asked.name)
     text, origin = _text(asked, source, progress)
     symbols = parse_config(text)
-    if symbols.get("X86_64") != "y":
-        raise UserError(f"the config {word} is not one of a 64-bit x86 kernel")
+    _check_architecture(word, symbols)
     added = tuple(_added(symbols))
     return Fragment(
         name=word,
@@ -72,9 +71,22 @@ def check_config_word(word: str) -> None:
     """
     asked = parse_config_word(word)
     if asked.kind == "file":
-        read_fragment(asked.name)
+        _of_file(asked.name)
     elif asked.modules:
         loaded_modules(Path(asked.modules))
+
+
+def _of_file(name: str) -> Fragment:
+    found = read_fragment(name)
+    if found.complete:
+        _check_architecture(name, found.symbols)
+    return found
+
+
+def _check_architecture(word: str, symbols: Mapping[str, str]) -> None:
+    """Of a complete config; Kconfig would make another of one that is not this architecture's."""
+    if symbols.get("X86_64") != "y":
+        raise UserError(f"the config {word} is not one of a 64-bit x86 kernel")
 
 
 def _text(asked: ConfigWord, source: Source, progress: Progress | None) -> tuple[str, str]:

@@ -21,11 +21,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernsmith.errors import DiskFull, ProcessFailed, UserError
-from kernsmith.files import locked
+from kernsmith.files import locked, use
 from kernsmith.kernel.apt import PrivateApt, Progress
 from kernsmith.kernel.export import export_tree
 from kernsmith.kernel.git import ask_git, borrow
-from kernsmith.kernel.tree import folder_digest, kernel_version
+from kernsmith.kernel.tree import (
+    built_in_place,
+    clean_git_tree,
+    folder_digest,
+    kernel_version,
+)
 from kernsmith.kernel.unpack import unpack
 from kernsmith.process import run
 from kernsmith.study.source_word import (
@@ -84,7 +89,8 @@ def resolve_source(text: str, cache: Path, *, progress: Progress | None = None) 
 
     text: ``debian:7.3`` (the newest ``linux-source-7.3`` of the host's Debian mirror; once
         fetched it stays the same until its folder in the cache is removed),
-        ``git:FOLDER@REVISION``, a folder, or a tarball.
+        ``git:FOLDER@REVISION``, a folder, or a tarball. A folder is built where it lies; one in
+        which make has been run is taken by its revision, if it has no changes.
     cache: folder of unpacked sources (``paths.sources()``).
     progress: called with what is being done and the share of it that is done, if known.
 
@@ -226,12 +232,28 @@ def _from_folder(path: Path, cache: Path, progress: Progress | None) -> Source:
     if not _PLAIN_PATH.fullmatch(str(path)):
         raise UserError(
             f"source {str(path)!r}: a kernel is built where no folder's name has blanks, colons or "
-            "characters that make or a shell expands: rename or link it"
+            "characters that make or a shell expands: rename it"
         )
     version = kernel_version(path)
     _say(progress, f"looking at the files of {path}")
+    if left := built_in_place(path):
+        return _from_built(path, left, cache, progress)
     index = cache / "index" / hashlib.sha256(str(path).encode()).hexdigest()[:20]
     return _source(path, version, folder_digest(path, index), str(path))
+
+
+def _from_built(path: Path, left: str, cache: Path, progress: Progress | None) -> Source:
+    """A folder in which make has been run: its revision, where nothing else was changed.
+
+    left: what is there of make's. Cleaning the folder would take the user's .config.
+    """
+    if clean_git_tree(path) is None:
+        raise UserError(
+            f"source {str(path)!r} was built in place (it has {left}), and kbuild builds elsewhere "
+            "only what is clean: copy its .config to another folder and run `make mrproper` in it, "
+            "or commit its changes, or give git:FOLDER@REVISION"
+        )
+    return _from_git(SourceWord("git", str(path), "HEAD"), path, cache, progress)
 
 
 def _source(path: Path, version: str, digest: str, origin: str) -> Source:
@@ -248,6 +270,7 @@ def _cached(cache: Path, key: str, fetch: Callable[[Path], tuple[str, str]]) -> 
         with locked(cache / "locks" / key):
             if not entry.exists():
                 _make_entry(entry, fetch)
+    use(entry)
     known = json.loads((entry / "source.json").read_text(encoding="utf-8"))
     known["path"] = entry / "tree"
     return Source(**known)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kernsmith import paths
 from kernsmith.errors import UserError
+from kernsmith.files import use
 from kernsmith.kernel.artifact import Kernel, load_kernel
 from kernsmith.kernel.source import Source, resolve_source
 
@@ -23,7 +24,12 @@ def standing_kernel(folder: Path, source: Source) -> Kernel | None:
     source: the one that is asked for, of the same content.
     """
     kernel = load_kernel(folder)
-    return kernel if kernel and _has_source(kernel, source) and _has_programs(kernel) else None
+    if not (kernel and _has_source(kernel, source) and _has_programs(kernel)):
+        return None
+    use(folder)
+    if kernel.tree.is_relative_to(paths.sources()):
+        use(kernel.tree.parent)
+    return kernel
 
 
 def clear_for(folder: Path, source: Source) -> None:
@@ -48,9 +54,10 @@ def _has_source(kernel: Kernel, source: Source) -> bool:
     if path.is_relative_to(paths.sources()):
         return (path / "Makefile").exists()
     try:
-        return resolve_source(str(path), paths.sources()).digest == source.digest
+        found = resolve_source(str(path), paths.sources())
     except UserError:
         return False
+    return (found.path, found.digest) == (path, source.digest)
 
 
 def _has_programs(kernel: Kernel) -> bool:

@@ -53,10 +53,22 @@ def folder_digest(tree: Path, index: Path) -> str:
     changes; else a digest over path, kind, permission to execute, and content of every file
     (``files:…``). ``index`` keeps the digests of files that have not changed since the last time.
     """
-    return _clean_git_tree(tree) or _content_digest(tree, index)
+    return clean_git_tree(tree) or _content_digest(tree, index)
 
 
-def _clean_git_tree(tree: Path) -> str | None:
+def built_in_place(tree: Path) -> str | None:
+    """What make has left in a tree, for which kbuild refuses to build it elsewhere; None: nothing.
+
+    As the target outputmakefile of Linux's top Makefile has it, for any architecture.
+    """
+    if (tree / ".config").is_file():
+        return ".config"
+    folders = (tree / "include/config", *tree.glob("arch/*/include/generated"))
+    return next((str(each.relative_to(tree)) for each in folders if each.is_dir()), None)
+
+
+def clean_git_tree(tree: Path) -> str | None:
+    """``git-tree:`` of HEAD when the folder is the top of a git work tree without changes."""
     if not (tree / ".git").exists():
         return None
     try:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -53,7 +53,7 @@ def _as_text(value: object) -> object:
     """Levels may be written as numbers or booleans: `alignment = [32, 64]`, `[true, false]`."""
     if isinstance(value, bool):
         return "y" if value else "n"
-    return str(value) if isinstance(value, int) else value
+    return repr(value) if isinstance(value, int | float) else value
 
 
 # Of a study file; the largest that are shipped have 4 kB.
@@ -61,7 +61,7 @@ _MOST_BYTES = 1 << 20
 MOST_VARIANTS = 4096
 
 Level = Annotated[
-    str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "integer", "boolean"]})
+    str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "number", "boolean"]})
 ]
 
 
@@ -263,6 +263,12 @@ def _check_tables(file: StudyFile, origin: str) -> None:
             f"{origin}: [factors] and [variants] exclude each other: all combinations of levels, "
             "or variants by name"
         )
+    _check_options(file.source.options, origin)
+    for key, value in (pair for each in file.machine for pair in each.settings.items()):
+        if isinstance(value, float) and not isfinite(value):
+            raise UserError(
+                f"{origin}: machine.settings.{one_line(key)} is {value}: it must be finite"
+            )
     for factor, levels in file.factors.items():
         if len(set(levels)) < len(levels):
             raise UserError(f"{origin}: factors.{one_line(factor)} names a level twice")
@@ -274,6 +280,16 @@ def _check_tables(file: StudyFile, origin: str) -> None:
         )
     if any(not name.strip() for name in file.variants):
         raise UserError(f"{origin}: variants: a variant needs a name")
+
+
+def _check_options(options: Mapping[str, str], origin: str) -> None:
+    """That none is there twice, with CONFIG_ and without it."""
+    for name in options:
+        if name != (symbol := _symbol(name)) and symbol in options:
+            raise UserError(
+                f"{origin}: source.options names one symbol twice: {one_line(symbol)} and "
+                f"{one_line(name)}; leave one of them out"
+            )
 
 
 def located(study: Study, folder: Path) -> Study:

@@ -19,7 +19,7 @@ _LEVEL = re.compile(
 
 _WRITTEN = re.compile(
     r"(?:default|(?P<profile>profile)|order:(?P<file>.+?))?"
-    r"(?:(?:^|\+)random:(?P<seed>[^+]+)(?:\+jitter:(?P<jitter>\d+))?(?P<data>\+data)?)?"
+    r"(?:(?:^|\+)random:(?P<seed>.+?)(?:\+jitter:(?P<jitter>\d+))?(?P<data>\+data)?)?"
 )
 
 
