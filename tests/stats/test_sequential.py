@@ -4,6 +4,8 @@
 from math import inf, log
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from kernsmith.report.sentences import decision_sentence
 from kernsmith.stats.sequential import decide, look_at
@@ -30,10 +32,19 @@ def test_the_interval_is_the_inverse_of_the_test() -> None:
         assert last == pytest.approx(log(20))
 
 
-def test_the_p_value_never_rises_again() -> None:
-    p = [look_at(RATIOS[:n] + [0.01] * (10 - n)).p for n in (6, 8, 10)]
-    assert look_at([*RATIOS, 0.02, 0.03]).p <= look_at(RATIOS).p
-    assert p[0] >= p[-1]
+@given(st.lists(st.integers(-50, 50), min_size=4, max_size=30), st.sampled_from([0.05, 0.01]))
+def test_the_p_value_and_the_interval_never_contradict(values: list[int], alpha: float) -> None:
+    look = look_at([value / 1000 for value in values], alpha=alpha)
+    assume(abs(look.p / alpha - 1) > 1e-6)
+    assert (look.p < alpha) == (not look.low <= 0 <= look.high)
+
+
+def test_what_the_first_values_said_does_not_stand_against_all_of_them() -> None:
+    """Six near -2 %, then fourteen near +2 %: the first six give no verdict on all."""
+    early = [-0.02, -0.021, -0.019, -0.0205, -0.0195, -0.02]
+    assert look_at(early).p < 0.001
+    look = look_at([*early, *(0.02 + 0.001 * (n % 3) for n in range(14))])
+    assert look.low < 0 < look.high and look.p > 0.05
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,11 @@ Analysis 16(3)). For values x of unknown variance with mean m and S = Σ(x - m)�
     M(n) = sqrt(c / (n + c)) * [1 - S² / ((n + c) V)]^(-n/2)       S here: Σ (x - hypothesis)
 
 is a nonnegative martingale that starts at 1 under the hypothesis; by Ville's inequality it ever
-exceeds 1 / alpha with probability alpha at most. Inverting it gives the interval, 1 / max M the
-p-value. The price for looking at any time is an interval about 1.8 times as wide as Student's.
+exceeds 1 / alpha with probability alpha at most. Inverting it gives the interval, and 1 / M(n) the
+p-value, which is valid at whichever n a study stops: it is at most alpha exactly where the interval
+leaves the hypothesis out. (1 / max M would be valid, too, and smaller where the first values said
+more than all of them do; a verdict by it could contradict the interval beside it.) The price for
+looking at any time is an interval about 1.8 times as wide as Student's.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ class Look:
     """What is known after n values.
 
     mean: of the values. low, high: always-valid interval, infinite for n < 2 and until enough
-    values are there. p: always-valid p-value of the mean being 0; it never rises again.
+    values are there. p: always-valid p-value of the mean being 0.
     """
 
     n: int
@@ -89,7 +92,7 @@ def look_at(values: Sequence[float], *, alpha: float = 0.05, prior: float = PRIO
     mean = float(x.mean())
     half = _half_width(n, squares(x), alpha, prior)
     counts = np.arange(1, n + 1)
-    p = float(np.exp(-max(0.0, _log_martingale(x, counts, prior).max())))
+    p = float(np.exp(-max(0.0, _log_martingale(x, counts, prior)[-1])))
     return Look(n, mean, mean - half, mean + half, p)
 
 
