@@ -47,6 +47,7 @@ def test_json_of_a_command_with_options_of_its_own(capsys: pytest.CaptureFixture
         ((), 2, "a command is missing: kernsmith measure -- COMMAND"),
         (("--", "nosuch"), 2, "there is no program 'nosuch' to run"),
         (("--", "true", "--", "true"), 2, "a command is given twice"),
+        (("--", "true", "\udcff"), 2, "the command \"true '\\udcff'\" is no text in UTF-8"),
         (("--", "false"), 1, "false ended with exit code 1 (--ignore-failure"),
     ],
 )
@@ -55,6 +56,16 @@ def test_mistakes_are_told_in_a_sentence(
 ) -> None:
     assert run(*words) == code
     assert sentence in capsys.readouterr().err
+
+
+def test_what_a_command_says_that_failed_is_printed_without_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = r"printf '\033]0;owned\007\033[31mred\n' >&2; exit 3"
+    assert run("--runs", "1", "--", "sh", "-c", words) != 0
+    told = capsys.readouterr().err
+    assert "ended with exit code 3" in told and "red" in told
+    assert "\x1b" not in told and "\a" not in told
 
 
 def test_who_stops_it_is_told_what_is_kept(

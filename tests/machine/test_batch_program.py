@@ -4,9 +4,11 @@ on full disks, with loaders that forget nothing, and on computers that cannot.""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,36 @@ def test_from_the_start_to_the_end(image: Path, tmp_path: Path, enter: str) -> N
     assert found.left() == []
     assert "nokaslr kernsmith.batch=" in found.log() or enter == "grub"
     assert [told.status for told in unpack(found.folder)] == ["ok", "ok"]
+
+
+def quoted(function: str, path: str) -> str:
+    """What one of the script's functions for other programs' files makes of a path."""
+    script = files("kernsmith.machine.remote").joinpath("kernsmith-batch.sh").read_text()
+    lines = [line for line in script.splitlines() if line.startswith("of_")]
+    script = "\n".join([*lines, f'{function} "$1"'])
+    return process.run(["sh", "-c", script, "sh", path], timeout=30).output.rstrip("\n")
+
+
+def test_paths_are_quoted_for_who_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "grub-mkrelpath").write_text('#!/bin/sh\necho "$1"\n')
+    (tmp_path / "grub-mkrelpath").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    path = '/home/it\'s 100% "my" $study'
+    assert quoted("of_unit", path) == '/home/it\'s 100%% "my" $study'
+    assert quoted("of_command", path) == '"/home/it\'s 100%% \\"my\\" $$study"'
+    assert quoted("of_grub", path) == "'/home/it'\\''s 100% \"my\" $study'"
+
+
+def test_words_that_grub_would_expand_are_not(
+    image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lone_computer.OWN", f"{OWN} memmap=64M$0x1000")
+    found = begun(image, tmp_path, enter="grub")
+    found.boot()
+    custom = (found.root / "boot/grub/custom.cfg").read_text()
+    assert r" memmap=64M\$0x1000 " in custom
 
 
 def test_a_measured_kernel_has_the_words_of_the_own_one(image: Path, tmp_path: Path) -> None:

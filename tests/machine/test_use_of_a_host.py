@@ -6,7 +6,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from kernsmith import process
+from kernsmith.errors import ProcessFailed
 from kernsmith.machine.remote.host import owner
 from kernsmith.machine.remote.scripts import LEAVE_FREE, TAKE
 
@@ -43,6 +46,17 @@ def test_the_time_of_one_who_never_came_back_is_over_then(tmp_path: Path) -> Non
     time.sleep(1.1)
     assert take(tmp_path, "you@there-2")[0] == "you@there-2"
     assert [path.name for path in tmp_path.iterdir()] == ["used-by"]
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_other_computer(tmp_path: Path) -> None:
+    """As on a disk that is full, or has become read-only."""
+    (tmp_path / "file").touch()
+    with pytest.raises(ProcessFailed, match="mkdir"):
+        take(tmp_path / "file", "me@here-1")
+    (tmp_path / "used-by").write_text("")
+    (tmp_path / "used-by.me@here-1").mkdir()
+    with pytest.raises(ProcessFailed, match="used-by"):
+        take(tmp_path, "me@here-1")
 
 
 def test_an_owner_is_one_word_for_a_shell() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.profile.carried import carry
 from kernsmith.profile.lines import (
@@ -134,6 +135,12 @@ PROFILES = st.dictionaries(NAMES, SAMPLES, max_size=4)
 @given(PROFILES)
 def test_text_says_all_of_a_profile(made: dict[str, Samples]) -> None:
     assert parse_profile(profile_text(made).splitlines()) == made
+
+
+def test_code_that_is_inlined_deeper_than_compilers_do_it_is_refused() -> None:
+    lines = ["work:1:1", *(f"{' ' * depth}1: inner:1" for depth in range(1, 2000))]
+    with pytest.raises(UserError, match="inlined 201 levels deep"):
+        parse_profile(lines)
 
 
 @given(PROFILES, PROFILES)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
-from kernsmith.profile.counts import MAGIC, body_text, is_exact
+from kernsmith.profile.counts import MAGIC, MOST, body_text, is_exact
 
 SMALL = BranchCounts(
     ranges={(0xFFFFFFFF81000000, 0xFFFFFFFF8100000F): 5},
@@ -71,6 +71,22 @@ def test_merged_workloads_have_equal_weight() -> None:
     merged = merge_counts([heavy, light])
     assert merged.ranges == {(0, 9): 1000, (100, 109): 1000}
     assert merged.workloads == ("heavy", "light")
+
+
+def test_what_did_not_run_has_not_run_in_what_is_merged() -> None:
+    some = BranchCounts({(0, 9): 1000, (20, 29): 0}, {(9, 100): 3, (29, 0): 0}, "1")
+    for merged in (merge_counts([some]), merge_counts([some, some], [1, 5])):
+        assert merged.ranges[20, 29] == merged.branches[29, 0] == 0
+        assert merged.ranges[0, 9] > 0
+
+
+def test_what_is_merged_can_be_read(tmp_path: Path) -> None:
+    most = BranchCounts({(0, 9): (1 << 64) - 1, (20, 29): 7}, {(9, 20): 1}, "1")
+    merged = merge_counts([most, most], [1e6, 1])
+    write_counts(merged, tmp_path / "counts")
+    again = read_counts(tmp_path / "counts")
+    assert again.ranges == merged.ranges == {(0, 9): MOST, (20, 29): 4}
+    assert again.branches == {(9, 20): 1}
 
 
 def test_counts_of_two_kernels_are_not_merged() -> None:

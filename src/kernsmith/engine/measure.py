@@ -52,6 +52,9 @@ class Plan:
         if not 0 < self.alpha < 1:
             raise UserError(f"--alpha is a probability between 0 and 1, not {self.alpha:g}")
         names = [join(words) for words in self.commands]
+        for name in names:
+            if name != name.encode(errors="replace").decode():
+                raise UserError(f"the command {name!a} is no text in UTF-8: rename the file")
         if len(set(names)) < len(names):
             raise UserError("a command is given twice: it would be compared with itself")
 
@@ -283,5 +286,6 @@ def _corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
 
 def _failure(words: Sequence[str], ran: Ran) -> str:
     how = f"exit code {ran.exit_code}" if ran.exit_code > 0 else f"signal {-ran.exit_code}"
-    said = f": {ran.errors.splitlines()[-1]}" if ran.errors else ""
+    last = ran.errors.splitlines()[-1] if ran.errors else ""
+    said = f": {''.join(filter(str.isprintable, last))}" if last else ""
     return f"{join(words)} ended with {how}{said} (--ignore-failure measures it all the same)"

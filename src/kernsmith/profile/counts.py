@@ -30,6 +30,8 @@ _RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
 _BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
 
 _MODULE = re.compile(r"module (\w{1,55}) (\S{1,200}) ([0-9a-f]{1,16})-([0-9a-f]{1,16})", re.ASCII)
+MOST = 1 << 63
+"""Counts of a profile at most: LLVM keeps them in 64 bits."""
 # Where llvm-profgen has branches come from that are of other code than its binary's.
 OUTSIDE = 1
 
@@ -66,12 +68,15 @@ class BranchCounts:
         return sum((end - start + 1) * count for (start, end), count in self.ranges.items())
 
     def scaled(self, factor: float) -> BranchCounts:
-        """All counts times a factor, rounded, never below 1."""
-        return replace(
-            self,
-            ranges={pair: max(1, round(count * factor)) for pair, count in self.ranges.items()},
-            branches={pair: max(1, round(count * factor)) for pair, count in self.branches.items()},
-        )
+        """All counts times a factor, rounded; of what ran, never below 1."""
+
+        def scaled(counts: Mapping[Pair, int]) -> dict[Pair, int]:
+            return {
+                pair: max(1, round(count * factor)) if count else 0
+                for pair, count in counts.items()
+            }
+
+        return replace(self, ranges=scaled(self.ranges), branches=scaled(self.branches))
 
     def without_targets(self, spans: Sequence[Pair]) -> BranchCounts:
         """Without branches into these address ranges (start, end), sorted and apart.
@@ -139,7 +144,7 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
             ranges[pair] = ranges.get(pair, 0) + count
         for pair, count in scaled.branches.items():
             branches[pair] = branches.get(pair, 0) + count
-    return BranchCounts(
+    merged = BranchCounts(
         ranges,
         branches,
         identities.pop(),
@@ -149,6 +154,8 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
         source=next((part.source for part in parts if part.source), ""),
         machines=tuple(dict.fromkeys(name for part in parts for name in part.machines)),
     )
+    most = max((*ranges.values(), *branches.values()), default=0)
+    return merged.scaled(MOST / most) if most > MOST else merged
 
 
 def merge_files(files: Sequence[Path], weights: Sequence[float] = ()) -> BranchCounts:

@@ -20,6 +20,8 @@ from kernsmith.files import replacing, write_text
 from kernsmith.kernel.toolchain import Toolchain
 
 READ_SECONDS = 300.0
+_DEEPEST = 200
+"""How often code may be inlined in code that is inlined; compilers do it some ten times."""
 
 Place = tuple[int, int]
 """A line behind the function's first, and the discriminator that parts its blocks; 0 without."""
@@ -62,7 +64,11 @@ Profile = dict[str, Samples]
 
 
 def parse_profile(lines: Iterable[str]) -> Profile:
-    """A profile from its text."""
+    """A profile from its text.
+
+    Raises:
+        UserError: its functions are inlined in one another deeper than any compiler does it.
+    """
     found: Profile = {}
     stack: list[Samples] = []
     for line in lines:
@@ -70,6 +76,8 @@ def parse_profile(lines: Iterable[str]) -> Profile:
         depth = len(line) - len(inner)
         if not inner.strip():
             continue
+        if depth > _DEEPEST:
+            raise UserError(f"the profile has code that is inlined {depth} levels deep")
         if depth == 0:
             name, total, head = inner.rsplit(":", 2)
             stack = [found.setdefault(name, Samples())]

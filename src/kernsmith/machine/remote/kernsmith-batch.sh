@@ -107,20 +107,25 @@ clears() {
 	esac
 }
 
+# A path as systemd has it: specifiers begin with a %, and words of commands are quoted.
+of_unit() { printf %s "$1" | sed 's/%/%%/g'; }
+of_command() { printf '"%s"' "$(of_unit "$1" | sed 's/[\\"]/\\&/g; s/\$/$$/g')"; }
+
 start() {
 	check
 	chmod 755 "$here/kernsmith-batch" "$runner"
 	[ -n "$(following)" ] || fail "all that is planned has been done: kernsmith resume"
 	"$runner" look >"$here/own" || fail "$runner does not run here"
+	program=$(of_command "$here/kernsmith-batch") condition=$(of_unit "$here/kernsmith-batch")
 	cat >$place <<-END || fail "cannot write $place"
 		[Unit]
 		Description=kernsmith: the next boot of a batch
 		After=multi-user.target
-		ConditionPathExists=$here/kernsmith-batch
+		ConditionPathExists=$condition
 		[Service]
 		Type=simple
-		ExecStart="$here/kernsmith-batch" step
-		ExecStopPost="$here/kernsmith-batch" leave
+		ExecStart=$program step
+		ExecStopPost=$program leave
 		[Install]
 		WantedBy=multi-user.target
 	END
@@ -130,10 +135,10 @@ start() {
 		DefaultDependencies=no
 		IgnoreOnIsolate=yes
 		ConditionKernelCommandLine=kernsmith.batch
-		ConditionPathExists=$here/kernsmith-batch
+		ConditionPathExists=$condition
 		[Service]
 		Type=simple
-		ExecStart="$here/kernsmith-batch" late
+		ExecStart=$program late
 		[Install]
 		WantedBy=sysinit.target emergency.target rescue.target
 	END
@@ -196,6 +201,9 @@ enter() {
 	if [ "$ENTER" = kexec ]; then systemctl kexec --force; else systemctl reboot --force; fi
 }
 
+# A path as GRUB finds and reads it: as one word, of which it expands nothing.
+of_grub() { printf "'%s'" "$(grub-mkrelpath "$1" | sed "s/'/'\\\\''/g")"; }
+
 # A boot entry that GRUB takes once; the default one stays what it is.
 entry() {
 	rub
@@ -203,8 +211,8 @@ entry() {
 		echo "# kernsmith begin"
 		echo "menuentry kernsmith --id kernsmith {"
 		echo "	search --no-floppy --fs-uuid --set=root $(grub-probe --target=fs_uuid "$kernel")"
-		echo "	linux $(grub-mkrelpath "$kernel/image") $(words "$1")"
-		[ -z "$initrd" ] || echo "	initrd $(grub-mkrelpath "$initrd")"
+		printf '\tlinux %s %s\n' "$(of_grub "$kernel/image")" "$(words "$1" | sed 's/[\\$]/\\&/g')"
+		[ -z "$initrd" ] || printf '\tinitrd %s\n' "$(of_grub "$initrd")"
 		echo "}"
 		echo "# kernsmith end"
 	} >>$custom && grub-reboot kernsmith

@@ -63,13 +63,13 @@ else echo the kernel has modules, and nothing here makes an initramfs >&2; exit 
 
 TAKE = """\
 [ ! -e /etc/systemd/system/kernsmith-batch.service ] || { echo batch; exit; }
-f=$1/used-by owner=$2 lease=$3; mkdir -p "$1"; now=$(date +%s)
+f=$1/used-by owner=$2 lease=$3; mkdir -p "$1" || exit; now=$(date +%s)
 if ! (set -C; echo "$owner $((now + lease))" > "$f") 2>/dev/null; then
     read -r other until < "$f"
     if [ "$other" != "$owner" ] && [ "${until:-0}" -ge "$now" ]; then
         echo "$other $((until - now))"; exit
     fi
-    echo "$owner $((now + lease))" > "$f.$owner" && mv "$f.$owner" "$f"
+    echo "$owner $((now + lease))" > "$f.$owner" && mv "$f.$owner" "$f" || exit
     [ "$other" = "$owner" ] || sleep 1
 fi
 sync "$f"; read -r other until < "$f"; echo "$other 0"
