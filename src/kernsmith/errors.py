@@ -43,11 +43,13 @@ class LedgerFailed(KernsmithError):
     """The ledger's database refused something, or cannot be reached any more.
 
     ledger: its URL without the password. reason: the first line of what the database says.
+    remedy: what to do about it.
     """
 
     def __init__(self, ledger: str, reason: str, remedy: str) -> None:
         self.ledger = ledger
         self.reason = reason
+        self.remedy = remedy
         super().__init__(f"the ledger {ledger}: {reason}; {remedy} (what is recorded stays)")
 
 

@@ -103,3 +103,15 @@ def test_one_system_in_two_files_is_compared_by_file(tmp_path: Path) -> None:
     assert found is not None
     assert found.by == ("file",)
     assert "Hackbench: Count: 8 - Type: Process system=linux-7.2" in values(found)
+
+
+def test_half_of_a_surrogate_pair_becomes_the_replacement_character(tmp_path: Path) -> None:
+    file = tmp_path / "times.json"
+    results = ", ".join(
+        f'{{"command": "{name}", "mean": 1.5, "times": [1.0, 2.0]}}'
+        for name in (r"old\ud800", r"new\ud83d\ude00")
+    )
+    file.write_text(f'{{"results": [{results}]}}')
+    found = read_harness([file], Asked())
+    assert found is not None
+    assert [each.name for each in found.reading.strata[0].samples] == ["old\ufffd", "new\U0001f600"]

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A study of the ledger: its plan, with what came out."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import URL, make_url
 
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
@@ -75,3 +80,34 @@ def test_studies_that_are_not_there(url: str, tmp_path: Path) -> None:
     Ledger(f"sqlite:///{tmp_path}/new.sqlite").close()
     with pytest.raises(UserError, match="holds no study yet"):
         read_study_table(None, f"sqlite:///{tmp_path}/new.sqlite")
+
+
+READER = """
+import sys
+from kernsmith.errors import KernsmithError
+from kernsmith.ledger import Ledger
+from kernsmith.ledger.table import read_study_table
+try:
+    print(read_study_table("empty", sys.argv[1]).name)
+    Ledger(sys.argv[1])
+except KernsmithError as error:
+    print(error)
+"""
+
+
+def test_a_ledger_that_may_not_be_written_to_can_be_read(url: str, tmp_path: Path) -> None:
+    file = Path(make_url(url).database or "")
+    folder = tmp_path / "of another user? 100%"
+    folder.mkdir()
+    shutil.copyfile(file, folder / "ledger.sqlite")
+    (folder / "ledger.sqlite").chmod(0o444)
+    folder.chmod(0o555)
+    as_user = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    command = [*as_user, sys.executable, "-c", READER]
+    where = URL.create("sqlite", database=str(folder / "ledger.sqlite"))
+    told = subprocess.run([*command, str(where)], capture_output=True, text=True, check=True)
+    folder.chmod(0o755)
+    read, refused = told.stdout.splitlines()
+    assert read == "empty"
+    assert "cannot open the ledger" in refused
+    assert "let this user write to it" in refused

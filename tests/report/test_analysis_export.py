@@ -90,3 +90,20 @@ def test_other_units_stay_what_they_are(strata: tuple[Stratum, ...]) -> None:
 def test_unknown_suffixes_are_refused(analysis: Analysis, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"must be .json, .csv, .parquet, .xml or .bench"):
         write_export(tmp_path / "figures.xls", analysis, ())
+
+
+def test_an_export_that_fails_leaves_what_was_there(
+    tmp_path: Path, analysis: Analysis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "figures.parquet"
+    file.write_text("before")
+
+    def half(frame: pl.DataFrame, target: Path) -> None:
+        target.write_text("half")
+        raise OSError("the rest cannot be written")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", half)
+    with pytest.raises(OSError, match="the rest"):
+        write_export(file, analysis, ())
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]

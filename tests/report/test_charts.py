@@ -73,3 +73,26 @@ def test_large_groups_are_thinned_and_drawn_the_same_every_time() -> None:
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"charts are written as .svg or .png, not as '.gif'"):
         save_chart(CHARTS["box"], tmp_path / "box.gif")
+
+
+def test_control_characters_in_names_are_drawn_as_their_pictures(tmp_path: Path) -> None:
+    """vl_convert ends the whole process on SVG that is no XML."""
+    names = ("\033[32mold\033[0m", "new\x01", "\ud800")
+    chart = box_plot({name: [1.0, 2.0, 3.0] for name in names}, "time")
+    svg = chart_svg(chart)
+    assert "\u241b[32mold" in svg
+    assert "new\u2401" in svg
+    for suffix in (".svg", ".png"):
+        save_chart(chart, tmp_path / f"box{suffix}")
+
+
+def test_a_chart_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "box.svg"
+    file.write_text("before")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
+    with pytest.raises(OSError, match="no"):
+        save_chart(CHARTS["box"], file)
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from march import march, sample
 
+from kernsmith.report.analysis.sections import stratum_sections
 from kernsmith.report.analysis.words import check_sentence, verdict_sentences
+from kernsmith.report.plain import as_text
 from kernsmith.stats.analysis import Analysis, Options, StratumAnalysis, analyse
 from kernsmith.stats.assumptions import (
     Check,
@@ -21,7 +23,8 @@ from kernsmith.stats.assumptions import (
     Normality,
     RunOrder,
 )
-from kernsmith.stats.samples import Sample, Stratum, Summary
+from kernsmith.stats.factorial import factorial
+from kernsmith.stats.samples import Sample, Stratum, Summary, summarise
 
 OPTIONS = Options(("variant",), "seconds")
 
@@ -111,6 +114,52 @@ def test_unequal_n_and_unequal_variances() -> None:
     assert found.method == "Games-Howell"
     assert check(found, EqualVariance).standing == "violated"
     assert found.p == found.welch.p
+
+
+def test_without_a_spread_in_one_group_the_ranks_take_the_place_of_welchs_test() -> None:
+    samples = [
+        sample("a", [10.0] * 6),
+        sample("b", [20.0, 25.0, 22.0, 28.0, 19.0, 30.0]),
+        sample("c", [10.0, 10.1, 9.9, 10.0, 10.2, 9.8]),
+    ]
+    strata = [Stratum.of(name, samples) for name in ("one", "two")]
+    found = analyse(strata, OPTIONS).strata[0]
+    assert found.method == "Games-Howell"
+    assert isnan(found.welch.p)
+    assert found.p == found.kruskal_wallis.p < 0.01
+    assert found.p_holm == pytest.approx(2 * found.p)
+    assert verdict_sentences(found, OPTIONS)[0] == (
+        f"The groups differ: Kruskal-Wallis H(2) = {found.kruskal_wallis.statistic:.6g}, "
+        f"p = {found.p:.3g}; Welch's test needs a spread in every group."
+    )
+    text = as_text(stratum_sections(found, OPTIONS), 100)
+    assert "Fisher's ANOVA" in text
+    assert "Kruskal-Wallis  H" in text
+
+
+@pytest.mark.parametrize("low", [1.1, 1.1e-30, -1.1e6])
+def test_rounding_errors_are_no_interaction(low: float) -> None:
+    groups = {("a1", "b1"): 1.1, ("a1", "b2"): 1.3, ("a2", "b1"): 1.2, ("a2", "b2"): 1.4,
+              ("a3", "b1"): 1.7, ("a3", "b2"): 1.9}  # fmt: skip
+    none = np.empty(0, dtype=np.int64)
+    cells = [
+        summarise(Sample(levels, np.array([value * low / 1.1] * 2), none, none))
+        for levels, value in groups.items()
+    ]
+    a, b, both, residual = factorial(("a", "b"), cells)
+    assert isinf(a.f)
+    assert isinf(b.f)
+    assert (both.sum_of_squares, residual.sum_of_squares) == (0.0, 0.0)
+    assert isnan(both.f)
+    assert isnan(both.p)
+
+
+def test_an_interaction_alone_leaves_no_main_effects_of_rounding() -> None:
+    crossed = {("a1", "b1"): 1.1, ("a1", "b2"): 1.7, ("a2", "b1"): 1.7, ("a2", "b2"): 1.1}
+    cells = [Summary(levels, 3, mean, 0.0) for levels, mean in crossed.items()]
+    a, b, both, _ = factorial(("a", "b"), cells)
+    assert (a.sum_of_squares, b.sum_of_squares) == (0.0, 0.0)
+    assert both.p == 0.0
 
 
 def test_spread_that_grows_with_the_mean_calls_for_ratios() -> None:

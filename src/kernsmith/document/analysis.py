@@ -38,8 +38,8 @@ class StratumAnalysis:
     """All figures of one stratum.
 
     method, reason: which intervals the comparisons have, and why.
-    p: of the test that the groups are all alike, Fisher's or Welch's by ``method``; p_holm: the
-    same corrected over all strata.
+    p: of the test that the groups are all alike, Fisher's or Welch's by ``method``, Kruskal-Wallis
+    where Welch's lacks a spread in some group; p_holm: the same corrected over all strata.
     """
 
     name: str | None

@@ -7,6 +7,7 @@ A new format is one module of this package with one name in it, `FORMAT`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -70,6 +71,10 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
 @dataclass(frozen=True)
 class Content:
     """A file's text."""
@@ -78,11 +83,18 @@ class Content:
 
     @cached_property
     def json(self) -> Any:
-        """The text as JSON; None where it is none."""
+        """The text as JSON; None where it is none.
+
+        Halves of surrogate pairs (`"\\ud800"`), which no file can hold, become U+FFFD.
+        """
         if self.text.lstrip()[:1] not in ("{", "["):
             return None
         try:
-            return json.loads(self.text)
+            document = json.loads(self.text)
+            if _SURROGATE_ESCAPE.search(self.text) is None:
+                return document
+            text = json.dumps(document, ensure_ascii=False)
+            return json.loads(_HALF_PAIR.sub("\ufffd", text))
         except (ValueError, RecursionError):
             return None
 

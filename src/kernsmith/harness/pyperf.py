@@ -8,6 +8,7 @@ the processor that it came to. So a process is one value, the mean of its own (K
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def read(content: Content) -> Table | None:
     from pyperf import BenchmarkSuite
 
     try:
-        benchmarks = BenchmarkSuite.loads(content.text).get_benchmarks()
+        benchmarks = BenchmarkSuite.loads(json.dumps(document)).get_benchmarks()
         found = [(benchmark, _processes(benchmark)) for benchmark in benchmarks]
     # What pyperf raises on a file that is not its own is whatever its shape leads it to.
     except Exception as error:

@@ -40,7 +40,7 @@ def told(url: str) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        raise _in_words(error, url) from error
+        raise in_words(error, url) from error
 
 
 def shown(url: str) -> str:
@@ -56,7 +56,8 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
-def _in_words(error: SQLAlchemyError, url: str) -> KernsmithError:
+def in_words(error: SQLAlchemyError, url: str) -> KernsmithError:
+    """A database error as what `told` raises."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     state = getattr(cause, "sqlstate", None) or ""
     # The low byte is the primary code: https://sqlite.org/rescode.html#extrc
@@ -68,7 +69,7 @@ def _in_words(error: SQLAlchemyError, url: str) -> KernsmithError:
     remedy = "run the same again"
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         remedy = _WAIT
-    elif code == sqlite3.SQLITE_READONLY or state in _READ_ONLY:
+    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN) or state in _READ_ONLY:
         remedy = _PERMIT
     elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         remedy = _DAMAGED

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -21,12 +22,12 @@ from sqlalchemy import (
     inspect,
     select,
 )
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.schema import CreateColumn
 
-from kernsmith.errors import UserError
-from kernsmith.ledger.failures import first_line, shown, told
+from kernsmith.errors import KernsmithError, LedgerFailed, UserError
+from kernsmith.ledger.failures import first_line, in_words, shown, told
 from kernsmith.ledger.schema import BUILDS, METADATA, STUDIES
 
 # Any number that every kernsmith takes: who brings a database up to date holds this lock.
@@ -64,24 +65,51 @@ def open_database(url: str, *, create: bool = True) -> Database:
 
     create: make a ledger where there is none.
 
+    A ledger that is only read may be a file that this user cannot write to.
+
     Raises:
         UserError: no such database, or it cannot be opened.
+        DiskFull: no space where the database is.
     """
+    what = "open" if create else "read"
     try:
-        parsed = make_url(url)
+        parsed = make_url(url) if create else _as_it_is(make_url(url))
         if create and parsed.get_backend_name() == "sqlite" and parsed.database:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(parsed, pool_pre_ping=True)
         if parsed.get_backend_name() == "sqlite":
-            event.listen(engine, "connect", _tune_sqlite)
+            event.listen(engine, "connect", _tune_to_write if create else _tune_to_read)
             event.listen(engine, "begin", _begin)
         if not create and not inspect(engine).has_table(STUDIES.name):
             raise UserError(f"the ledger {shown(url)} holds no study yet")
         _bring_up_to_date(engine)
+    except DBAPIError as error:
+        raise _not_opened(in_words(error, url), what) from None
     except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
-        what = "open" if create else "read"
         raise UserError(f"cannot {what} the ledger {shown(url)}: {first_line(error)}") from None
     return Database(url, engine)
+
+
+def _as_it_is(url: URL) -> URL:
+    """How to read an SQLite file in a folder that this user cannot write to: it never changes.
+
+    SQLite would make files beside it (sqlite.org/wal.html, read-only databases). Where a log lies
+    there, somebody writes: that file is read together with the log, or not at all.
+    """
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return url
+    file = Path(url.database).resolve()
+    log = file.with_name(f"{file.name}-wal")
+    if not file.is_file() or os.access(file.parent, os.W_OK) or log.exists():
+        return url
+    query = {**url.query, "mode": "ro", "immutable": "1", "uri": "true"}
+    return url.set(database=file.as_uri(), query=query)
+
+
+def _not_opened(error: KernsmithError, what: str) -> KernsmithError:
+    if not isinstance(error, LedgerFailed):
+        return error
+    return UserError(f"cannot {what} the ledger {error.ledger}: {error.reason}; {error.remedy}")
 
 
 def _to_write(engine: Engine) -> Engine:
@@ -139,15 +167,30 @@ def _drop_uniqueness_of_text(connection: Connection) -> None:
             )
 
 
-def _tune_sqlite(connection: Any, record: Any) -> None:
+def _tune_to_write(connection: Any, record: Any) -> None:
+    cursor = _tuned(connection)
+    _write_ahead(cursor)
+    cursor.close()
+
+
+def _tune_to_read(connection: Any, record: Any) -> None:
+    cursor = _tuned(connection)
+    try:
+        _write_ahead(cursor)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+            raise
+    cursor.close()
+
+
+def _tuned(connection: sqlite3.Connection) -> sqlite3.Cursor:
     # The driver must not open transactions by itself: `_begin` below does.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"pragma busy_timeout = {1000 * _PATIENCE}")
-    _write_ahead(cursor)
     cursor.execute("pragma synchronous = normal")
     cursor.execute("pragma foreign_keys = on")
-    cursor.close()
+    return cursor
 
 
 def _write_ahead(cursor: sqlite3.Cursor) -> None:

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
+from kernsmith.files import write_bytes, write_text
 from kernsmith.report.charts import INK, PALETTE, AnyChart
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 def chart_spec(chart: AnyChart, *, ink: str = INK, background: str | None = None) -> str:
     """The chart's Vega-Lite specification as JSON, with text and lines drawn in ``ink``."""
-    spec: dict[str, Any] = chart.to_dict()
+    spec: dict[str, Any] = _drawable(chart.to_dict())
     spec["config"] = _config(ink)
     spec["background"] = background
     text = json.dumps(spec, ensure_ascii=False, allow_nan=False)
@@ -31,16 +36,33 @@ def save_chart(chart: AnyChart, path: Path) -> None:
 
     Raises:
         ValueError: another suffix.
-        OSError: the file cannot be written.
+        DiskFull, UserError, OSError: the file cannot be written; what was there stays.
     """
     spec = chart_spec(chart, ink="#1b1f24", background="#ffffff")
     match path.suffix.lower():
         case ".svg":
-            path.write_text(str(vl_convert.vegalite_to_svg(spec)), encoding="utf-8")
+            write_text(path, str(vl_convert.vegalite_to_svg(spec)))
         case ".png":
-            path.write_bytes(bytes(vl_convert.vegalite_to_png(spec, scale=2)))
+            write_bytes(path, bytes(vl_convert.vegalite_to_png(spec, scale=2)))
         case other:
             raise ValueError(f"charts are written as .svg or .png, not as {other!r}")
+
+
+def _drawable(node: Any) -> Any:
+    """With Unicode's pictures (U+2400 …) of the control characters in all text.
+
+    XML cannot hold them (XML 1.0, section 2.2), and vl_convert aborts the whole process on SVG that
+    is no XML. Each has a picture of its own, so that different names stay different.
+    """
+    match node:
+        case str():
+            seen = _CONTROL.sub(lambda found: chr(0x2400 + ord(found[0])), node)
+            return _NO_CHARACTER.sub("\ufffd", seen)
+        case dict():
+            return {_drawable(key): _drawable(value) for key, value in node.items()}
+        case list():
+            return [_drawable(each) for each in node]
+    return node
 
 
 def _config(ink: str) -> dict[str, Any]:

@@ -86,8 +86,8 @@ class StratumAnalysis:
     """All figures of one stratum.
 
     method: which intervals the comparisons have.
-    p: of the test that the groups are all alike, Fisher's or Welch's by ``method``; p_holm: the
-    same corrected over all strata.
+    p: of the test that the groups are all alike, Fisher's or Welch's by ``method``, Kruskal-Wallis
+    where Welch's lacks a spread in some group; p_holm: the same corrected over all strata.
     """
 
     name: str | None
@@ -165,7 +165,8 @@ def _analyse_stratum(stratum: Stratum, options: Options) -> StratumAnalysis:
     checks = check_assumptions(stratum, alpha, order_known=options.order_known)
     method = _method(groups, checks)
     fisher, other = one_way(groups), welch(groups)
-    p = other.p if method == "Games-Howell" else (fisher.p if fisher else nan)
+    ranks = kruskal_wallis(stratum.samples) if stratum.samples else NO_TEST
+    p = _overall_p(method, fisher, other, ranks)
     comparisons = compare_all(groups, method, alpha, options.baseline)
     sensitivity = _sensitivity(groups, fisher, options)
     table = factorial(options.factors, groups)
@@ -176,7 +177,7 @@ def _analyse_stratum(stratum: Stratum, options: Options) -> StratumAnalysis:
         outliers=find_outliers(stratum.samples),
         anova=fisher,
         welch=other,
-        kruskal_wallis=kruskal_wallis(stratum.samples) if stratum.samples else NO_TEST,
+        kruskal_wallis=ranks,
         factorial=table,
         method=method,
         p=p,
@@ -203,6 +204,12 @@ def _method(groups: Sequence[Summary], checks: Sequence[Check]) -> Method:
     if variance.standing != "violated" or any(group.n < 2 for group in groups):
         return "Tukey-Kramer"
     return "Games-Howell"
+
+
+def _overall_p(method: Method, fisher: OneWay | None, other: Test, ranks: Test) -> float:
+    if method == "Games-Howell":
+        return ranks.p if isnan(other.p) else other.p
+    return fisher.p if fisher else nan
 
 
 def _sensitivity(

@@ -18,6 +18,7 @@ import numpy as np
 
 from kernsmith.stats.anova import f_test
 from kernsmith.stats.factorial import all_terms, indicators
+from kernsmith.stats.rounding import without_rounding
 from kernsmith.stats.samples import Array
 
 
@@ -58,8 +59,7 @@ def factorial_in_blocks(
     columns = {term: indicators(term, cells) for term in all_terms(factors)}
     terms = list(columns)
     centred = values - values.mean(axis=0)
-    # What is below the rounding of the values themselves is nothing.
-    floor = (16 * np.finfo(float).eps * max(1.0, float(np.abs(values).max()))) ** 2 * values.size
+    largest = max(1.0, float(np.abs(values).max()))
     rows = []
     for term in terms:
         others = [columns[other] for other in terms if not set(term) <= set(other)]
@@ -70,8 +70,8 @@ def factorial_in_blocks(
         part = (with_it - without) @ centred
         df = round(float(np.trace(with_it) - np.trace(without)))
         mean = part.mean(axis=1, keepdims=True)
-        square = _at_least(blocks * float((mean**2).sum()), floor)
-        error = _at_least(float(((part - mean) ** 2).sum()), floor)
+        square = without_rounding(blocks * float((mean**2).sum()), largest, values.size)
+        error = without_rounding(float(((part - mean) ** 2).sum()), largest, values.size)
         df_error = df * (blocks - 1)
         f, p = f_test(square, df, error, df_error)
         rows.append(
@@ -87,10 +87,6 @@ def factorial_in_blocks(
             )
         )
     return tuple(rows)
-
-
-def _at_least(square: float, floor: float) -> float:
-    return square if square > floor else 0.0
 
 
 def _omega_squared(square: float, df: int, error: float, df_error: int, total: int) -> float:

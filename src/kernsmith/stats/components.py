@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernsmith.stats.power import needed_n, power_of
+from kernsmith.stats.rounding import without_rounding
 
 Array = NDArray[np.float64]
 LEVELS = ("layout", "boot", "run")
@@ -91,12 +92,15 @@ def _codes(keys: Sequence[Hashable]) -> NDArray[np.int64]:
 def _nested(y: Array, codes: list[NDArray[np.int64]]) -> tuple[Component, ...]:
     chain, names = _identifiable(codes)
     sizes = [np.bincount(each).astype(float) for each in chain]
-    sums = [np.bincount(each, weights=y) for each in chain]
-    explained = [float((s**2 / n).sum()) for s, n in zip(sums, sizes, strict=True)]
+    centred = y - y.mean()
+    means = [np.bincount(each, centred) / n for each, n in zip(chain, sizes, strict=True)]
+    largest = max(1.0, float(np.abs(y).max()))
     variances: list[float] = [0.0] * len(chain)
     for level in range(len(chain) - 1, 0, -1):
         df = len(sizes[level]) - len(sizes[level - 1])
-        square = max(0.0, explained[level] - explained[level - 1]) / df
+        # Of the runs' own deviations: a difference of two large sums would cancel.
+        deviations = means[level][chain[level]] - means[level - 1][chain[level - 1]]
+        square = without_rounding(float((deviations**2).sum()), largest, len(y)) / df
         below = sum(
             _coefficient(chain, sizes, level, lower, df) * variances[lower]
             for lower in range(level + 1, len(chain))

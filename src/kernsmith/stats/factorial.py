@@ -17,6 +17,7 @@ from math import nan
 import numpy as np
 
 from kernsmith.stats.anova import f_test
+from kernsmith.stats.rounding import without_rounding
 from kernsmith.stats.samples import Array, Summary
 
 Term = tuple[int, ...]
@@ -26,6 +27,9 @@ Term = tuple[int, ...]
 class FactorialRow:
     """A line of the table: a main effect, an interaction, or the residual.
 
+    sum_of_squares: 0 where the rounding of the means alone could make it.
+    f, p: infinite and 0 where a term has an effect and the residual is 0, NaN where both are 0, and
+        for the residual.
     omega_squared: partial omega squared (Keren & Lewis 1979); NaN for the residual.
     """
 
@@ -49,7 +53,8 @@ def factorial(factors: Sequence[str], cells: Sequence[Summary]) -> tuple[Factori
     levels = [cell.levels for cell in cells]
     columns = {term: indicators(term, levels) for term in all_terms(factors)}
     terms = list(columns)
-    error = sum((cell.n - 1) * cell.variance for cell in cells if cell.n > 1)
+    within = sum((cell.n - 1) * cell.variance for cell in cells if cell.n > 1)
+    error = without_rounding(within, _largest(cells), total)
     df_error = total - len(cells)
     rows = [_row(term, terms, columns, factors, cells, (error, df_error), total) for term in terms]
     return (*rows, FactorialRow("residual", df_error, error, nan, nan, nan))
@@ -66,10 +71,11 @@ def _row(
 ) -> FactorialRow:
     error, df_error = residual
     others = [other for other in terms if not set(term) <= set(other)]
-    without, rank_without = _misfit([columns[other] for other in others], cells)
-    with_it, rank_with = _misfit([columns[t] for t in [*others, term]], cells)
+    without, rank_without = _fit([columns[other] for other in others], cells)
+    with_it, rank_with = _fit([columns[t] for t in [*others, term]], cells)
     df = rank_with - rank_without
-    square = max(0.0, without - with_it)
+    gain = float(((with_it - without) ** 2).sum())
+    square = without_rounding(gain, _largest(cells), total)
     f, p = f_test(square, df, error, df_error)
     mean_error = error / df_error
     excess = square - df * mean_error
@@ -97,13 +103,21 @@ def indicators(term: Term, cells: Sequence[Sequence[str]]) -> Array:
     return np.array([[float(key == name) for name in names] for key in keys])
 
 
-def _misfit(parts: Sequence[Array], cells: Sequence[Summary]) -> tuple[float, int]:
-    """Weighted sum of squares of the cell means around a model, and the model's rank."""
+def _largest(cells: Sequence[Summary]) -> float:
+    return max(abs(cell.mean) for cell in cells)
+
+
+def _fit(parts: Sequence[Array], cells: Sequence[Summary]) -> tuple[Array, int]:
+    """The cell means that a model gives, weighted by the roots of n, and the model's rank.
+
+    Of two models, one within the other, the squared distance is the difference of their misfits
+    (Pythagoras), without its cancellation.
+    """
     design = np.hstack([np.ones((len(cells), 1)), *parts])
     means = np.array([cell.mean for cell in cells])
     root = np.sqrt([float(cell.n) for cell in cells])
     centred = means - means.mean()
     weighted = design * root[:, None]
     solution, _, rank, _ = np.linalg.lstsq(weighted, centred * root, rcond=1e-10)
-    misfit = centred * root - weighted @ solution
-    return float((misfit**2).sum()), int(rank)
+    fitted: Array = weighted @ solution
+    return fitted, int(rank)

@@ -15,6 +15,7 @@ from typing import Any
 
 from kernsmith import __version__
 from kernsmith.document.analysis import Analysis as AnalysisDocument
+from kernsmith.files import replacing, write_text
 from kernsmith.report.analysis.document import in_words
 from kernsmith.report.analysis.junit import as_junit
 from kernsmith.stats.analysis import Analysis
@@ -132,23 +133,23 @@ def write_export(path: Path, analysis: Analysis, strata: Sequence[Stratum]) -> N
 
     Raises:
         ValueError: another suffix, or .bench without raw data.
-        OSError: the file cannot be written.
+        DiskFull, UserError, OSError: the file cannot be written; what was there stays.
     """
     match path.suffix.lower():
         case ".json":
-            path.write_text(as_json(analysis), encoding="utf-8")
+            write_text(path, as_json(analysis))
         case ".csv":
-            path.write_text(as_csv(analysis), encoding="utf-8")
+            write_text(path, as_csv(analysis))
         case ".parquet":
             _write_parquet(path, analysis)
         case ".xml":
-            path.write_text(as_junit(analysis), encoding="utf-8")
+            write_text(path, as_junit(analysis))
         case ".bench":
             if not any(stratum.samples for stratum in strata):
                 raise ValueError("Go benchmark text needs raw data, not a summary")
             options = analysis.options
             text = as_go_benchmark(strata, options.factors, options.value)
-            path.write_text(text, encoding="utf-8")
+            write_text(path, text)
         case other:
             raise ValueError(
                 f"nothing is exported as {other!r}; the suffix must be .json, .csv, .parquet, "
@@ -161,7 +162,8 @@ def _write_parquet(path: Path, analysis: Analysis) -> None:
 
     names = ("table", "stratum", "item", "against", "figure")
     types = {**dict.fromkeys(names, pl.String), "value": pl.Float64}
-    pl.DataFrame(list(figures(analysis)), schema=types).write_parquet(path)
+    with replacing(path) as temporary:
+        pl.DataFrame(list(figures(analysis)), schema=types).write_parquet(temporary)
 
 
 def _rows(

@@ -77,11 +77,11 @@ def stratum_sections(stratum: StratumAnalysis, options: Options) -> list[Section
 
 
 def _difference_sections(stratum: StratumAnalysis, options: Options) -> list[Section]:
-    sections: list[Section] = [Heading("Do the groups differ?", 3), _tests(stratum)]
-    if stratum.factorial:
-        sections.append(_factorial(stratum))
-    if isnan(stratum.p):
-        sections = []
+    sections: list[Section] = []
+    tests = _tests(stratum)
+    if tests.rows:
+        sections += [Heading("Do the groups differ?", 3), tests]
+        sections += [_factorial(stratum)] if stratum.factorial else []
     sections.append(Heading("Which groups differ?", 3))
     if any(not isnan(pair.p) for pair in stratum.comparisons):
         sections.append(Text(_method(stratum)))
@@ -187,7 +187,7 @@ def _outliers(stratum: StratumAnalysis) -> list[Section]:
 def _tests(stratum: StratumAnalysis) -> Table:
     rows: list[list[Value]] = []
     fisher = stratum.anova
-    if fisher is not None:
+    if fisher is not None and not isnan(fisher.p):
         df = f"{fisher.df_between}, {fisher.df_within}"
         rows.append(["Fisher's ANOVA", "F", fisher.f, df, fisher.p, fisher.omega_squared])
     for name, letter, test in (

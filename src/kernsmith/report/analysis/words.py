@@ -70,6 +70,8 @@ def method_reason(found: StratumAnalysis) -> str:
 
 
 def _overall(found: StratumAnalysis, alpha: float) -> str:
+    if found.method == "Games-Howell" and isnan(found.welch.p):
+        return _without_welch(found, alpha)
     if isnan(found.p):
         return "Whether the groups differ cannot be tested: there is no spread within them to see."
     fisher = found.anova
@@ -79,11 +81,26 @@ def _overall(found: StratumAnalysis, alpha: float) -> str:
         name = "Welch's F"
     else:
         shown, df, name = fisher.f, f"{fisher.df_between}, {fisher.df_within}", "F"
-    word = "differ" if found.p < alpha else "do not differ significantly"
     return (
-        f"The groups {word}: {name}({df}) = {shown:.6g}, p = {found.p:.3g}, "
+        f"The groups {_differ(found.p, alpha)}: {name}({df}) = {shown:.6g}, p = {found.p:.3g}, "
         f"ω² = {max(0.0, fisher.omega_squared):.3f}."
     )
+
+
+def _without_welch(found: StratumAnalysis, alpha: float) -> str:
+    """Groups that scatter differently, one of them not at all."""
+    why = "Welch's test needs a spread in every group"
+    if isnan(found.p):
+        return f"Whether the groups differ as a whole cannot be tested: {why}."
+    ranks = found.kruskal_wallis
+    return (
+        f"The groups {_differ(found.p, alpha)}: Kruskal-Wallis H({ranks.df[0]:g}) = "
+        f"{ranks.statistic:.6g}, p = {found.p:.3g}; {why}."
+    )
+
+
+def _differ(p: float, alpha: float) -> str:
+    return "differ" if p < alpha else "do not differ significantly"
 
 
 def pair_sentence(pair: Comparison, options: Options) -> str:
