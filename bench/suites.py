@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel, named_kernel
+from kernsmith.kernel.config import parse_config
 from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import Table, Tcg, open_machine
 from kernsmith.study.study import DEFAULT_CPU
@@ -60,9 +61,10 @@ def main() -> None:
     parser.add_argument("--snapshots", action="store_true", help="go on from snapshots")
     words = parser.parse_args()
     catalogue = load_catalogue().including(words.sets)
+    kernel = named_kernel(words.kernel)
+    symbols = parse_config((kernel.output / ".config").read_text())
     settings = {"time_limit": 1800, "snapshots": words.snapshots}
     machine = open_machine(DEFAULT_CPU, Table.model_validate(settings))
-    kernel = named_kernel(words.kernel)
     load = ", ".join(f"{each:.2f}" for each in os.getloadavg())
     snapshots = "with snapshots" if words.snapshots else "without snapshots"
     print(f"load averages before: {load}; {machine.slots} guests at once; {snapshots}\n")
@@ -70,8 +72,12 @@ def main() -> None:
     print("| --- | ---: | ---: | ---: | --- |")
     with tempfile.TemporaryDirectory() as name:
         for each in words.sets:
-            row = run_set(machine, kernel, catalogue.select([each]), Path(name) / each)
-            print(f"| `{each}` | {row}", flush=True)
+            chosen = catalogue.select([each])
+            lacking = [work for work in chosen if work.missing(symbols, loads=False)]
+            able = tuple(work for work in chosen if work not in lacking)
+            row = run_set(machine, kernel, able, Path(name) / each)
+            left = f"cannot run: {', '.join(work.name for work in lacking)} |" if lacking else ""
+            print(f"| `{each}` | {row} {left}", flush=True)
 
 
 if __name__ == "__main__":

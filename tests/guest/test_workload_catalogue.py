@@ -88,6 +88,7 @@ def test_an_unknown_name_is_answered_with_what_is_allowed(small: Catalogue) -> N
 def test_a_workload_names_what_a_kernel_lacks(small: Catalogue) -> None:
     read = small.select(["read"])[0]
     assert read.missing({"NET": "y", "UNIX": "m"}) == ()
+    assert read.missing({"NET": "y", "UNIX": "m"}, loads=False) == ("CONFIG_UNIX",)
     assert read.missing({"NET": "y", "UNIX": "n"}) == ("CONFIG_UNIX",)
     assert read.missing({}) == ("CONFIG_NET", "CONFIG_UNIX")
 

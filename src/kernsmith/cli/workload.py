@@ -256,10 +256,12 @@ def _run(
     from kernsmith.machine.tcg import open_machine
 
     chosen = named_kernel(kernel)
-    missing = each.missing(parse_config((chosen.output / ".config").read_text()))
-    if missing:
+    symbols = parse_config((chosen.output / ".config").read_text())
+    if missing := each.missing(symbols, loads=bool(chosen.modules)):
+        module = symbols.get(missing[0].removeprefix("CONFIG_")) == "m"
+        what = f"{missing[0]}{' (a module, which nobody loads)' if module else ''}"
         raise UserError(
-            f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {missing[0]}{each.advice}"
+            f"the kernel {chosen.key[:12]} lacks what {each.name} needs: {what}{each.advice}"
         )
     with tempfile.TemporaryDirectory() as folder:
         job = Job(each, Path(folder), profile=hottest > 0, modules=chosen.guest_archive)

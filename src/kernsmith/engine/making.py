@@ -19,6 +19,7 @@ from kernsmith.kernel.link import input_map, link_map, relink
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.reordered import find_reordered, reordered
 from kernsmith.layout import PlacedOrder
+from kernsmith.machine.tcg import NAME as TCG
 from kernsmith.store import local_store
 
 
@@ -71,8 +72,10 @@ def build(say: Say, asked: Build) -> str:
                 f"the config {variant.config!r} of {variant.name!r} cannot drive {asked.machine}: "
                 f"{what} needs the driver {module}; set {options}, or take the config that it runs"
             )
+        # In a guest of this machine nobody loads modules but those that the recipe names.
+        loads = bool(asked.recipe.modules) or asked.machine != TCG
         for workload in asked.workloads:
-            if missing := workload.missing(symbols):
+            if missing := workload.missing(symbols, loads=loads):
                 raise WorkloadRefused(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
                     f"{variant.config!r} of {variant.name!r} does not set{workload.advice}"

@@ -84,10 +84,14 @@ class Workload:
         """Where a kernel has what it needs, for the end of a sentence that says it is missing."""
         return "; the shipped config root has what a root file system needs" if self.root else ""
 
-    def missing(self, symbols: Mapping[str, str]) -> tuple[str, ...]:
-        """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks."""
+    def missing(self, symbols: Mapping[str, str], *, loads: bool = True) -> tuple[str, ...]:
+        """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks.
+
+        loads: whether modules are loaded where it runs; else what is one is lacking.
+        """
+        absent = ("n",) if loads else ("n", "m")
         lacking = [
-            need for need in self.needs if symbols.get(need.removeprefix("CONFIG_"), "n") == "n"
+            need for need in self.needs if symbols.get(need.removeprefix("CONFIG_"), "n") in absent
         ]
         return tuple(dict.fromkeys((*lacking, *_missing_for(self.vcpus, symbols))))
 
