@@ -75,6 +75,9 @@ def main() -> None:
             chosen = catalogue.select([each])
             lacking = [work for work in chosen if work.missing(symbols, loads=False)]
             able = tuple(work for work in chosen if work not in lacking)
+            if not able:
+                print(f"| `{each}` | 0 | | | no workload of it runs on this kernel |", flush=True)
+                continue
             row = run_set(machine, kernel, able, Path(name) / each)
             left = f"cannot run: {', '.join(work.name for work in lacking)} |" if lacking else ""
             print(f"| `{each}` | {row} {left}", flush=True)

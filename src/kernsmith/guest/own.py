@@ -308,7 +308,6 @@ def _members(beside: Beside, path: Path, names: list[str], program: str) -> list
     found: dict[str, str] = {}
     for number, name in enumerate(names):
         key = "program" if program and number == 0 else f"files.{number - bool(program)}"
-        beside.find(name, key)
         for inside in beside.below(str(Path(name)), key):
             found |= {str(part): key for part in Path(inside).parents if part != Path()}
             found[inside] = key
