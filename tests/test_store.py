@@ -85,7 +85,7 @@ def test_a_kernel_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
 @contextmanager
 def held(call: str, path: Path) -> Iterator[None]:
     """Another process holds a lock."""
-    script = "import sys, time; from pathlib import Path; from kernsmith.files import locked, use\n"
+    script = "import sys, time; from pathlib import Path; from kernsmith.files import locked, use, using\n"
     script += "path = Path(sys.argv[1])\n"
     script += f"{call} print('held', flush=True); time.sleep(60)"
     words = [sys.executable, "-c", script, str(path)]
@@ -126,6 +126,24 @@ def test_so_does_what_a_process_works_with(tmp_path: Path, key: str) -> None:
     with held("use(path);", tmp_path / key), held("use(path);", tmp_path / key):
         assert not store.remove(entry)
     assert store.remove(entry)
+
+
+def test_what_nobody_has_used_for_longest_makes_room(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for at, name in enumerate(("old", "older", "new", "oldest")):
+        memory = tmp_path / "snapshots" / name / "memory"
+        memory.parent.mkdir(parents=True)
+        memory.write_bytes(b"x" * 8192)
+        for path in (memory, memory.parent):
+            os.utime(path, [(3e9, 3e9), (2e9, 2e9), (4e9, 4e9), (1e9, 1e9)][at])
+    store.shrink("snapshots", 4 * 8192)
+    assert len(kept(store)) == 4
+    script = "with using(path):"
+    with held(script, tmp_path / "snapshots/older"):
+        store.shrink("snapshots", 2 * 8192)
+    assert kept(store) == {"snapshots/older", "snapshots/new"}, "one is in use"
+    store.shrink("snapshots", 8192)
+    assert kept(store) == {"snapshots/new"}
 
 
 def test_what_a_killed_process_has_left_is_found_after_a_day(tmp_path: Path) -> None:

@@ -58,6 +58,18 @@ def use(folder: Path) -> None:
         _using[folder] = file
 
 
+@contextmanager
+def using(folder: Path) -> Iterator[None]:
+    """The same until the end of the block.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    with (folder / USED).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
 def _is_free(file: IO[str]) -> bool:
     """Whether the lock is to be had now; it is held then."""
     try:

@@ -89,6 +89,16 @@ class Store:
                 _delete(path)
         return free
 
+    def shrink(self, kind: str, most: int) -> None:
+        """Remove what has not been used for longest, and is not in use, until no more than `most`
+        bytes of a kind are left."""
+        entries = sorted(self.entries((kind,)), key=lambda entry: entry.used)
+        size = sum(entry.size for entry in entries)
+        for entry in entries:
+            if size <= most:
+                return
+            size -= entry.size if self.remove(entry) else 0
+
 
 def local_store() -> Store:
     """The store of this machine."""

@@ -13,6 +13,7 @@ from kernsmith.study.unsaid import (
     oracles_on,
     pairing_on,
     runs_on,
+    settings_on,
     workloads_on,
 )
 
@@ -27,6 +28,12 @@ def test_a_boot_serves_many_runs_on_the_machine_kvm() -> None:
     assert (config_on("kvm", ""), workloads_on("kvm", ())) == ("lab", ("lab",))
     assert (runs_on("tcg"), runs_on("kvm")) == (1, 10)
     assert (cpu_on("kvm"), pairing_on("kvm")) == ("", "place")
+
+
+def test_a_boot_without_noise_serves_all_workloads() -> None:
+    assert settings_on("tcg") == (("snapshots", True),)
+    assert settings_on("tcg", "core") == (("depth", "core"), ("snapshots", True))
+    assert settings_on("kvm") == settings_on("uml") == ()
 
 
 def test_what_is_asked_for_is_taken() -> None:

@@ -12,8 +12,15 @@ from cyclopts import Parameter
 from kernsmith.cli.amounts import read_percent, with_range
 from kernsmith.cli.output import OutputFolder
 from kernsmith.study import Design, Study
-from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
-from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
+from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth
+from kernsmith.study.unsaid import (
+    check_here,
+    config_on,
+    pairing_on,
+    runs_on,
+    settings_on,
+    workloads_on,
+)
 
 if TYPE_CHECKING:
     from kernsmith.document import BisectDocument
@@ -126,7 +133,7 @@ def bisect(
         workloads=workloads_on(machine, workload),
         machine=machine,
         cpu=cpu,
-        settings=depth_settings(depth),
+        settings=settings_on(machine, depth),
         # Named: the state of a bisection is of one compiler, whatever is installed meanwhile.
         compiler=compiler or default_compiler(),
         design=replace(design, until=read_percent("--until", until)),

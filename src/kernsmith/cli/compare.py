@@ -14,8 +14,15 @@ from kernsmith.document import StudyDocument
 from kernsmith.document.study import OVERALL
 from kernsmith.errors import UserError
 from kernsmith.study import Design, Study
-from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth, depth_settings
-from kernsmith.study.unsaid import check_here, config_on, pairing_on, runs_on, workloads_on
+from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth
+from kernsmith.study.unsaid import (
+    check_here,
+    config_on,
+    pairing_on,
+    runs_on,
+    settings_on,
+    workloads_on,
+)
 from kernsmith.study.words import read_variant
 
 REGRESSION = 3
@@ -136,7 +143,7 @@ def compare(
         workloads=workloads_on(machine, workload),
         machine=machine,
         cpu=cpu,
-        settings=depth_settings(depth),
+        settings=settings_on(machine, depth),
         compiler=compiler,
         design=_design(layouts, until, metric, seed, machine),
     )

@@ -27,9 +27,15 @@ from kernsmith.study.study import (
     Depth,
     LayoutsBy,
     default_layouts_by,
-    depth_settings,
 )
-from kernsmith.study.unsaid import check_here, config_on, oracles_on, runs_on, workloads_on
+from kernsmith.study.unsaid import (
+    check_here,
+    config_on,
+    oracles_on,
+    runs_on,
+    settings_on,
+    workloads_on,
+)
 
 
 def optimize(
@@ -189,13 +195,13 @@ def optimize(
         folds=folds,
         machine=machine,
         cpu=cpu,
-        settings=depth_settings(depth),
+        settings=settings_on(machine, depth),
         compiler=compiler,
         options=release_options(suffix),
         profile=str(profile.absolute()) if profile else "",
         root=str(root.absolute()) if root else "",
         design=_design(
-            layouts_by or default_layouts_by(machine, "seed", depth_settings(depth)),
+            layouts_by or default_layouts_by(machine, "seed", settings_on(machine, depth)),
             layouts,
             seed,
             0.0 if until is None else read_percent("--until", until),

@@ -14,10 +14,11 @@ host's clock it was does not matter.
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,13 +29,14 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from kernsmith import paths, process
 from kernsmith.errors import KernsmithError
-from kernsmith.files import copy_file, locked, replacing, write_bytes
+from kernsmith.files import copy_file, locked, replacing, using, write_bytes
 from kernsmith.guest.initramfs import Member, closed, read_program, taken_out
 from kernsmith.guest.workloads import Workload, held_program, held_programs
 from kernsmith.machine.debugger import NotReached, connected_debugger
 from kernsmith.machine.qemu_threads import connected
 from kernsmith.paths import shipped
 from kernsmith.stop import check_stop
+from kernsmith.store import local_store
 from kernsmith.threads import threads
 
 HOLD = 0x6B00_0000
@@ -44,6 +46,10 @@ WORKLOAD_BYTES = 4 << 20
 TOLD_BYTES = 128
 """And what the words may be that those without one are told (the same)."""
 
+MOST_BYTES = 4 << 30
+"""What all snapshots together may have on the disk; those that nobody has used for longest go."""
+
+_KIND = "snapshots"
 _FOLDER = "workload"
 # What is told its workload later, and its place in a guest's archive: process 1, or systemd's unit.
 _SMALL = ("root/init", "kernsmith-snapshot")
@@ -146,15 +152,17 @@ class Snapshot:
         """The file with the guest."""
         return self.folder / _MEMORY
 
-    def take(
+    @contextmanager
+    def taken(
         self,
         command: Sequence[str],
         hold: int,
         behind: Path | None,
         console: Path,
         seconds: float,
-    ) -> None:
-        """Boot a guest and write it, if that is not done yet.
+    ) -> Iterator[None]:
+        """Boot a guest and write it, if that is not done yet; until the end of the block nobody
+        removes it. The snapshots that nobody has used for longest make room for a new one.
 
         command: of QEMU. hold: where the guest waits. behind: the end of the disk in it, which is
             another file now, if there is one. console: gets what a guest said of which there is no
@@ -163,16 +171,32 @@ class Snapshot:
         Raises:
             NoSnapshot: the guest ended, or its time.
         """
-        with locked(self.folder / "lock"):
-            if self.memory.exists():
-                return
-            words = list(command)
-            if behind:
-                empty = self.folder / "empty"
-                write_bytes(empty, bytes(WORKLOAD_BYTES))
-                words = [word.replace(str(behind), str(empty)) for word in words]
-            with replacing(self.memory) as memory:
-                self._boot(words, hold, memory, console, seconds)
+        with ExitStack() as stack:
+            with locked(self.folder / "lock"):
+                new = not self.memory.exists()
+                if new:
+                    self._take(command, hold, behind, console, seconds)
+                stack.enter_context(using(self.folder))
+                os.utime(self.memory)
+            if new:
+                local_store().shrink(_KIND, MOST_BYTES)
+            yield
+
+    def _take(
+        self,
+        command: Sequence[str],
+        hold: int,
+        behind: Path | None,
+        console: Path,
+        seconds: float,
+    ) -> None:
+        words = list(command)
+        if behind:
+            empty = self.folder / "empty"
+            write_bytes(empty, bytes(WORKLOAD_BYTES))
+            words = [word.replace(str(behind), str(empty)) for word in words]
+        with replacing(self.memory) as memory:
+            self._boot(words, hold, memory, console, seconds)
 
     def _boot(
         self, command: list[str], hold: int, memory: Path, console: Path, seconds: float
@@ -244,9 +268,9 @@ def run(
     for path, digest in contents.items():
         named = [word.replace(str(path), digest) for word in named]
     key = sha256(json.dumps([programs_digest(), *named]).encode()).hexdigest()[:20]
-    taken = Snapshot(paths.snapshots() / key)
-    taken.take(booted, guest.hold, behind, console, seconds)
-    return taken.go_on(command, guest.told, console, seconds)
+    snapshot = Snapshot(paths.snapshots() / key)
+    with snapshot.taken(booted, guest.hold, behind, console, seconds):
+        return snapshot.go_on(command, guest.told, console, seconds)
 
 
 def write_disk(guest: PartedGuest, folder: Path) -> Path | None:

@@ -92,11 +92,6 @@ def vcpus_of(settings: Iterable[tuple[str, Setting]]) -> int:
     return found if isinstance(found, int) else 1
 
 
-def depth_settings(depth: Depth) -> tuple[tuple[str, Setting], ...]:
-    """The settings that ask for a depth; none for the usual one."""
-    return () if depth == FRONTEND else (("depth", depth),)
-
-
 @dataclass(frozen=True)
 class Design:
     """How often and in which order.

@@ -4,7 +4,17 @@
 from __future__ import annotations
 
 from kernsmith.errors import UserError
-from kernsmith.study.study import DEFAULT_CPU, KVM, SELF, TRACING, UML, Pairing
+from kernsmith.study.study import (
+    DEFAULT_CPU,
+    FRONTEND,
+    KVM,
+    SELF,
+    TRACING,
+    UML,
+    Depth,
+    Pairing,
+    Setting,
+)
 
 _USUAL = "lab"
 _RUNS = 10
@@ -35,6 +45,13 @@ def pairing_on(machine: str) -> Pairing:
 def runs_on(machine: str) -> int:
     """Runs of each workload in a boot: several, where one boot does them and times scatter."""
     return _RUNS if machine == KVM else 1
+
+
+def settings_on(machine: str, depth: Depth = FRONTEND) -> tuple[tuple[str, Setting], ...]:
+    """What a machine is told: a depth that is not the usual one, and, where QEMU boots kernels
+    without noise, that a kernel comes up once for all workloads."""
+    deep = () if depth == FRONTEND else (("depth", depth),)
+    return (*deep, *((("snapshots", True),) if machine in TRACING else ()))
 
 
 def oracles_on(machine: str, asked: tuple[str, ...] = ()) -> tuple[str, ...]:
