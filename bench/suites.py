@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long suites of workloads take on the machine tcg: `python bench/suites.py KERNEL SET …`.
 
-Every workload once, as many guests at once as a study has; a row of a Markdown table for each set,
-and which workload of it took longest. `--snapshots` has guests go on from these.
+Without words, those of the fast guest on the kernel of the config `micro`. Every workload once, as
+many guests at once as a study has; a row of a Markdown table for each set, and which workload of it
+took longest. `--snapshots` has guests go on from these.
 """
 
 import argparse
@@ -13,13 +14,21 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernsmith import paths
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import Kernel, named_kernel
+from kernsmith.kernel.build import build_kernel
 from kernsmith.kernel.config import parse_config
+from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.source import resolve_source
 from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import Table, Tcg, open_machine
+from kernsmith.study import Study, plan_variants
 from kernsmith.study.study import DEFAULT_CPU
 from kernsmith.threads import each_of, threads
+
+FAST = ("lab", "neper", "unixbench", "lmbench")
+"""Suites of the fast guest."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,13 @@ def run_set(machine: Tcg, kernel: Kernel, workloads: tuple[Workload, ...], folde
     return f"{len(outcomes)} | {wall:.0f} | {used:.0f} | {failed or told} |"
 
 
+def micro() -> Kernel:
+    """The kernel of the config `micro`; of the cache, or built."""
+    source = resolve_source("debian:7.3", paths.sources())
+    study = Study(source="debian:7.3", config="micro", factors=(("profile", ("none",)),))
+    return build_kernel(make_recipe(plan_variants(study, ())[0], source))
+
+
 def _processor_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -56,12 +72,12 @@ def _processor_seconds() -> float:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kernel", help="the beginning of a key, or a vmlinux")
-    parser.add_argument("sets", nargs="+", metavar="SET")
+    parser.add_argument("kernel", nargs="?", help="the beginning of a key, or a vmlinux")
+    parser.add_argument("sets", nargs="*", metavar="SET", default=FAST)
     parser.add_argument("--snapshots", action="store_true", help="go on from snapshots")
     words = parser.parse_args()
     catalogue = load_catalogue().including(words.sets)
-    kernel = named_kernel(words.kernel)
+    kernel = named_kernel(words.kernel) if words.kernel else micro()
     symbols = parse_config((kernel.output / ".config").read_text())
     settings = {"time_limit": 1800, "snapshots": words.snapshots}
     machine = open_machine(DEFAULT_CPU, Table.model_validate(settings))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a command's programs cost: `python bench/overhead.py kernsmith optimize …`.
+
+Processor seconds of each program that the command has started, by the system's own process
+accounting (acct(5); it needs root's rights), and what all but compilers and linkers costs on top of
+these. The system counts ticks of 10 ms and drops what is left of one, of user and of system time of
+each process: a tick is added for each process, half a one for each of the two.
+"""
+
+import ctypes
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FIRST_LOOK = (
+    "kernsmith", "optimize", "--source", "debian:7.3", "--config", "micro", "--with", "autofdo",
+    "--workload", "pipe", "--workload", "file", "--workload", "fork", "--layouts", "8",
+)  # fmt: skip
+COMPILERS = ("clang", "gcc", "cc1", "ld", "lld", "as", "rustc", "collect2", "cc", "ccache")
+TICK = 0.01
+# struct acct_v3, of linux/acct.h.
+RECORD = struct.Struct("<2xH4xII II I f HH 12x 16s")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process. parent: as of when it ended. seconds: of processors."""
+
+    name: str
+    process: int
+    parent: int
+    seconds: float
+
+
+def _seconds(packed: int) -> float:
+    """A comp_t: 13 bits, and three of an exponent of 8."""
+    return ((packed & 0x1FFF) << 3 * (packed >> 13)) * TICK
+
+
+def ended(file: Path) -> Iterator[Ended]:
+    """All processes of an accounting file, the first that ended first."""
+    data = file.read_bytes()
+    for at in range(0, len(data) - len(data) % 64, 64):
+        _, _, _, process, parent, _, _, user, system, name = RECORD.unpack_from(data, at)
+        spent = _seconds(user) + _seconds(system) + TICK
+        yield Ended(name.rstrip(b"\0").decode(errors="replace"), process, parent, spent)
+
+
+def below(processes: list[Ended], top: int) -> Iterator[Ended]:
+    """A process and those that it has started; children end before who waits for them."""
+    family = {top}
+    for each in reversed(processes):
+        if each.process in family or each.parent in family:
+            family.add(each.process)
+            yield each
+
+
+def is_compiler(name: str) -> bool:
+    """Whether a program compiles or links: clang-22, x86_64-linux-gnu-gcc-12, ld.lld …"""
+    words = name.replace(".", "-").split("-")
+    return any(word in COMPILERS for word in words)
+
+
+def account(file: bytes | None) -> None:
+    """Switch accounting on, into a file, or off."""
+    if ctypes.CDLL(None, use_errno=True).acct(file):
+        sys.exit(f"acct: {os.strerror(ctypes.get_errno())}: it needs root's rights")
+
+
+def main(command: list[str]) -> None:
+    """Run the command and print the table."""
+    with tempfile.NamedTemporaryFile() as kept:
+        account(kept.name.encode())
+        try:
+            began = time.monotonic()
+            running = subprocess.Popen(command)
+            status = running.wait()
+            wall = time.monotonic() - began
+        finally:
+            account(None)
+        spent: dict[str, float] = defaultdict(float)
+        for each in below(list(ended(Path(kept.name))), running.pid):
+            spent[each.name] += each.seconds
+    built = sum(seconds for name, seconds in spent.items() if is_compiler(name))
+    rest = sum(spent.values()) - built
+    print(f"\nstatus {status}; {wall:.0f} s of the clock; of processors, in seconds:\n")
+    print("| program | seconds |\n| --- | ---: |")
+    for name, seconds in sorted(spent.items(), key=lambda each: -each[1])[:20]:
+        print(f"| `{name}`{', compiles or links' * is_compiler(name)} | {seconds:.1f} |")
+    share = f"{100 * rest / built:.0f} % on top of it" if built else "nothing was compiled"
+    print(f"\ncompilers and linkers {built:.0f} s, all else {rest:.0f} s: {share}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or [str(Path(sys.executable).with_name(FIRST_LOOK[0])), *FIRST_LOOK[1:]])
