@@ -85,7 +85,8 @@ def test_a_kernel_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
 @contextmanager
 def held(call: str, path: Path) -> Iterator[None]:
     """Another process holds a lock."""
-    script = "import sys, time; from pathlib import Path; from kernsmith.files import locked, use, using\n"
+    script = "import sys, time; from pathlib import Path\n"
+    script += "from kernsmith.files import locked, use, using\n"
     script += "path = Path(sys.argv[1])\n"
     script += f"{call} print('held', flush=True); time.sleep(60)"
     words = [sys.executable, "-c", script, str(path)]

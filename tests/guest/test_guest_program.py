@@ -19,10 +19,10 @@ from kernsmith.paths import shipped
 from kernsmith.process import Completed
 
 # One file, one workload: unix_socket.c is unix-socket. Only nat.c has a family of them, and folders
-# with names of their own, of which a macro registers each twice: with one more word, as well.
+# with names of their own, of which a macro registers each again: with one more word, as well.
 WORKLOADS = shipped("guest") / "workloads"
 FILES = [*sorted(WORKLOADS.glob("*.c")), *sorted(WORKLOADS.glob("*/*.c"))]
-TWICE = {"neper": "-veth", "unixbench": "-high"}
+AGAIN = {"neper": ("-veth", "-nat"), "unixbench": ("-high",)}
 
 
 def names_in(path: Path) -> list[str]:
@@ -32,10 +32,11 @@ def names_in(path: Path) -> list[str]:
     if family:
         return [f"{path.stem}-{protocol}-{size}" for protocol, size in family]
     once = re.findall(r'^\t\.name = "([a-z0-9-]+)"', text, re.MULTILINE)
-    both = re.findall(r'^TESTS?\(\w+, "([a-z0-9-]+)"', text, re.MULTILINE)
+    each = re.findall(r'^TESTS?\(\w+, "([a-z0-9-]+)"', text, re.MULTILINE)
     if path.parent == WORKLOADS:
         assert once == [path.stem.replace("_", "-")]
-    return [*once, *both, *(f"{name}{TWICE[path.parent.name]}" for name in both)]
+    more = (f"{name}{word}" for name in each for word in AGAIN[path.parent.name])
+    return [*once, *each, *more]
 
 
 SUITES = {name: path.parent.name for path in FILES for name in names_in(path)}
@@ -50,7 +51,7 @@ MAY_BE_ABSENT = {
     "afalg-hash": {errno.EAFNOSUPPORT, errno.ENOENT},
     "binder": {errno.ENODEV, errno.EPERM},
     **{name: {errno.EINVAL} for name in ("cpu-futex", "cpu-pipe")},  # a second processor
-    **{name: NAT_MAY_LACK for name in NAMES if name.endswith("-veth")},
+    **{name: NAT_MAY_LACK for name in NAMES if name.endswith(("-veth", "-nat"))},
 }
 # Of these a round is many programs.
 FEW_ROUNDS = re.compile(r"unixbench-(shell\d|.*-high)")

@@ -22,6 +22,7 @@ SIZES = {
     "unixbench-high": 12,
     "neper": 8,
     "neper-veth": 8,
+    "neper-nat": 8,
     "smp": 2,
 }
 # The rows of an article's table of lmbench (docs/examples/lmbench.csv), in its order.
@@ -48,8 +49,8 @@ def test_the_micro_kernel_has_what_they_need(name: str) -> None:
     assert not [w.name for w in CATALOGUE.select([name]) if w.missing(symbols)]
 
 
-def test_the_router_has_what_veth_needs_and_micro_has_not() -> None:
-    for workload in CATALOGUE.select(["neper-veth"]):
+def test_the_router_has_what_veth_and_nat_need_and_micro_has_not() -> None:
+    for workload in CATALOGUE.select(["neper-veth", "neper-nat"]):
         assert not workload.missing(read_fragment("router").symbols)
         assert "CONFIG_VETH" in workload.missing(read_fragment("micro").symbols)
 
@@ -101,8 +102,10 @@ def test_two_boots_give_equal_counters(micro_kernel: Kernel, tmp_path: Path, nam
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("name", ["neper-tcp-crr-veth", "neper-tcp-stream-many-veth"])
-def test_two_boots_with_veth_give_equal_counters(
+@pytest.mark.parametrize(
+    "name", ["neper-tcp-crr-veth", "neper-tcp-stream-many-veth", "neper-udp-rr-nat"]
+)
+def test_two_boots_with_veth_or_nat_give_equal_counters(
     nat_kernel: Kernel, tmp_path: Path, name: str
 ) -> None:
     (workload,) = CATALOGUE.select([name])

@@ -53,13 +53,13 @@ static int take_streams(int socket)
 }
 
 /* Starts the server's process, before there is a connection that it could hold open. */
-static int prepare(bool veth, int type, unsigned count, int (*serve)(int))
+static int prepare(enum place place, int type, unsigned count, int (*serve)(int))
 {
 	kind = type;
 	flows = count;
 	for (unsigned i = 0; i < flows; i++)
 		flow[i] = -1;
-	int error = place_server(veth, type, &listener, &address);
+	int error = place_server(place, type, &listener, &address);
 
 	if (!error)
 		error = partner_start(serve, listener);
@@ -67,9 +67,9 @@ static int prepare(bool veth, int type, unsigned count, int (*serve)(int))
 	return error ? error : queue < 0 ? failed("epoll_create1") : 0;
 }
 
-int client_set_up(bool veth, int type, unsigned count)
+int client_set_up(enum place place, int type, unsigned count)
 {
-	int error = prepare(veth, type, count, answer_requests);
+	int error = prepare(place, type, count, answer_requests);
 
 	for (unsigned i = 0; i < flows && !error; i++) {
 		error = connect_flow(i);
@@ -79,16 +79,16 @@ int client_set_up(bool veth, int type, unsigned count)
 	return error;
 }
 
-int client_set_up_fresh(bool veth, unsigned count)
+int client_set_up_fresh(enum place place, unsigned count)
 {
-	return prepare(veth, SOCK_STREAM, count, answer_requests);
+	return prepare(place, SOCK_STREAM, count, answer_requests);
 }
 
-int client_set_up_stream(bool veth, unsigned count)
+int client_set_up_stream(enum place place, unsigned count)
 {
 	if (pipe2(receipts, O_CLOEXEC))
 		return failed("pipe2");
-	int error = prepare(veth, SOCK_STREAM, count, take_streams);
+	int error = prepare(place, SOCK_STREAM, count, take_streams);
 
 	for (unsigned i = 0; i < flows && !error; i++)
 		error = connect_flow(i);

@@ -3,14 +3,14 @@
 #ifndef KERNSMITH_NEPER_CLIENT_H
 #define KERNSMITH_NEPER_CLIENT_H
 
-#include <stdbool.h>
+#include "place.h"
 
 enum { MANY_FLOWS = 100 };
 
 /* All return 0, or an errno. A round is one request, or one piece of a stream, of each flow. */
-int client_set_up(bool veth, int type, unsigned flows);	/* and connects each of them */
-int client_set_up_fresh(bool veth, unsigned flows);	/* connections are made in each round */
-int client_set_up_stream(bool veth, unsigned flows);
+int client_set_up(enum place place, int type, unsigned flows);	/* and connects each of them */
+int client_set_up_fresh(enum place place, unsigned flows);	/* connections are made in each round */
+int client_set_up_stream(enum place place, unsigned flows);
 
 int client_requests(unsigned number);
 int client_fresh_requests(unsigned number);

@@ -4,8 +4,11 @@
 #include "device.h"
 #include "failure.h"
 #include "namespace.h"
+#include "router.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@ enum { INDEX = 100, BACKLOG = 1024 };
 static const struct device of_client = { "eth0", INDEX, 1, "192.168.1.1" };
 static const struct device of_server = { "eth0", INDEX, 2, "192.168.1.2" };
 
+static enum place where;
 static int client = -1, server = -1;	/* network namespaces */
 
 /* Ends in the server's namespace. */
@@ -29,7 +33,8 @@ static int connect_both(void)
 	return error ? error : device_up(&of_server);
 }
 
-static int listen_at(const char *host, int type, int *fd, struct sockaddr_in *address)
+/* Has a socket wait for connections, or datagrams. */
+static int wait_at(const char *host, int type, int fd, struct sockaddr_in *address)
 {
 	socklen_t size = sizeof(*address);
 
@@ -37,20 +42,21 @@ static int listen_at(const char *host, int type, int *fd, struct sockaddr_in *ad
 		.sin_family = AF_INET,
 		.sin_addr.s_addr = inet_addr(host),
 	};
-	*fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*fd < 0)
-		return failed("socket");
-	if (bind(*fd, (struct sockaddr *)address, size))
+	if (bind(fd, (struct sockaddr *)address, size))
 		return failed("bind");
-	if (type == SOCK_STREAM && listen(*fd, BACKLOG))
+	if (type == SOCK_STREAM && listen(fd, BACKLOG))
 		return failed("listen");
-	return getsockname(*fd, (struct sockaddr *)address, &size) ? failed("getsockname") : 0;
+	return getsockname(fd, (struct sockaddr *)address, &size) ? failed("getsockname") : 0;
 }
 
-int place_server(bool veth, int type, int *fd, struct sockaddr_in *address)
+static int listen_at(const char *host, int type, int *fd, struct sockaddr_in *address)
 {
-	if (!veth)
-		return listen_at("127.0.0.1", type, fd, address);
+	*fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return *fd < 0 ? failed("socket") : wait_at(host, type, *fd, address);
+}
+
+static int between_namespaces(int type, int *fd, struct sockaddr_in *address)
+{
 	int error = connect_both();
 
 	if (!error)
@@ -60,8 +66,45 @@ int place_server(bool veth, int type, int *fd, struct sockaddr_in *address)
 	return error ? error : device_up(&of_client);
 }
 
+/* The client's network namespace is that of a socket of its. */
+static int enter_client(int socket)
+{
+	client = ioctl(socket, SIOCGSKNS);
+	close(socket);
+	return client < 0 ? failed("SIOCGSKNS") : namespace_enter(client);
+}
+
+static int behind_router(int type, int *fd, struct sockaddr_in *address)
+{
+	int near = -1;
+	int error = router_set_up();
+
+	if (!error)
+		error = router_sockets(type | SOCK_NONBLOCK, &near, fd);
+	if (!error)
+		error = wait_at(SERVER_ADDRESS, type, *fd, address);
+	return error ? error : enter_client(near);
+}
+
+int place_server(enum place place, int type, int *fd, struct sockaddr_in *address)
+{
+	where = place;
+	if (where == NAT)
+		return behind_router(type, fd, address);
+	if (where == VETH)
+		return between_namespaces(type, fd, address);
+	return listen_at("127.0.0.1", type, fd, address);
+}
+
+bool place_expects(const struct sockaddr_in *peer)
+{
+	return where != NAT || peer->sin_addr.s_addr == inet_addr(ROUTER_ADDRESS);
+}
+
 void place_tear_down(void)
 {
+	if (where == NAT)
+		router_tear_down();
 	if (client >= 0)
 		close(client);
 	if (server >= 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "server.h"
 
-#include "failure.h"
+#include "place.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -31,10 +31,15 @@ static int watch(int queue, int fd)
 static int accept_all(int queue, int listener)
 {
 	for (;;) {
-		int on = 1, fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct sockaddr_in peer;
+		socklen_t size = sizeof(peer);
+		int on = 1, flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+		int fd = accept4(listener, (struct sockaddr *)&peer, &size, flags);
 
 		if (fd < 0)
 			return errno == EAGAIN ? 0 : errno;
+		if (!place_expects(&peer))
+			return EADDRNOTAVAIL;
 		if (fd >= MOST)
 			return EMFILE;
 		received[fd] = 0;
@@ -123,6 +128,8 @@ int serve_datagrams(int socket)
 
 		if (length <= 0)
 			return length ? errno : 0;
+		if (!place_expects(&sender))
+			return EADDRNOTAVAIL;
 		if (sendto(socket, &byte, sizeof(byte), 0, (struct sockaddr *)&sender, size) != 1)
 			error = errno;
 	}
