@@ -9,8 +9,8 @@ import pytest
 
 from kernels import ALL
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
-from kernsmith.root import check_package, debian_root
-from kernsmith.root.debian import _described, told_failure
+from kernsmith.root import check_component, check_package, debian_root, known_root
+from kernsmith.root.debian import COMPONENTS, _described, _note, _wanted, told_failure
 
 
 @pytest.fixture
@@ -30,6 +30,44 @@ def test_names_of_packages() -> None:
         assert check_package(name) == name
 
 
+def test_components_are_those_of_the_archive() -> None:
+    assert [check_component(name) for name in COMPONENTS] == list(COMPONENTS)
+    for name in ("", "nonfree", "main,non-free", "--simulate"):
+        with pytest.raises(ValueError, match="allowed are main, contrib, non-free"):
+            check_component(name)
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_root_is_found_by_its_packages_and_by_other_components_than_main() -> None:
+    def name(components: tuple[str, ...]) -> str:
+        return _note(_wanted(["linux-perf", "linux-perf"], components)).name
+
+    # The name of roots that were made before a file could say components.
+    assert name(("main",)) == "trixie-219ae5be4a7e1904de93.json"
+    assert name(("main", "non-free")) == name(("non-free", "main", "main"))
+    names = {name(("main", "non-free")), name(("non-free",)), name(("main", "contrib"))}
+    assert len(names) == 3 and name(("main",)) not in names
+
+
+def test_mmdebstrap_is_told_the_components(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[tuple[str, ...]] = []
+
+    def run(command: list[str | Path], **_: object) -> None:
+        commands.append(tuple(map(str, command)))
+        raise ProcessFailed(commands[-1], 25, "", cache / "log")
+
+    monkeypatch.setattr("kernsmith.root.debian.process.find", lambda _: Path("program"))
+    monkeypatch.setattr("kernsmith.root.debian.process.run", run)
+    monkeypatch.setattr("kernsmith.root.debian.host_mirrors", lambda: ("http://mirror", None))
+    monkeypatch.setattr("kernsmith.root.debian.told_failure", lambda failure, *_: failure)
+    for components in (("main",), ("non-free", "main")):
+        assert known_root(["lmbench"], components) is None
+        with pytest.raises(ProcessFailed):
+            debian_root(["lmbench"], components=components)
+    first, second = commands
+    assert "--components=main" in first and "--components=main,non-free" in second
+
+
 def test_a_missing_program_is_named_with_what_installs_it(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,7 +79,7 @@ def test_a_missing_program_is_named_with_what_installs_it(
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("E: Unable to locate package sqlite33", "trixie has no package 'sqlite33'"),
+        ("E: Unable to locate package sqlite33", "trixie has no package 'sqlite33' in main"),
         ("E: Package 'awk' has no installation candidate", "trixie has no package 'awk'"),
         ("E: Failed to fetch x  Could not resolve", "packages cannot be fetched: Failed to fetch"),
     ],

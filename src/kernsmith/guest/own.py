@@ -30,7 +30,15 @@ from kernsmith.guest.systemd import (
 )
 from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
-from kernsmith.root import RootImage, check_package, debian_root, known_root, root_of
+from kernsmith.root import (
+    DEFAULT_COMPONENTS,
+    RootImage,
+    check_component,
+    check_package,
+    debian_root,
+    known_root,
+    root_of,
+)
 
 SUFFIX = ".toml"
 """What a word for a workload ends with that is a file."""
@@ -55,6 +63,7 @@ class _Root(BaseModel):
 
     packages: Debian's, beside the essential ones. image: a folder or an image of the user's, below
         the folder of this file. One of the two.
+    components: the parts of Debian's archive that the packages are of.
     init: process 1. `small`: kernsmith's own, with the workload and nothing else; `systemd`: the
         root's own, with all that its packages have enabled.
     """
@@ -62,6 +71,7 @@ class _Root(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     packages: list[str] | None = Field(None, max_length=_MOST_WORDS)
+    components: list[str] = Field(list(DEFAULT_COMPONENTS), min_length=1)
     image: str = ""
     init: Literal["small", "systemd"] = "small"
 
@@ -72,10 +82,19 @@ class _Root(BaseModel):
             check_package(name)
         return packages
 
+    @field_validator("components")
+    @classmethod
+    def _of_the_archive(cls, components: list[str]) -> list[str]:
+        for name in components:
+            check_component(name)
+        return components
+
     @model_validator(mode="after")
     def _one(self) -> _Root:
         if (self.packages is None) == (not self.image):
             raise ValueError("it needs packages or an image, one of the two")
+        if self.image and "components" in self.model_fields_set:
+            raise ValueError("components are of packages, and an image has none")
         return self
 
 
@@ -181,8 +200,10 @@ def lacks_root(path: Path) -> bool:
     said = parse_own_workload(path)
     if said.source is not None and not said.source.fetched:
         return True
-    packages = said.root.packages if said.root else None
-    return packages is not None and known_root(packages) is None
+    root = said.root
+    if root is None or root.packages is None:
+        return False
+    return known_root(root.packages, root.components) is None
 
 
 def parse_own_workload(path: Path) -> OwnWorkload:
@@ -267,7 +288,7 @@ def _root_image(
     if root is not None:
         image = root_of(root)
     elif said.root.packages is not None:
-        image = debian_root(said.root.packages, progress)
+        image = debian_root(said.root.packages, progress, said.root.components)
     else:
         image = root_of(beside.find(said.root.image, "root.image"))
     for key, word in (("program", said.program), *(("set_up", w) for w in said.set_up[:1])):

@@ -14,6 +14,7 @@ import json
 import re
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernsmith import process
@@ -34,6 +35,9 @@ from kernsmith.root.image import (
 
 SUITE = "trixie"
 """Debian's suite that the packages are of, on every host: a workload means the same everywhere."""
+COMPONENTS = ("main", "contrib", "non-free", "non-free-firmware")
+"""Parts of Debian's archive that packages may be of (Debian Policy, 2.2), in this order."""
+DEFAULT_COMPONENTS = ("main",)
 FORMAT = 1
 """Part of what a kept root is found by: changes with what is done here."""
 
@@ -61,34 +65,65 @@ def check_package(name: str) -> str:
     return name
 
 
-def debian_root(packages: Iterable[str], progress: Progress | None = None) -> RootImage:
+def check_component(name: str) -> str:
+    """The name of a part of Debian's archive. Raises ValueError: there is no such part."""
+    if name not in COMPONENTS:
+        raise ValueError(
+            f"{name!r} is no component of Debian's archive: allowed are {', '.join(COMPONENTS)}"
+        )
+    return name
+
+
+def debian_root(
+    packages: Iterable[str],
+    progress: Progress | None = None,
+    components: Iterable[str] = DEFAULT_COMPONENTS,
+) -> RootImage:
     """A root with Debian's essential packages and these, made now or found.
 
     progress: called with what is being done.
+    components: the parts of the archive that packages are looked for in.
 
     Raises:
         UserError: there is no such package, no Debian mirror in the system's apt sources, or the
             mirror cannot be reached; a program that makes roots is not installed.
         ProcessFailed: a package could not be installed.
     """
-    wanted = _wanted(packages)
+    wanted = _wanted(packages, components)
     note = _note(wanted)
     with locked(note.with_suffix(".lock")):
         return _found(note) or _make(wanted, note, progress)
 
 
-def known_root(packages: Iterable[str]) -> RootImage | None:
+def known_root(
+    packages: Iterable[str], components: Iterable[str] = DEFAULT_COMPONENTS
+) -> RootImage | None:
     """The same where it has been made; nothing is fetched or installed."""
-    return _found(_note(_wanted(packages)))
+    return _found(_note(_wanted(packages, components)))
 
 
-def _wanted(packages: Iterable[str]) -> list[str]:
-    return sorted({check_package(name) for name in packages})
+@dataclass(frozen=True)
+class _Wanted:
+    """What a root is made of: packages by name, components in the order of `COMPONENTS`."""
+
+    packages: tuple[str, ...]
+    components: tuple[str, ...]
 
 
-def _note(wanted: Sequence[str]) -> Path:
+def _wanted(packages: Iterable[str], components: Iterable[str]) -> _Wanted:
+    named = {check_component(name) for name in components}
+    return _Wanted(
+        tuple(sorted({check_package(name) for name in packages})),
+        tuple(name for name in COMPONENTS if name in named),
+    )
+
+
+def _note(wanted: _Wanted) -> Path:
     """What is known of a root with these packages, once there is one."""
-    known = json.dumps([FORMAT, SUITE, find_arch().target.debian, wanted])
+    parts: list[object] = [FORMAT, SUITE, find_arch().target.debian, wanted.packages]
+    if wanted.components != DEFAULT_COMPONENTS:
+        parts.append(wanted.components)
+    known = json.dumps(parts)
     return roots() / f"{SUITE}-{hashlib.sha256(known.encode()).hexdigest()[:20]}.json"
 
 
@@ -107,21 +142,21 @@ def _found(note: Path) -> RootImage | None:
     return RootImage(path, kind, kept["digest"], programs, packages)
 
 
-def _make(packages: Sequence[str], note: Path, progress: Progress | None) -> RootImage:
+def _make(wanted: _Wanted, note: Path, progress: Progress | None) -> RootImage:
     for program in ("mmdebstrap", "sqfstar"):
         process.find(program)
     log = note.with_suffix(".log")
     with unfinished("archive") as archive, unfinished("image") as part:
-        _install(packages, archive, log, progress)
+        _install(wanted, archive, log, progress)
         if progress:
             progress("making the root's image", None)
         pack(archive, part, log.with_suffix(".image.log"))
         programs, versions = _described(archive)
         image = keep(part, "squashfs")
     kept = {
-        "suite": SUITE, "asked": list(packages), "filesystem": image.filesystem,
-        "digest": image.digest, "name": image.path.name, "packages": versions,
-        "programs": sorted(programs),
+        "suite": SUITE, "components": list(wanted.components), "asked": list(wanted.packages),
+        "filesystem": image.filesystem, "digest": image.digest, "name": image.path.name,
+        "packages": versions, "programs": sorted(programs),
     }  # fmt: skip
     write_text(note, json.dumps(kept, indent=1) + "\n")
     found = _found(note)
@@ -129,7 +164,7 @@ def _make(packages: Sequence[str], note: Path, progress: Progress | None) -> Roo
     return found
 
 
-def _install(packages: Sequence[str], archive: Path, log: Path, progress: Progress | None) -> None:
+def _install(wanted: _Wanted, archive: Path, log: Path, progress: Progress | None) -> None:
     mirror, _ = host_mirrors()
     if mirror is None:
         raise UserError(
@@ -139,9 +174,10 @@ def _install(packages: Sequence[str], archive: Path, log: Path, progress: Progre
         )
     keyring = next((file for file in KEYRINGS if file.exists()), None)
     command: list[str | Path] = [
-        "mmdebstrap", "--variant=essential", "--components=main", "--format=tar",
+        "mmdebstrap", "--variant=essential",
+        f"--components={','.join(wanted.components)}", "--format=tar",
         f"--architectures={find_arch().target.debian}",
-        *([f"--include={','.join(packages)}"] if packages else []),
+        *([f"--include={','.join(wanted.packages)}"] if wanted.packages else []),
         *([f"--keyring={keyring}"] if keyring else []),
         *(f"--aptopt={option}" for option in acquire_options()),
         f"--customize-hook={_HOOK}", SUITE, archive, mirror,
@@ -163,14 +199,19 @@ def _install(packages: Sequence[str], archive: Path, log: Path, progress: Progre
     except ProgramMissing:
         raise
     except ProcessFailed as failure:
-        raise told_failure(failure, log) from None
+        raise told_failure(failure, log, wanted.components) from None
 
 
-def told_failure(failure: ProcessFailed, log: Path) -> Exception:
+def told_failure(
+    failure: ProcessFailed, log: Path, components: Sequence[str] = DEFAULT_COMPONENTS
+) -> Exception:
     """What went wrong in mmdebstrap, in one sentence where it is known; else the failure itself."""
     text = log.read_text(encoding="utf-8", errors="replace")
     if missing := _NO_PACKAGE.search(text):
-        return UserError(f"Debian's suite {SUITE} has no package {missing[1] or missing[2]!r}")
+        return UserError(
+            f"Debian's suite {SUITE} has no package {missing[1] or missing[2]!r} in "
+            f"{', '.join(components)}"
+        )
     if failed := re.search(r"^E: ((?:Failed to fetch|Some index files).*)$", text, re.MULTILINE):
         return UserError(f"Debian's packages cannot be fetched: {failed[1]} (log: {log})")
     return failure
