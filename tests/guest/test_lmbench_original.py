@@ -25,7 +25,7 @@ CALLS = {"file-create": 8, "rpc-latency": 2}
 
 
 def rows() -> dict[str, tuple[tuple[int, int], ...]]:
-    """Of each row the iterations of an interval and the intervals, for each call of `fixed` or `alone`."""
+    """Of each row the iterations of an interval, and the intervals, of each program."""
     cases = re.findall(r"^([a-z-]+)\)(.*?);;$", SCRIPT.partition("\ncase $1 in")[2], re.M | re.S)
     return {
         name: tuple(
