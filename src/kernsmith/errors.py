@@ -8,12 +8,23 @@ The command line prints it without a traceback (``--debug`` shows one) and ends 
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import join
+from typing import Self
 
 
 class KernsmithError(Exception):
-    """The base of all errors that are reported as a sentence; the program ends with 1."""
+    """The base of all errors that are reported as a sentence; the program ends with 1.
+
+    of_host: whether this computer is the reason, as where a program was killed: it says nothing of
+        what was worked on, and the same may go well next time.
+    """
 
     exit_code = 1
+    of_host = False
+
+    def because_of(self, error: "KernsmithError") -> Self:
+        """This error, with the other one as its reason."""
+        self.of_host = error.of_host
+        return self
 
 
 class UserError(KernsmithError):
@@ -56,12 +67,20 @@ class LedgerFailed(KernsmithError):
 class ProcessFailed(KernsmithError):
     """An external program ended with an error. Shows command, last lines of output, log's path.
 
-    ``returncode`` is negative when a signal killed it (as in :mod:`subprocess`).
+    ``returncode`` is negative when a signal killed it (as in :mod:`subprocess`). ``killed`` is
+    whether somebody has killed it, or something that it has started.
     """
 
     def __init__(
-        self, command: Sequence[str], returncode: int, tail: str, log: Path | None
+        self,
+        command: Sequence[str],
+        returncode: int,
+        tail: str,
+        log: Path | None,
+        *,
+        killed: bool = False,
     ) -> None:
+        self.of_host = killed
         self.command = tuple(command)
         self.returncode = returncode
         self.tail = tail

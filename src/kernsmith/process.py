@@ -24,13 +24,13 @@ from pathlib import Path
 from shlex import join
 from typing import IO, cast
 
+from kernsmith.endings import Signs, full_disk, is_killed
 from kernsmith.errors import DiskFull, ProcessFailed, ProcessTimedOut, ProgramMissing
 from kernsmith.stop import Stop, current
 
 TAIL_LINES = 20
 _CHUNK = 1 << 16
 _GRACE_SECONDS = 2.0
-_FULL = ("No space left on device", "Disk quota exceeded")
 _PACKAGES = {
     "apt-get": "apt",
     "ar": "binutils",
@@ -122,7 +122,7 @@ class _Sink:
     chunks: list[bytes] = field(default_factory=list)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
     pending: bytes = b""
-    disk_full: bool = False
+    signs: Signs = field(default_factory=Signs)
 
     def feed(self, data: bytes) -> None:
         if self.log is not None:
@@ -141,7 +141,7 @@ class _Sink:
     def _line(self, raw: bytes) -> None:
         line = raw.decode("utf-8", "replace").rstrip("\r")
         self.tail.append(line)
-        self.disk_full = self.disk_full or any(words in line for words in _FULL)
+        self.signs.read(line)
         if self.on_line is not None:
             self.on_line(line)
 
@@ -204,10 +204,15 @@ def run(
                 raise DiskFull(log or tempfile.gettempdir()) from None
             raise
     done = Completed(words, process.returncode, time.monotonic() - began, output.text())
-    if done.returncode and (output.disk_full or errors.disk_full):
-        raise DiskFull(log.parent if log else cwd or Path.cwd())
-    if done.returncode and check:
-        raise ProcessFailed(words, done.returncode, "\n".join(errors.tail or output.tail), log)
+    if not done.returncode:
+        return done
+    signs = (output.signs, errors.signs)
+    folders = [*([log.parent] if log else []), cwd or Path()]
+    if full := full_disk(done.returncode, signs, folders, asked=check):
+        raise DiskFull(full)
+    if check:
+        tail, killed = "\n".join(errors.tail or output.tail), is_killed(done.returncode, signs)
+        raise ProcessFailed(words, done.returncode, tail, log, killed=killed)
     return done
 
 

@@ -156,4 +156,4 @@ def _link(kernel: Kernel, folder: Path, program: str, reserve: Path) -> None:
     try:
         link_again(kernel, folder, script)
     except ProcessFailed as error:
-        raise LinkFailed(f"the kernel is not rewritten: {error}") from error
+        raise LinkFailed(f"the kernel is not rewritten: {error}").because_of(error) from error

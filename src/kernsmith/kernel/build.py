@@ -287,7 +287,7 @@ def _make(
         shown = "".join(f"\n    {line}" for line in mistakes)
         raise BuildFailed(
             f"the kernel {recipe.variant.name!r} does not build:{shown}\n{error}"
-        ) from error
+        ).because_of(error) from error
 
 
 def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:

@@ -315,7 +315,7 @@ def run_link(kernel: Kernel, work: Path, *flags: str, paddings: Sequence[_Paddin
     try:
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work, env=noted)
     except ProcessFailed as error:
-        raise LinkFailed(f"the layout does not link: {error}") from error
+        raise LinkFailed(f"the layout does not link: {error}").because_of(error) from error
 
 
 def _rewrite(kernel: Kernel, work: Path) -> None:
@@ -333,7 +333,7 @@ def _rewrite(kernel: Kernel, work: Path) -> None:
             timeout=bolt.SECONDS,
         )
     except (ProcessFailed, ProgramMissing) as error:
-        raise LinkFailed(f"the layout is not rewritten: {error}") from error
+        raise LinkFailed(f"the layout is not rewritten: {error}").because_of(error) from error
 
 
 def _unordered(words: Sequence[str]) -> list[str]:
@@ -373,7 +373,7 @@ def _pad(work: Path, compiler: str, paddings: Sequence[_Padding], log: Path) -> 
     try:
         process.run(command, log=log, timeout=LINK_SECONDS, cwd=work)
     except ProcessFailed as error:
-        raise LinkFailed(f"the layout does not link: {error}") from error
+        raise LinkFailed(f"the layout does not link: {error}").because_of(error) from error
     return compiled
 
 

@@ -92,4 +92,4 @@ def _link(kernel: Kernel, folder: Path, order: Sequence[str]) -> None:
     try:
         link_again(kernel, folder, _LINK_IN_ORDER)
     except ProcessFailed as error:
-        raise LinkFailed(f"the layout does not link: {error}") from error
+        raise LinkFailed(f"the layout does not link: {error}").because_of(error) from error
