@@ -149,6 +149,7 @@ def test_a_hang_is_told_after_the_time_limit(micro_kernel: Kernel, tmp_path: Pat
     outcome = boot_with(machine, micro_kernel, tmp_path)
     assert outcome.status == "hang"
     assert "0.3 s" in outcome.reason
+    assert not outcome.lost
 
 
 def test_how_the_emulator_died_is_told(micro_kernel: Kernel, tmp_path: Path) -> None:
@@ -163,8 +164,9 @@ def test_how_the_emulator_died_is_told(micro_kernel: Kernel, tmp_path: Path) -> 
         own = f"out={tmp_path}/".encode()
         (emulator,) = (each for each in Path("/proc").glob("[0-9]*") if own in _words(each))
         os.kill(int(emulator.name), signal.SIGKILL)
-    told = run.result().reason
-    assert told == "the workload did not end: qemu-system-x86_64 was killed by signal 9"
+    ended = run.result()
+    assert ended.reason == "the workload did not end: qemu-system-x86_64 was killed by signal 9"
+    assert ended.lost, "it would be told of the kernel"
 
 
 def _words(process: Path) -> bytes:

@@ -107,7 +107,8 @@ def blame(
         passes; selftests, likewise of the kernel's own ones; a workload, a set of them or a file of
         your own, each of which checks what it did (may be given several times); or a command, which
         gets the path of the mixed vmlinux in the place of {} or behind it, and ends with 0 for
-        good, 125 for "cannot tell", and anything else for bad.
+        good, 125 for "cannot tell", and any other code below 128 for bad; 128 and above (a
+        signal) ends the search.
     metric
         Bad is a kernel whose metric changes over layouts, by half of what it does in the bad kernel
         or more, in the workloads that --test names.

@@ -136,7 +136,8 @@ class Bisect:
             UserError: the study cannot be made of the good revision.
             BuildFailed: the good revision does not build.
             KernsmithError: git cannot go on (the good revision is no ancestor of the bad one, and
-                what both come from is bad).
+                what both come from is bad); or a commit was not measured because a compiler or an
+                emulator was killed, which decides nothing.
         """
         with locked(self.folder / "lock"):
             return self._run(_Kept(self.folder / "steps.jsonl"))
@@ -218,6 +219,11 @@ class Bisect:
                 return found
             name = found.prepared.variants[1].name
             ratios = overall_log_ratios(found.prepared, found.measured, name)
+            if not ratios and found.of_host:
+                raise KernsmithError(
+                    f"{_named(commit.id, commit.subject)} was not measured for a reason that is "
+                    f"this computer's: {in_a_line(found.of_host[0])}; start the same command again"
+                )
             if not ratios:
                 return StepView(commit.id, commit.subject, SKIP, _reason(found))
             look = look_at(ratios, alpha=study.design.alpha)

@@ -18,6 +18,7 @@ import numpy as np
 from kernsmith._native import trace_part
 from kernsmith.engine.calibration import Timed
 from kernsmith.engine.events import Events
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.images import Images
 from kernsmith.engine.lab import take_traces
 from kernsmith.engine.recorded import Stored
@@ -111,7 +112,7 @@ class Replaying:
     def _arrange(self, events: Events) -> None:
         variants = dict.fromkeys(cell.variant for cell in self._timed.cells)
         stored = Stored({each: self._timed.kernels[each.name].key for each in variants})
-        images = Images(stored, events, {}, lambda kernel: "", False, LocalWorkers())
+        images = Images(stored, events, Failures(), lambda kernel: "", False, LocalWorkers())
         for cell in self._timed.cells:
             name, layout = cell.variant.name, cell.layout
             if (name, layout) in self._arranged:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.images import Images
-from kernsmith.engine.kernels import Failures, Kernels
+from kernsmith.engine.kernels import Kernels
 from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.profiles import Profiles
@@ -43,7 +44,7 @@ class Forge:
         """
         workers = workers or LocalWorkers()
         self.prepared = prepared
-        self.failures: Failures = {}
+        self.failures = Failures()
         self._seen = seen
         self._profiles = Profiles(prepared, events, workers)
         self.kernels = Kernels(prepared, events, self._profiles, self.failures, workers)

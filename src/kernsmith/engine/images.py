@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
-from kernsmith.engine.kernels import Failures
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.making import Link, link
 from kernsmith.engine.workers import Done, Work, Workers
 from kernsmith.kernel.artifact import Kernel
@@ -142,7 +142,7 @@ class Images:
         try:
             self.made[key] = local_store().path(linked.result())
         except LinkFailed as error:
-            self.failures[key[0], str(key[1])] = str(error)
+            self.failures.note((key[0], str(key[1])), error)
             self.events.note(f"the layout {key[1]} is left out: {error}")
 
 

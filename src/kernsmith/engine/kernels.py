@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kernsmith.engine.build_plan import PlannedKernel, identity, plan_kernels
 from kernsmith.engine.events import Events
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.lab import TraceFailed
 from kernsmith.engine.making import (
     Build,
@@ -34,10 +35,6 @@ from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.machine.protocol import Driven
 from kernsmith.study import Variant
-
-Failures = dict[tuple[str, str], str]
-"""Why something could not be made, by a kernel's identity and a layout of it; the layout is empty
-for the kernel itself."""
 
 
 class TrainerMissing(KernsmithError):
@@ -91,7 +88,7 @@ class Kernels:
                 BuildFailed, ConfigRefused, LinkFailed, ProcessFailed, TraceFailed, TrainerMissing,
                 TrainingFailed, WorkloadRefused,
             ) as error:  # fmt: skip
-                self.failures[planned.key, ""] = str(error)
+                self.failures.note((planned.key, ""), error)
                 if planned.key in needed_first:
                     raise
                 self.events.note(f"{planned.variant.name} is left out: {error}")
@@ -193,7 +190,9 @@ class Kernels:
             return ()
         base = self.kernel(trainer)
         if base is None:
-            raise TrainerMissing(self.failure(trainer))
+            missing = TrainerMissing(self.failure(trainer))
+            missing.of_host = self.failures.is_of_host((identity(trainer), ""))
+            raise missing
         return (*self.profiles[identity(trainer)], self.trained.make(variant, base, seen))
 
     def _recipe(self, variant: Variant, profiles: tuple[StepProfile, ...]) -> Recipe:

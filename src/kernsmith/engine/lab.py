@@ -172,10 +172,12 @@ def _run_all(
     def ran(visit: Visit[Job], job: Job, run: Ran) -> None:
         outcome = run.outcome
         if not outcome.ok or (job.trace and outcome.trace is None):
-            raise TraceFailed(
+            failed = TraceFailed(
                 f"{job.workload.name} failed ({outcome.status}): "
                 f"{outcome.reason or 'no trace came out'}; console: {outcome.console}"
             )
+            failed.of_host = outcome.lost
+            raise failed
         outcomes[job.workload.name] = outcome
         events.progress("workloads", len(outcomes), len(jobs))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kernsmith.engine.events import Events
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.forge import Forge
-from kernsmith.engine.kernels import Failures
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.training import Seen
 from kernsmith.engine.trial_rows import Bootable

@@ -22,7 +22,7 @@ from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import Pair
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import random_order
-from kernsmith.machine import Job, Machine, run_once
+from kernsmith.machine import Job, Machine, run_to_judge
 from kernsmith.machine.protocol import OK
 from kernsmith.stats.sequential import Look, look_at
 
@@ -192,7 +192,7 @@ class _Booted:
         logs = []
         for workload in self.workloads:
             job = Job(workload, folder / workload.name, modules=self.pair.base.guest_archive)
-            ran = run_once(self.machine, image, job)
+            ran = run_to_judge(self.machine, image, job)
             if ran.status != OK:
                 return f"{workload.name}: {ran.status}: {ran.reason}"
             value, _ = ran.metrics.get(self.metric, (0.0, ""))

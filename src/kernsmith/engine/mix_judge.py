@@ -79,6 +79,8 @@ class MixJudge:
             try:
                 judged = test.judge(self.pair, taken, folder)
             except LinkFailed as error:
+                if error.of_host:
+                    raise
                 judged = Judged(UNRESOLVED, f"it does not link: {str(error).splitlines()[0]}")
             if judged.verdict != BAD:
                 (folder / "vmlinux").unlink(missing_ok=True)

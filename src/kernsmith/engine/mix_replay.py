@@ -24,7 +24,7 @@ from kernsmith.kernel.mixed import MIXED, Pair
 from kernsmith.layout import Arrangement, Text, TracedText, TraceFile, read_link_map
 from kernsmith.layout.slots import Slots, slots_for
 from kernsmith.layout.traced import Figures
-from kernsmith.machine import Job, Machine, Outcome, run_once
+from kernsmith.machine import Job, Machine, Outcome, run_to_judge
 from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.stop import check_stop
 
@@ -123,7 +123,7 @@ class ReplaysMixes:
         for workload in self.workloads:
             tag = f"{folder.name}/{workload.amount}"
             job = Job(workload, folder / workload.name, trace=tag, modules=pair.base.guest_archive)
-            ran = run_once(self.machine, image, job)
+            ran = run_to_judge(self.machine, image, job)
             if not ran.ok or ran.trace is None:
                 return Measured(failure=f"{workload.name}: {ran.status}: {ran.reason}")
             booted.append(ran)

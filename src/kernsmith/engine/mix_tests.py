@@ -10,11 +10,11 @@ from shlex import join
 from typing import Any, Protocol
 
 from kernsmith import process
-from kernsmith.errors import ProcessTimedOut, ProgramMissing, UserError
+from kernsmith.errors import KernsmithError, ProcessTimedOut, ProgramMissing, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.mixed import Pair
-from kernsmith.machine import Job, Machine, run_once
+from kernsmith.machine import Job, Machine, run_to_judge
 from kernsmith.machine.protocol import OK
 from kernsmith.machine.tcg import Tcg
 
@@ -28,6 +28,7 @@ COMMAND_SECONDS = 3600.0
 SKIP = 125
 """The exit code of a command that cannot tell, as `git bisect run` has it."""
 _NOT_STARTED = (126, 127)
+_SIGNALLED = 128
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class MixTest(Protocol):
 
         Raises:
             LinkFailed: the objects do not link.
+            KernsmithError: what this computer did (an emulator that was killed, no space) is all
+                that there is to be told: nothing of the kernel.
         """
         ...
 
@@ -130,7 +133,7 @@ class RunsWorkloads:
         longest = 0.0
         for workload in self.workloads:
             job = Job(workload, folder / workload.name, modules=base.guest_archive)
-            ran = run_once(self.machine, image, job)
+            ran = run_to_judge(self.machine, image, job)
             longest = max(longest, ran.wall_seconds)
             if ran.status != OK:
                 reason = f"{workload.name}: {ran.status}: {ran.reason}"
@@ -140,7 +143,8 @@ class RunsWorkloads:
 
 @dataclass(frozen=True)
 class RunsCommand:
-    """Good is a kernel for which a command of the user's ends with 0; 125: it cannot tell.
+    """Good is a kernel for which a command of the user's ends with 0; 125: it cannot tell; 128 and
+    above, or a signal, ends the search, as that of `git bisect run`.
 
     words: of the command; the path of the `vmlinux` stands in the place of `{}`, or behind them.
     """
@@ -189,6 +193,12 @@ class RunsCommand:
         if done.returncode in _NOT_STARTED:
             raise UserError(
                 f"--test: {self.name} ended with {done.returncode}: it could not start something"
+            )
+        if not 0 <= done.returncode < _SIGNALLED:
+            raise KernsmithError(
+                f"--test: {self.name} was ended by a signal (exit code {done.returncode}), which "
+                "says nothing of the kernel; start the same command again, or have it end with 1 "
+                "where such an end is what is bad"
             )
         if done.returncode == SKIP:
             return Judged(UNRESOLVED, "the command cannot tell (125)", done.seconds)

@@ -16,7 +16,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import FOLDER_LETTERS, stored_kernel
-from kernsmith.machine import Boot, Job, Machine, Outcome, run_once
+from kernsmith.machine import Boot, Job, Machine, Outcome, run_to_judge
 from kernsmith.study.variant import digest_of
 
 _KEPT = "oracles"
@@ -64,7 +64,7 @@ def ask(say: Say, question: Question) -> Outcome:
         if known := _known(kept, question.folder):
             return known
         job = Job(question.workload, question.folder, words=WORDS, modules=kernel.guest_archive)
-        outcome = run_once(question.machine, kernel.vmlinux, job)
+        outcome = run_to_judge(question.machine, kernel.vmlinux, job)
         if outcome.ok and question.machine.exact:
             _keep(outcome, kept)
         return outcome

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kernsmith.engine.build_plan import identity
@@ -33,6 +33,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Outcome
+from kernsmith.machine.protocol import LOST
 from kernsmith.study import digest_of, plan_trials
 from kernsmith.study.places import without_folders
 from kernsmith.study.writing import write_study
@@ -88,7 +89,8 @@ def run_study(
     if design.layouts_by == "replay":
         free_traces(prepared, forge)
         _tell_not_replayed(measured, forge)
-    return judge(forge.prepared, forge, measured, time.monotonic() - began)
+    result = judge(forge.prepared, forge, measured, time.monotonic() - began)
+    return replace(result, of_host=(*forge.failures.of_host, *_lost_runs(measured)))
 
 
 def keeping(prepared: Prepared, ledger: Ledger) -> Seen:
@@ -124,6 +126,14 @@ def _ready(
         _run(prepared, forge, rows, ledger, aside, workers, keep_traces=keep_traces)
 
     return run_ready
+
+
+def _lost_runs(measured: Sequence[Measured]) -> Iterator[str]:
+    """Runs that the machine itself has ended."""
+    for item in measured:
+        if item.run is not None and LOST in item.run.provenance:
+            what = f"{item.trial.variant.name}, {item.trial.layout}, {item.trial.workload}"
+            yield f"{what}: {item.run.reason}"
 
 
 def _tell_not_replayed(measured: Sequence[Measured], forge: Maker) -> None:

@@ -29,6 +29,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import locked
 from kernsmith.kernel.link import LinkFailed
 from kernsmith.kernel.mixed import Pair
+from kernsmith.machine import MachineFailed
 from kernsmith.stats.effect import Effect, effect_of, t_interval
 from kernsmith.stats.multiple import holm_with_levels
 from kernsmith.threads import each_of, threads
@@ -122,10 +123,16 @@ class Shares:
             return Measured.read(known)
         folder = self.folder / name
         found = Measured()
-        for _ in range(_TRIES):
+        for left in reversed(range(_TRIES)):
             try:
                 found = self.measures.measure(self.pair, taken, folder, by_object=by_object)
+            except MachineFailed:
+                if not left:
+                    raise
+                continue
             except LinkFailed as error:
+                if error.of_host:
+                    raise
                 found = Measured(failure=f"it does not link: {str(error).splitlines()[0]}")
             if not found.failure:
                 break

@@ -117,10 +117,12 @@ def _keep(
 ) -> Left:
     left = evidence.found(outcome)
     if not outcome.ok or not left:
-        raise TrainingFailed(
+        failed = TrainingFailed(
             f"training on {workload.name} failed ({outcome.status}): "
             f"{outcome.reason or 'no counts came out'}; console: {outcome.console}"
         )
+        failed.of_host = outcome.lost
+        raise failed
     try:
         parsed = evidence.parsed(left, kernel, workload)
         parsed = evidence.placed(parsed, kernel, outcome, machine)

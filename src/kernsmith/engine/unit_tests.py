@@ -16,7 +16,7 @@ from kernsmith.files import locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import Pair
-from kernsmith.machine import Job, Machine, run_once
+from kernsmith.machine import Job, Machine, run_to_judge
 from kernsmith.machine.ktap import FAILED, PASSED
 
 KUNIT, SELFTESTS = "kunit", "selftests"
@@ -85,7 +85,7 @@ class PassesUnitTests:
         (oracle,) = select_oracles([self.name])
         below = folder / self.workload.name
         job = Job(self.workload, below, words=WORDS, modules=base.guest_archive)
-        ran = run_once(self.machine, image, job)
+        ran = run_to_judge(self.machine, image, job)
         return oracle.read(ran, self.workload.name), ran.wall_seconds
 
 

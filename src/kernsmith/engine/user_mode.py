@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.events import Events
-from kernsmith.engine.kernels import Failures
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.silicon import trainer
@@ -47,7 +47,7 @@ class UserMode:
 
     def __init__(self, prepared: Prepared, events: Events) -> None:
         self.prepared = prepared
-        self.failures: Failures = {}
+        self.failures = Failures()
         self._events = events
         self._linker = find_compiler(default_compiler())
         self._made: dict[str, Made] = {}
@@ -95,7 +95,7 @@ class UserMode:
             except UserError:
                 raise
             except KernsmithError as error:
-                self.failures[key, ""] = str(error)
+                self.failures.note((key, ""), error)
                 if variant == variants[0]:
                     raise
                 self._events.note(f"{variant.name} is left out: {error}")
@@ -159,7 +159,7 @@ class UserMode:
         try:
             self._images[key, layout] = link_stored(kernel, self._made[key], layout.seed)
         except KernsmithError as error:
-            self.failures[key, str(layout)] = str(error)
+            self.failures.note((key, str(layout)), error)
             self._events.note(f"the layout {layout} is left out: {error}")
 
     def _compiled(self, variant: Variant, source: Source) -> Objects:

@@ -61,6 +61,7 @@ class StudyResult:
     factors: one analysis of the whole design a primary metric; empty for fewer than two factors.
     kernels, profiles: by the name of the variant. failures: sentences.
     checks: replayed layouts that were booted, too.
+    of_host: the failures of which this computer is the reason, and not what failed.
     """
 
     prepared: Prepared
@@ -73,6 +74,7 @@ class StudyResult:
     looks: Mapping[str, Decision]
     seconds: float
     checks: tuple[Check, ...] = ()
+    of_host: tuple[str, ...] = ()
 
     def verdict(self, variant: str, workload: str, metric: str) -> Verdict | None:
         """One verdict, if it could be given."""

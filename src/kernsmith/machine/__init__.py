@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kernsmith.errors import UserError
+from kernsmith.errors import KernsmithError, UserError
 from kernsmith.machine.protocol import Boot, Job, Kind, Machine, Outcome, Session
 from kernsmith.study.study import SELF
 
 __all__ = [
-    "Boot", "Job", "Kind", "Machine", "Outcome", "Session", "booting_machines", "find_machine",
-    "machine_kinds", "run_once",
+    "Boot", "Job", "Kind", "Machine", "MachineFailed", "Outcome", "Session", "booting_machines",
+    "find_machine", "machine_kinds", "run_once", "run_to_judge",
 ]  # fmt: skip
 
 
@@ -70,6 +70,27 @@ def _wrong_setting(kind: Kind, error: ValidationError) -> str:
         allowed = ", ".join(kind.table.model_fields) or "none"
         return f"machine.settings: {kind.name} has no setting {key}: allowed are {allowed}"
     return f"machine.settings.{key}: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+class MachineFailed(KernsmithError):
+    """A run that the machine itself has ended: it says nothing of the kernel."""
+
+    of_host = True
+
+
+def run_to_judge(machine: Machine, image: Path, job: Job) -> Outcome:
+    """The same as `run_once`, where the end is to be told of the kernel.
+
+    Raises:
+        MachineFailed: the machine has ended it, and not the kernel.
+    """
+    ran = run_once(machine, image, job)
+    if ran.lost:
+        raise MachineFailed(
+            f"{job.workload.name}: the machine {machine.name} failed, which says nothing of the "
+            f"kernel: {ran.reason}; console: {ran.console}; start the same command again"
+        )
+    return ran
 
 
 def run_once(machine: Machine, image: Path, job: Job) -> Outcome:

@@ -46,7 +46,7 @@ from kernsmith.machine.metrics import (
     metric,
 )
 from kernsmith.machine.pinned import PinnedProgram, pin, pin_program
-from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
+from kernsmith.machine.protocol import FAILED, LOST, OK, Boot, Images, Job, Kind, Metric, Outcome
 from kernsmith.machine.session_lines import Answer
 from kernsmith.machine.tcg import (
     BOOT_SECONDS,
@@ -233,7 +233,8 @@ class KvmSession:
         """See `Session`."""
         name = job.workload.name
         if died := self._given_up.get(name) or self._given_up.get(""):
-            return self._outcome(died.status, f"{died.reason} (not tried again in this session)")
+            reason = f"{died.reason} (not tried again in this session)"
+            return self._outcome(died.status, reason, told=_told_of(died))
         try:
             guest = self._booted(job)
             began, heat = guest.seconds, throttled()
@@ -241,7 +242,7 @@ class KvmSession:
         except GuestDied as died:
             self._given_up[name if self._guest else ""] = died
             seconds = self._end_boot(died.status, died.reason)
-            return self._outcome(died.status, died.reason, seconds=seconds)
+            return self._outcome(died.status, died.reason, seconds=seconds, told=_told_of(died))
         heated = throttling(heat, throttled())
         status, reason = answer.verdict(name)
         figures, absent = _figures(answer, guest.clock) if status == OK else ({}, {})
@@ -322,6 +323,10 @@ def _figures(answer: Answer, clock: str) -> tuple[dict[str, tuple[float, str]], 
         absent |= dict.fromkeys(OF_REAL_CLOCK, why)
     figures = {name: value for name, value in figures.items() if name not in absent}
     return {name: (value, metric(name).unit) for name, value in figures.items()}, absent
+
+
+def _told_of(died: GuestDied) -> dict[str, Any]:
+    return {LOST: died.reason} if died.lost else {}
 
 
 def _rest() -> None:

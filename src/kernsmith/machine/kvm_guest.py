@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from kernsmith.machine.session_lines import SESSION, Answer, end_of, order, read
 from kernsmith.threads import threads
 
 _LINE_SECONDS = 30.0
+_END_SECONDS = 5.0
 _SHOWN = 4
 _FATAL = ("KVM internal error", "KVM: entry failed")
 
@@ -38,10 +40,12 @@ def _listen(line: str) -> None:
 
 
 class GuestDied(Exception):
-    """A guest that will say nothing more. status: as of an `Outcome`; reason: a sentence."""
+    """A guest that will say nothing more. status: as of an `Outcome`; reason: a sentence. lost:
+    whether it was QEMU that ended, and not the guest."""
 
-    def __init__(self, status: str, reason: str) -> None:
+    def __init__(self, status: str, reason: str, *, lost: bool = False) -> None:
         self.status = status
+        self.lost = lost
         self.reason = reason
         super().__init__(reason)
 
@@ -63,6 +67,7 @@ class Guest:
     thread: int = 0
     _count: int = 0
     _line: SerialLine | None = None
+    _running: Future[process.Completed] | None = None
     _began: float = field(default_factory=time.monotonic)
     _open: ExitStack = field(default_factory=ExitStack)
 
@@ -87,7 +92,7 @@ class Guest:
             "-serial", f"unix:{line},server=on,wait=off",
         ]  # fmt: skip
         log = self.console.with_suffix(".qemu.log")
-        running = pool.submit(
+        self._running = running = pool.submit(
             process.run, command, log=log, timeout=None, on_line=_listen, capture=False
         )
         try:
@@ -130,12 +135,20 @@ class Guest:
         with suppress(_Over), self._open:
             raise _Over
 
+    def _is_killed(self) -> bool:
+        """Whether somebody has ended QEMU, whose line is closed."""
+        assert self._running is not None
+        wait([self._running], _END_SECONDS)
+        failure = self._running.exception() if self._running.done() else None
+        return isinstance(failure, ProcessFailed) and failure.of_host
+
     def _death(self, what: str, error: NoAnswer) -> GuestDied:
         """How the guest ended, with the last that it said."""
         text = self.console.read_text(encoding="utf-8", errors="replace")
         lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
         last = [line for line in lines if line][-_SHOWN:]
         said = f"; the console's last lines: {' / '.join(last)}" if last else "; it said nothing"
+        killed = isinstance(error, LineClosed) and self._is_killed()
         self.end()
         log = self.console.with_suffix(".qemu.log").read_text(encoding="utf-8", errors="replace")
         if panic := read_console(text).panic:
@@ -143,6 +156,8 @@ class Guest:
         for line in log.splitlines():
             if any(words in line for words in _FATAL):
                 return GuestDied(FAILED, f"{what}: {line.strip()}{said}")
+        if killed:
+            return GuestDied(FAILED, f"{what}: QEMU was killed{said}", lost=True)
         if isinstance(error, LineClosed):
             return GuestDied(FAILED, f"{what}: the guest switched itself off{said}")
         return GuestDied(HANG, f"{what} in {self.time_limit:g} s{said}")
@@ -161,4 +176,4 @@ def _not_started(error: BaseException) -> BaseException:
         said = str(error).splitlines()[0]
     else:
         return error
-    return GuestDied(FAILED, f"QEMU did not start: {said}")
+    return GuestDied(FAILED, f"QEMU did not start: {said}", lost=True)

@@ -36,6 +36,8 @@ OK = "ok"
 PANIC = "panic"
 HANG = "hang"
 FAILED = "failed"
+LOST = "lost"
+"""In the provenance of a run that the machine itself has ended, and not what ran on it: how."""
 
 Images = Literal["kernel", "program"]
 """What runs: a `kernel` that is booted; or a `program` of the host's, which is a kernel inside
@@ -129,6 +131,12 @@ class Outcome:
     def ok(self) -> bool:
         """Whether there are metrics to believe."""
         return self.status == OK
+
+    @property
+    def lost(self) -> bool:
+        """Whether it was the machine that failed, as an emulator that was killed, and not what ran
+        on it: such an end says nothing of the kernel."""
+        return LOST in self.provenance
 
 
 class Session(Protocol):

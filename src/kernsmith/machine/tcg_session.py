@@ -18,7 +18,7 @@ from kernsmith.machine import snapshot
 from kernsmith.machine.besides import told_besides
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.metrics import by_virtual_clock, metric
-from kernsmith.machine.protocol import FAILED, HANG, OK, Boot, Job, Outcome
+from kernsmith.machine.protocol import FAILED, HANG, LOST, OK, Boot, Job, Outcome
 
 if TYPE_CHECKING:
     from kernsmith.machine.tcg import Tcg
@@ -105,9 +105,10 @@ class TcgSession:
         counts, trace, memory, values = (
             path if path and path.exists() else None for path in (counts, trace, memory, values)
         )
+        lost = status == FAILED and _is_lost(said, job, failure)
         return Outcome(
             status, reason, metrics, console, seconds, boot, counts, trace, memory, values,
-            said.modules,
+            said.modules, {LOST: reason} if lost else {},
         )  # fmt: skip
 
     def _judge(
@@ -125,3 +126,10 @@ class TcgSession:
             return FAILED, "the tracer wrote no counters: the workload marked no region", {}
         figures = counted | by_virtual_clock(said.metrics)
         return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
+
+
+def _is_lost(said: Said, job: Job, failure: str) -> bool:
+    """Whether it was the emulator or the tracer that failed, and not what the guest ran."""
+    if said.ended is None:
+        return bool(failure)
+    return said.verdict(job.workload.name)[0] == OK
