@@ -102,6 +102,9 @@ def held(call: str, path: Path) -> Iterator[None]:
     [
         ("kernels/aaa", "kernels/aaa/lock"),
         ("kernels/aaa/layouts/random-1", "kernels/aaa/layouts/.random-1.lock"),
+        ("kernels/aaa/layouts/random-1", "kernels/aaa/used"),
+        ("runs/own/trial", "runs/own/used"),
+        ("runs/own/trial", "runs/own/trial/1/lock"),
         ("sources/debian-7.3", "sources/locks/debian-7.3"),
         ("sources/debian-9.9.part", "sources/locks/debian-9.9"),
         ("roots/trixie-1.json", "roots/trixie-1.lock"),
@@ -118,6 +121,44 @@ def test_what_is_in_use_stays(tmp_path: Path, key: str, lock: str) -> None:
         assert kept(store) == KEPT, "locks are no entries"
     assert store.remove(entry)
     assert key not in kept(store)
+
+
+def test_consoles_are_in_use_as_long_as_their_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
+    script = "from kernsmith.store import new_consoles; path = new_consoles();"
+    with held(script, tmp_path):
+        (folder,) = (tmp_path / "runs").iterdir()
+        console = folder / "trial/1/console.log"
+        console.parent.mkdir(parents=True)
+        console.write_text("Linux version")
+        (entry,) = Store(tmp_path).entries()
+        assert not Store(tmp_path).remove(entry) and console.exists()
+    assert Store(tmp_path).remove(entry)
+
+
+def as_any_user(script: str, root: Path) -> None:
+    """Run Python as a user who is not root, as a process without its capabilities is."""
+    as_user = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    before = (
+        "import sys; from pathlib import Path; from kernsmith.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+    )
+    subprocess.run([*as_user, sys.executable, "-c", before + script, str(root)], check=True)
+
+
+def test_what_this_user_may_not_remove_stays(tmp_path: Path) -> None:
+    filled(tmp_path)
+    folders = [tmp_path / name for name in ("kernels", "kernels/aaa", "kernels/bbb")]
+    (tmp_path / "kernels/aaa/lock").chmod(0o444)
+    for folder in folders:
+        folder.chmod(0o555)
+    as_any_user("assert not any(map(store.remove, store.entries(['kernels'])))", tmp_path)
+    for folder in folders:
+        folder.chmod(0o755)
+    assert kept(Store(tmp_path)) == KEPT
+    as_any_user("assert all(map(store.remove, store.entries(['kernels'])))", tmp_path)
 
 
 @pytest.mark.parametrize("key", ["kernels/aaa", "sources/debian-7.3", "roots/0123"])
@@ -195,7 +236,6 @@ def test_links_that_lead_nowhere_are_entries(tmp_path: Path) -> None:
 
 
 def test_folders_that_nobody_may_write_to_are_removed(tmp_path: Path) -> None:
-    """By a user who is not root, as a process without its capabilities is."""
     filled(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir(mode=0o755)
@@ -205,14 +245,8 @@ def test_folders_that_nobody_may_write_to_are_removed(tmp_path: Path) -> None:
     (tree / "a/b/nothing").symlink_to("/nowhere")
     (tree / "a/b").chmod(0o311)
     (tree / "a").chmod(0o555)
-    script = (
-        "import sys; from pathlib import Path; from kernsmith.store import Store\n"
-        "store = Store(Path(sys.argv[1]))\n"
-        "(entry,) = (e for e in store.entries() if e.key == 'sources/debian-7.3')\n"
-        "assert store.remove(entry)"
-    )
-    as_user = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
-    subprocess.run([*as_user, sys.executable, "-c", script, str(tmp_path)], check=True)
+    script = "(entry,) = (e for e in store.entries() if e.key == 'sources/debian-7.3')\n"
+    as_any_user(f"{script}assert store.remove(entry)", tmp_path)
     assert sorted(path.name for path in (tmp_path / "sources").iterdir()) == [
         "debian-9.9.part", "locks",
     ]  # fmt: skip

@@ -33,7 +33,7 @@ def locked(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[No
 
     The system gives the lock back however the process ends. Raises DiskFull.
     """
-    with _space_for(path):
+    with space_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("w")
     with file:
@@ -93,7 +93,7 @@ def replacing(path: Path) -> Iterator[Path]:
         raise UserError(f"{path} is a folder: name the file that is to be written")
     name = f".{path.name}.{os.getpid()}-{threading.get_ident():x}-{next(_count)}"
     temporary = path.with_name(name)
-    with _space_for(path):
+    with space_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield temporary
@@ -132,7 +132,7 @@ def whole_lines(path: Path) -> list[str]:
 
 def append_line(path: Path, line: str) -> None:
     """Put a line behind those of a file, and onto the disk. Raises DiskFull."""
-    with _space_for(path), path.open("a", encoding="utf-8") as file:
+    with space_for(path), path.open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
         file.flush()
         os.fsync(file.fileno())
@@ -145,7 +145,8 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def _space_for(path: Path) -> Iterator[None]:
+def space_for(path: Path) -> Iterator[None]:
+    """The block writes to `path`: raises DiskFull where there is no space."""
     try:
         yield
     except OSError as error:

@@ -12,6 +12,7 @@ All but the ledger can be made again, and may be removed at any time that nobody
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -20,10 +21,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
+from uuid import uuid4
 
 from kernsmith import paths
 from kernsmith.errors import UserError
-from kernsmith.files import USED
+from kernsmith.files import USED, space_for, use
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,17 @@ class Store:
                         yield Entry(kind, self.key(path), size, used)
 
     def remove(self, entry: Entry) -> bool:
-        """Remove a thing with all that is in it; False when somebody is using it."""
+        """Remove a thing with all that is in it; False when somebody is using it, or this user may
+        not remove it."""
         path = self.path(entry.key)
-        with _unused(path) as free:
-            if free:
-                _delete(path)
+        try:
+            with _unused(path) as free:
+                if free:
+                    _delete(path)
+        except OSError as error:
+            if error.errno not in _FORBIDDEN:
+                raise
+            return False
         return free
 
     def shrink(self, kind: str, most: int) -> None:
@@ -103,6 +112,16 @@ class Store:
 def local_store() -> Store:
     """The store of this machine."""
     return Store(paths.cache_root())
+
+
+def new_consoles() -> Path:
+    """A new folder for the consoles of runs. It is nobody else's, and in use until this process
+    ends. Raises DiskFull."""
+    folder = paths.cache_root() / "runs" / uuid4().hex[:12]
+    with space_for(folder):
+        folder.mkdir(parents=True)
+    use(folder)
+    return folder
 
 
 KINDS = {
@@ -123,9 +142,10 @@ traces and profiles, which go with it."""
 
 
 # Locks, and what is written beside a thing: not things themselves.
-_NO_ENTRY = frozenset({"lock", "locks"})
+_NO_ENTRY = frozenset({"lock", "locks", USED})
 _BESIDE = frozenset({".lock", ".log"})
 _PART = ".part"
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 # Half-written things have names that begin with a dot; of a process that was killed, for ever.
 _LEFT_SECONDS = 86_400.0
 
@@ -160,11 +180,13 @@ def _extent(path: Path, without: frozenset[str]) -> tuple[int, float]:
 
 
 def _locks(path: Path) -> Iterator[Path]:
-    """Where who uses a thing, or makes it, holds a lock."""
+    """Where who uses a thing, or makes it, holds a lock; or uses all that it is a part of."""
     made = path.with_name(path.name.removesuffix(_PART))
     yield from (path / "lock", path / USED, *path.glob("*.lock"))
     yield from (path.with_name(f".{path.name}.lock"), path.with_suffix(".lock"))
     yield from (path.with_name("lock"), path.parent / "locks" / made.name)
+    # Of a kernel with its layouts, and of the consoles of a process.
+    yield from (path.parent.parent / USED, path.with_name(USED), *path.glob("*/lock"))
 
 
 @contextmanager
@@ -173,7 +195,7 @@ def _unused(path: Path) -> Iterator[bool]:
     held = []
     try:
         for lock in filter(Path.is_file, _locks(path)):
-            held.append(lock.open("r+"))
+            held.append(_opened(lock))
             fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield True
     except BlockingIOError:
@@ -181,6 +203,16 @@ def _unused(path: Path) -> Iterator[bool]:
     finally:
         for file in held:
             file.close()
+
+
+def _opened(lock: Path) -> IO[str]:
+    """Some file systems (NFS) lock what may be written to only; others what may be read."""
+    try:
+        return lock.open("r+")
+    except OSError as error:
+        if error.errno not in _FORBIDDEN:
+            raise
+        return lock.open("r")
 
 
 def _delete(path: Path) -> None:

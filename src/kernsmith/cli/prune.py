@@ -34,8 +34,9 @@ def prune(
 
     Kinds: kernels (with their layouts, traces and profiles), layouts, traces, profiles, consoles,
     sources, compile-cache, toolchains, roots, snapshots, answers. Everything can be made again.
-    What somebody is using now stays, and so does the ledger: runs that are in it are not measured
-    again. What a process that was killed has left is shown once nobody wrote to it for a day.
+    What somebody is using now stays (a kernel with its layouts, the consoles of a run that is under
+    way), and so does the ledger: runs that are in it are not measured again. What a process that
+    was killed has left is shown once nobody wrote to it for a day.
 
     Examples:
 
@@ -98,7 +99,7 @@ def _print(found: Sequence[Entry], removed: Sequence[Entry], yes: bool) -> None:
     freed = _size(sum(entry.size for entry in removed))
     console.print(f"removed {len(removed)} of {len(found)}: {freed} freed")
     if left := len(found) - len(removed):
-        console.print(f"{left} are in use and stayed")
+        console.print(f"{left} stayed: in use, or this user may not remove them")
 
 
 def _size(count: float) -> str:

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
-from uuid import uuid4
 
-from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.function_costs import costs_path
 from kernsmith.engine.prepare import Prepared
@@ -20,6 +18,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Job
+from kernsmith.store import new_consoles
 
 
 def count_functions(
@@ -85,7 +84,7 @@ def _uncounted(
 def _piece(prepared: Prepared, kernel: Kernel, workload: Workload) -> Tracing:
     machine = prepared.machine
     assert machine.cpu is not None
-    folder = paths.cache_root() / "runs" / uuid4().hex[:12]
+    folder = new_consoles()
     return Tracing(
         machine=machine,
         folder=kernel.folder,

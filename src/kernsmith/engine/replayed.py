@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, product
 from pathlib import Path
 from threading import Lock
-from uuid import uuid4
 
-from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.making import map_inputs, map_link
 from kernsmith.engine.prepare import Prepared
@@ -39,6 +37,7 @@ from kernsmith.layout import Arrangement
 from kernsmith.ledger import Ledger, RunRow
 from kernsmith.ledger.rows import OK, REPLAYED_FROM
 from kernsmith.machine import Job
+from kernsmith.store import new_consoles
 from kernsmith.study import Trial
 
 
@@ -135,7 +134,7 @@ class _Work:
     done: int = 0
     held: list[Trial] = field(default_factory=list)
     counting: Lock = field(default_factory=Lock)
-    folder: Path = field(default_factory=lambda: paths.cache_root() / "runs" / uuid4().hex[:12])
+    folder: Path = field(default_factory=new_consoles)
 
     def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
         """Try each trial once; returns those that another living process has."""

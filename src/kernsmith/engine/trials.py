@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from uuid import uuid4
 
-from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
@@ -26,6 +24,7 @@ from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.ledger import Ledger, RunRow, TrialRow
 from kernsmith.machine import Boot, Job, Machine
 from kernsmith.machine.protocol import Carried
+from kernsmith.store import new_consoles
 from kernsmith.study import Trial
 
 # How often a trial that another process holds is looked at again.
@@ -124,7 +123,7 @@ class _Work:
     attempts: dict[Trial, int] = field(default_factory=dict)
     held: list[Trial] = field(default_factory=list)
     counting: Lock = field(default_factory=Lock)
-    folder: Path = field(default_factory=lambda: paths.cache_root() / "runs" / uuid4().hex[:12])
+    folder: Path = field(default_factory=new_consoles)
 
     def one_pass(self, todo: Sequence[Trial]) -> list[Trial]:
         """Try each trial once; returns those that another living process is running."""

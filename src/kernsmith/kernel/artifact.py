@@ -115,8 +115,12 @@ def load_kernel(folder: Path) -> Kernel | None:
 
 
 def stored_kernel(key: str) -> Kernel | None:
-    """The kernel with this key, or None when the store does not hold it."""
-    return load_kernel(paths.kernels() / key[:FOLDER_LETTERS])
+    """The kernel with this key, or None when the store does not hold it. It is in use, with its
+    layouts and profiles, until this process ends."""
+    kernel = load_kernel(paths.kernels() / key[:FOLDER_LETTERS])
+    if kernel is not None:
+        use(kernel.folder)
+    return kernel
 
 
 def file_digest(path: Path) -> str:
