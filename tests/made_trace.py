@@ -5,12 +5,11 @@ Every other function is executed, in turn. In the default layout these lie 8 KiB
 displace each other from an L1i of 32 KiB.
 """
 
-import json
 import struct
 from pathlib import Path
 
-from kernsmith.kernel.artifact import PROVENANCE_VERSION
 from kernsmith.layout import TraceFile
+from whole_provenance import put_kernel
 
 FUNCTIONS = 128
 HOT = tuple(f"hot_{n}" for n in range(FUNCTIONS))
@@ -25,10 +24,7 @@ EXECUTED = _ROUNDS * FUNCTIONS
 
 def make_kernel(folder: Path) -> TraceFile:
     """A kernel's folder as replays read it, and the trace in it."""
-    folder.mkdir(parents=True)
-    (folder / "vmlinux").touch()
-    provenance = {"version": PROVENANCE_VERSION, "key": "a" * 64}
-    (folder / "provenance.json").write_text(json.dumps(provenance))
+    put_kernel(folder, "a" * 64)
     (folder / "link.map").write_text(_link_map())
     symbols = [f"{_BASE + number * _APART:x} t {name}\n" for number, name in enumerate(HOT)]
     (folder / "System.map").write_text("".join(symbols))

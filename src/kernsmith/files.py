@@ -97,7 +97,7 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield temporary
-            _to_disk(temporary)
+            to_disk(temporary)
             temporary.replace(path)
         except OSError as error:
             if error.filename == str(temporary):  # of a name that nobody knows
@@ -155,7 +155,8 @@ def space_for(path: Path) -> Iterator[None]:
         raise
 
 
-def _to_disk(path: Path) -> None:
+def to_disk(path: Path) -> None:
+    """Bring a file's content to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -26,6 +26,7 @@ from kernsmith.machine import find_machine
 from kernsmith.report.study.document import study_document
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
 from kernsmith.study.writing import write_study
+from whole_provenance import put_kernel
 
 STUDY = Study(
     name="both",
@@ -55,9 +56,7 @@ class Stored:
         self._keys = {v: f"{number:064x}"[::-1] for number, v in enumerate(variants, start=1)}
         for variant, key in self._keys.items():
             folder = paths.kernels() / key[:FOLDER_LETTERS]
-            folder.mkdir(parents=True)
-            (folder / "vmlinux").touch()
-            (folder / "provenance.json").write_text(json.dumps(_provenance(variant, key)))
+            put_kernel(folder, key, **_provenance(variant))
 
     def kernel(self, variant: Variant) -> Kernel | None:
         return stored_kernel(self._keys[variant]) if variant in self._keys else None
@@ -69,12 +68,10 @@ class Stored:
         return Path(f"{self._keys[variant]}-{layout}", "vmlinux") if self.kernel(variant) else None
 
 
-def _provenance(variant: Variant, key: str) -> dict[str, Any]:
+def _provenance(variant: Variant) -> dict[str, Any]:
     words = ("compiler", "linker", "vmlinux_sha256", "build_id", "config_sha256", "built_at")
     return {
-        "version": 1, "key": key, "variant": {"name": variant.name}, "objects": 3, "seconds": 1,
-        "source": {"name": "linux-7.3", "version": "7.3", "digest": "sha256:0"},
-        "command": ["make"], **dict.fromkeys(words, "x"),
+        "variant": {"name": variant.name}, "objects": 3, "seconds": 1, **dict.fromkeys(words, "x")
     }  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which kernels of a study may have objects in common, and what is said of them."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,10 @@ from kernsmith import paths
 from kernsmith.engine import Silent
 from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.forge import Forge
-from kernsmith.kernel.artifact import FOLDER_LETTERS, PROVENANCE_VERSION
+from kernsmith.kernel.artifact import FOLDER_LETTERS
 from kernsmith.kernel.build import make_command
 from kernsmith.kernel.recipe import make_recipe
+from whole_provenance import put_kernel
 
 Factors = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -73,17 +73,14 @@ def test_functions_that_use_registers_of_user_space_are_told(
     recipe = make_recipe(variant, prepared.source_of(variant))
     key = recipe.key
     folder = paths.kernels() / key[:FOLDER_LETTERS]
-    folder.mkdir(parents=True)
-    for name in ("vmlinux", "config"):
-        (folder / name).touch()
-    told = {
-        "version": PROVENANCE_VERSION,
-        "key": key,
-        "command": make_command(recipe, folder / "out"),
-        "variant": {"compiler": recipe.toolchain.compiler.name, "linker": "ld.lld"},
-        "simd": {"beyond": beyond},
-    }
-    (folder / "provenance.json").write_text(json.dumps(told))
+    put_kernel(
+        folder,
+        key,
+        command=make_command(recipe, folder / "out"),
+        variant={"compiler": recipe.toolchain.compiler.name, "linker": "ld.lld"},
+        simd={"beyond": beyond},
+    )
+    (folder / "config").touch()
     notes = Notes()
     Forge(prepared, notes).build()
     assert len(notes.texts) == len(beyond)

@@ -24,6 +24,7 @@ from kernsmith.report.measure.sections import measure_sections
 from kernsmith.report.measure.words import cautions
 from kernsmith.report.plain import as_text
 from kernsmith.stats.nested import NestedEffect, Timing, nested_effect
+from whole_provenance import put_kernel
 
 OLD = RunningKernel("aa" * 20, "7.2.9", "#1", "boot-1", "2026-01-01T00:00:00", ("quiet",), "host")
 NEW = replace(OLD, build_id="bb" * 20, release="7.3.4")
@@ -201,10 +202,7 @@ def test_the_document_holds_every_value(ledger: Ledger) -> None:
 def test_a_kernel_of_the_store_is_known_by_its_build_id(ledger: Ledger) -> None:
     key = "c0ffee" * 4
     folder = paths.kernels() / key[:20]
-    folder.mkdir(parents=True)
-    (folder / "vmlinux").touch()
-    provenance = {"version": 1, "key": key, "build_id": NEW.build_id, "variant": {}}
-    (folder / "provenance.json").write_text(json.dumps(provenance))
+    put_kernel(folder, key, build_id=NEW.build_id)
     assert identify(ledger, NEW).name == "7.3.4", "no study says how it is called"
     ledger.record_builds([BuildRow("s", "autofdo", key, "ok", "", "clang", "lld")])
     known = identify(ledger, NEW)

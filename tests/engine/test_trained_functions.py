@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which functions a study's training was about: out of the counts beside its first profile."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -11,9 +10,9 @@ import pytest
 from kernsmith.document import HotFunctionView
 from kernsmith.engine.hottest import find_hottest
 from kernsmith.engine.verdicts import StudyResult
-from kernsmith.kernel.artifact import PROVENANCE_VERSION
 from kernsmith.profile import BranchCounts, write_counts
 from kernsmith.study import Study, plan_variants
+from whole_provenance import put_kernel
 
 COUNTS = BranchCounts(
     {(0x1000, 0x1009): 3, (0x2000, 0x2009): 1}, {(1, 0x1000): 3}, "ab" * 20, ("pipe",)
@@ -23,9 +22,7 @@ COUNTS = BranchCounts(
 @pytest.fixture
 def profile(tmp_path: Path) -> Path:
     """A kernel that was trained on, as far as this looks at it."""
-    provenance = {"version": PROVENANCE_VERSION, "key": "k" * 64, "build_id": "ab" * 20}
-    (tmp_path / "provenance.json").write_text(json.dumps(provenance))
-    (tmp_path / "vmlinux").write_bytes(b"")
+    put_kernel(tmp_path, "k" * 64, build_id="ab" * 20)
     lines = ["1000 T write", "1800 d data", "2000 t read", "3000 T _etext"]
     (tmp_path / "System.map").write_text("\n".join(lines) + "\n")
     (tmp_path / "profiles").mkdir()

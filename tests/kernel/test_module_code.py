@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.kernel.artifact import PROVENANCE_VERSION, Kernel
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.module_code import code_spans, module_image, module_symbols
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.process import run
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.profile.functions import function_shares
 from kernsmith.profile.symbolized import symbolized
+from whole_provenance import provenance
 
 CLANG = find_toolchain()
 START = 0xFFFFFFFFA0002040
@@ -70,15 +71,14 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
         timeout=60,
     )  # fmt: skip
     run([lld, "-r", "-o", folder / "modules/one.ko", folder / "module.o"], timeout=60)
-    provenance = {
-        "version": PROVENANCE_VERSION,
-        "key": "ab" * 32,
-        "variant": {"compiler": CLANG.compiler.name},
-        "modules": [{"name": "one", "file": "x/one.ko"}],
-    }
-    (folder / "provenance.json").write_text(json.dumps(provenance))
+    told = provenance(
+        "ab" * 32,
+        variant={"compiler": CLANG.compiler.name},
+        modules=[{"name": "one", "file": "x/one.ko"}],
+    )
+    (folder / "provenance.json").write_text(json.dumps(told))
     sections = {".text": START, ".noinstr.text": BEFORE, ".init.text": START + 0x1000, ".data": 1}
-    return Loaded(Kernel("ab" * 32, folder, provenance), sections)
+    return Loaded(Kernel("ab" * 32, folder, told), sections)
 
 
 def test_code_that_stays_is_placed_and_what_passes_is_not(loaded: Loaded) -> None:

@@ -16,6 +16,7 @@ from kernsmith.kernel.recipe import Recipe, make_recipe
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.standing import clear_for
 from kernsmith.study import Study, plan_variants
+from whole_provenance import put_kernel
 
 
 @pytest.fixture
@@ -39,13 +40,10 @@ def recipe_of(tree: Path) -> Recipe:
 def built(recipe: Recipe) -> Kernel:
     """What a build leaves behind, without its images."""
     folder = paths.kernels() / recipe.key[:20]
-    folder.mkdir(parents=True)
-    (folder / "vmlinux").write_text("")
     variant = {"compiler": recipe.toolchain.compiler.name, "linker": "ld.lld"}
     command = make_command(recipe, folder / "out")
-    provenance = {"version": 1, "key": recipe.key, "command": command, "variant": variant}
-    (folder / "provenance.json").write_text(json.dumps(provenance))
-    return Kernel(recipe.key, folder, provenance)
+    told = put_kernel(folder, recipe.key, command=command, variant=variant)
+    return Kernel(recipe.key, folder, told)
 
 
 def test_a_copy_of_the_source_gives_the_kernel_that_is_there(here: Path, tmp_path: Path) -> None:
@@ -100,3 +98,17 @@ def test_what_was_begun_from_another_folder_is_cleared_but_for_what_was_made_of_
     clear_for(folder, there)
     left = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert left == {"vmlinux", "layouts/random-1/vmlinux"}
+
+
+@pytest.mark.parametrize("damaged", ["vmlinux", "provenance.json"])
+def test_nothing_of_a_damaged_kernel_is_gone_on_with(here: Path, damaged: str) -> None:
+    """Its image and kbuild's are one file: make would take it for done."""
+    recipe = recipe_of(here)
+    folder = built(recipe).folder
+    (folder / "out").mkdir()
+    (folder / "out/source").symlink_to(here)
+    (folder / "out/vmlinux").hardlink_to(folder / "vmlinux")
+    (folder / damaged).write_text("")
+    assert find_kernel(recipe) is None
+    clear_for(folder, recipe.source)
+    assert not (folder / "out").exists() and not (folder / "provenance.json").exists()

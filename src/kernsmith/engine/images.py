@@ -17,6 +17,7 @@ from kernsmith.engine.workers import Done, Work, Workers
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.link import (
     LinkFailed,
+    is_linked,
     layout_image,
     link_map,
     link_map_path,
@@ -103,7 +104,7 @@ class Images:
             if kernel is None or key in self.made or key in missing:
                 continue
             image = orders.image(kernel, trial.layout)
-            if image is not None and image.exists():
+            if image is not None and (trial.layout == Layout() or is_linked(image)):
                 self.made[key] = image
             else:
                 missing[key] = kernel

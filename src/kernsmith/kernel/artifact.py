@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,8 @@ from kernsmith import paths
 from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import use
+from kernsmith.kernel.provenance import read_provenance
 
-PROVENANCE_VERSION = 1
 FOLDER_LETTERS = 20
 """So much of its key is the name of a kernel's folder."""
 MODULES, MODULES_ARCHIVE = "modules", "modules.cpio"
@@ -102,16 +101,9 @@ class Kernel:
 
 
 def load_kernel(folder: Path) -> Kernel | None:
-    """The kernel in a folder, or None when it is absent or was not finished."""
-    try:
-        provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(provenance, dict):
-        return None
-    if provenance.get("version") != PROVENANCE_VERSION or not (folder / "vmlinux").exists():
-        return None
-    return Kernel(key=provenance["key"], folder=folder, provenance=provenance)
+    """The kernel in a folder, or None when it is absent, was not finished, or is damaged."""
+    provenance = read_provenance(folder)
+    return Kernel(provenance["key"], folder, provenance) if provenance else None
 
 
 def stored_kernel(key: str) -> Kernel | None:

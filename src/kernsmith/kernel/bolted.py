@@ -8,7 +8,6 @@ all that follows the link is made of the rewritten image: boot image, packages.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -23,6 +22,7 @@ from kernsmith.kernel.build import place_images, read_build_id
 from kernsmith.kernel.kbuild import command_in, copy_output, link_again
 from kernsmith.kernel.link import LINK_SCRIPT, LinkFailed
 from kernsmith.kernel.modules import carry_modules
+from kernsmith.kernel.provenance import write_provenance
 from kernsmith.kernel.symbols import read_system_map
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.kernel.toolchain.content import linker_content
@@ -79,9 +79,8 @@ def bolted(kernel: Kernel, profile: Path, program: str) -> Kernel:
             "vmlinux_sha256": file_digest(folder / "vmlinux"),
             "build_id": read_build_id(readelf, folder / "vmlinux"),
         }
-        write_text(
-            folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n"
-        )
+        images = (Path(kernel.arch.booted).name, kernel.arch.image)
+        provenance = write_provenance(folder, provenance, *images)
     return Kernel(key, folder, provenance)
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -19,7 +18,6 @@ from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.kernel.artifact import (
     FOLDER_LETTERS,
-    PROVENANCE_VERSION,
     Kernel,
     file_digest,
 )
@@ -40,6 +38,7 @@ from kernsmith.kernel.modules import (
     place_modules,
 )
 from kernsmith.kernel.object_rules import FILE, write_rules
+from kernsmith.kernel.provenance import PROVENANCE_VERSION, write_provenance
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
@@ -302,7 +301,8 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     }
     if recipe.modules:
         provenance["modules"] = place_modules(recipe.modules, folder / "out", folder)
-    write_text(folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n")
+    images = (Path(recipe.arch.booted).name, recipe.arch.image)
+    provenance = write_provenance(folder, provenance, *images)
     return Kernel(recipe.key, folder, provenance)
 
 

@@ -19,10 +19,11 @@ from types import MappingProxyType
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, ProgramMissing, UserError
-from kernsmith.files import locked, write_text
+from kernsmith.files import locked, to_disk, write_text
 from kernsmith.kernel import bolt
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.compile_cache import without_cache
+from kernsmith.kernel.provenance import SIZES_FILE, is_whole_layout, note_sizes
 from kernsmith.kernel.regions import Margin
 
 LINK_SECONDS = 1800.0
@@ -101,6 +102,12 @@ def layout_image(kernel: Kernel, name: str) -> Path:
     return kernel.folder / _LAYOUTS / name / "vmlinux"
 
 
+def is_linked(image: Path) -> bool:
+    """Whether the image of a layout is there and whole: what a kill, a full disk or somebody has
+    left half is linked anew."""
+    return is_whole_layout(image.parent)
+
+
 @dataclass(frozen=True)
 class _Padding:
     """So many bytes that do nothing; an order puts them where its name stands."""
@@ -123,7 +130,7 @@ def relink(
 
     Functions that `order` does not name keep their places behind those that it names, group by
     group as the kernel's linker script has them. The image has no line tables. A layout that was
-    linked before is returned at once.
+    linked before, and is whole, is returned at once.
 
     With `CONFIG_DEBUG_INFO_BTF=y` it has the kernel's own BTF: types and numbers of functions do
     not depend on addresses.
@@ -138,12 +145,12 @@ def relink(
         LinkFailed: the linker or a table tool ended with an error.
     """
     image = layout_image(kernel, name)
-    if image.exists():
+    if is_linked(image):
         return image
     work = image.parent.with_name(f".{name}")
     work.parent.mkdir(exist_ok=True)
     with locked(work.with_name(f".{name}.lock")):
-        if image.exists():
+        if is_linked(image):
             return image
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
@@ -158,7 +165,8 @@ def relink(
             ]
             run_link(kernel, work, *flags, paddings=[*before, *own, *behind])
             _rewrite(kernel, work)
-            keep_link(work, image.parent)
+            note_sizes(work)
+            keep_link(work, image.parent, SIZES_FILE)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return image
@@ -216,6 +224,7 @@ def _map(kernel: Kernel, path: Path, *flags: str, same: bool) -> Path:
             run_link(kernel, work, *ordered_flags(kernel, work, []), *flags, *mapped(work))
             if same and (work / "System.map").read_bytes() != kernel.system_map.read_bytes():
                 raise UserError(f"linking {kernel.folder} again gives another kernel")
+            to_disk(work / "map")
             (work / "map").rename(path)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -247,6 +256,7 @@ def linkers_own_order(kernel: Kernel, calls: str, algorithm: str) -> Path:
                 f"--call-graph-profile-sort={algorithm}",
             ]
             run_link(kernel, work, *flags, *mapped(work))
+            to_disk(work / "map")
             (work / "map").rename(path)
         finally:
             shutil.rmtree(work, ignore_errors=True)
@@ -384,10 +394,15 @@ def _noted_environment(path: Path) -> dict[str, str]:
 
 
 def keep_link(work: Path, folder: Path, *more: str) -> None:
-    """Move what is wanted of a finished link to its place, all at once. more: further files."""
-    ready = work.with_name(f"{work.name}.ready")
-    shutil.rmtree(ready, ignore_errors=True)
+    """Move what is wanted of a finished link to its place, all at once; what is there goes. more:
+    further files. The caller holds the lock of the folder."""
+    ready, doomed = (work.with_name(f"{work.name}.{end}") for end in ("ready", "doomed"))
+    for left in (ready, doomed):
+        shutil.rmtree(left, ignore_errors=True)
     ready.mkdir()
     for name in ("vmlinux", "System.map", "order", *more):
         (work / name).rename(ready / name)
+    if folder.exists():
+        folder.rename(doomed)
     ready.rename(folder)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -9,7 +9,6 @@ behind the link is done again: BTF, sorted tables, relocations, boot image. In m
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from kernsmith.kernel.build import place_images, read_build_id
 from kernsmith.kernel.kbuild import command_in, copy_output, link_again
 from kernsmith.kernel.link import LINK_SCRIPT, LinkFailed, whole_order
 from kernsmith.kernel.modules import carry_modules
+from kernsmith.kernel.provenance import write_provenance
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.variant import digest_of
 
@@ -69,9 +69,8 @@ def reordered(kernel: Kernel, order: Sequence[str]) -> Kernel:
             "vmlinux_sha256": file_digest(folder / "vmlinux"),
             "build_id": read_build_id(readelf, folder / "vmlinux"),
         }
-        write_text(
-            folder / "provenance.json", json.dumps(provenance, indent=2, sort_keys=True) + "\n"
-        )
+        images = (Path(kernel.arch.booted).name, kernel.arch.image)
+        provenance = write_provenance(folder, provenance, *images)
     return Kernel(key, folder, provenance)
 
 

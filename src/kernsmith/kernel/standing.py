@@ -33,13 +33,15 @@ def standing_kernel(folder: Path, source: Source) -> Kernel | None:
 
 
 def clear_for(folder: Path, source: Source) -> None:
-    """Remove a build that has lost its source, or was begun from another folder than this one.
+    """Remove a build that has lost its source, was begun from another folder than this one, or was
+    finished and is damaged: nobody knows what else of it is.
 
     Layouts, traces and profiles stay: they are of the kernel that comes out again.
     """
     link = folder / "out/source"  # kbuild's
-    if load_kernel(folder) is None and not (link.is_symlink() and link.readlink() != source.path):
-        return
+    elsewhere = link.is_symlink() and link.readlink() != source.path
+    if not elsewhere and not (folder / "provenance.json").exists():
+        return  # it goes on
     (folder / "provenance.json").unlink(missing_ok=True)
     for log in folder.glob("*.log"):
         log.unlink()

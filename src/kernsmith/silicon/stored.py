@@ -7,7 +7,6 @@ boot loaders; its provenance has the name of the program.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -22,7 +21,6 @@ from kernsmith import __version__, paths
 from kernsmith.files import locked, replacing, write_text
 from kernsmith.kernel.artifact import (
     FOLDER_LETTERS,
-    PROVENANCE_VERSION,
     Kernel,
     file_digest,
     load_kernel,
@@ -30,6 +28,7 @@ from kernsmith.kernel.artifact import (
 )
 from kernsmith.kernel.build import REPRODUCIBLE
 from kernsmith.kernel.link import layout_image
+from kernsmith.kernel.provenance import PROVENANCE_VERSION, write_provenance
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import LLD, Compiler, find_toolchain
 from kernsmith.layout import layout_name
@@ -80,9 +79,7 @@ def store_program(made: Made) -> Kernel:
         write_text(folder / "System.map", symbols)
         shutil.copyfile(output / ".config", folder / "config")
         provenance = _provenance(made, key, folder) | {"program": program.name}
-        text = json.dumps(provenance, indent=2, sort_keys=True) + "\n"
-        write_text(folder / "provenance.json", text)
-        return Kernel(key, folder, provenance)
+        return Kernel(key, folder, write_provenance(folder, provenance))
 
 
 def find_stored(folder: Path) -> Kernel | None:
