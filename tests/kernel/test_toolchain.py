@@ -2,6 +2,7 @@
 """Compilers and linkers: found, asked what they can do, and newer ones fetched beside them."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -167,3 +168,24 @@ def test_the_command_line_lists_compilers_with_json(gcc_15: PrivateRoot) -> None
 def test_only_numbered_gcc_has_private_roots(compiler: str) -> None:
     with pytest.raises(UserError, match="no private root for"):
         add_toolchain(compiler)
+
+
+def test_folders_of_path_that_may_not_be_read_are_passed_over(tmp_path: Path) -> None:
+    """As shells do. By a user who is not root, as a process without its capabilities is."""
+    closed, inner, file = tmp_path / "closed", tmp_path / "closed/inner", tmp_path / "file"
+    inner.mkdir(parents=True)
+    file.write_text("no folder")
+    closed.chmod(0o000)
+    script = (
+        "from kernsmith.doctor import checks\n"
+        "from kernsmith.kernel.toolchain import default_compiler\n"
+        "print(default_compiler(), checks._on_path('clang-[0-9]+')[0].name[:5])"
+    )
+    as_user = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    path = f"{closed}:{inner}:{file}:{tmp_path}/nowhere:{os.environ['PATH']}"
+    words = [*as_user, sys.executable, "-c", script]
+    said = subprocess.run(
+        words, env=os.environ | {"PATH": path}, check=True, capture_output=True, text=True
+    ).stdout
+    closed.chmod(0o755)
+    assert said.split() == [default_compiler(), "clang"]

@@ -19,6 +19,7 @@ from kernsmith import paths, process
 from kernsmith.errors import KernsmithError, ProgramMissing
 from kernsmith.kernel.artifact import load_kernel
 from kernsmith.kernel.toolchain import OLDEST_CLANG
+from kernsmith.kernel.toolchain.programs import entries_of, path_folders
 from kernsmith.machine.kvm_host import NoKvm, kvm_processor
 from kernsmith.machine.kvm_probe import QEMU, boot_kernel, boot_probe
 
@@ -297,10 +298,8 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
 def _on_path(pattern: str) -> list[Path]:
     """All programs on PATH whose whole name matches, each name once, sorted."""
     found: dict[str, Path] = {}
-    for folder in os.get_exec_path():
-        if not Path(folder).is_dir():
-            continue
-        for entry in Path(folder).iterdir():
+    for folder in path_folders():
+        for entry in entries_of(folder):
             if re.fullmatch(pattern, entry.name) and os.access(entry, os.X_OK):
                 found.setdefault(entry.name, entry)
     return [found[name] for name in sorted(found)]

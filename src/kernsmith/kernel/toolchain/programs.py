@@ -38,9 +38,17 @@ def programs(pattern: str, folders: Sequence[Path]) -> list[Path]:
     """Executables in these folders whose whole name matches, in their order, by name in each."""
     found = []
     for folder in folders:
-        entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        found += [entry for entry in entries if re.fullmatch(pattern, entry.name)]
+        found += [entry for entry in entries_of(folder) if re.fullmatch(pattern, entry.name)]
     return [program for program in found if shutil.which(program)]
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What is in a folder where programs or libraries are looked for, by name; nothing where it is
+    not there or may not be read: shells pass it over, too."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
 
 
 def path_folders() -> list[Path]:

@@ -19,7 +19,7 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import KernsmithError, ProgramMissing, UserError
 from kernsmith.kernel.toolchain.compiler import Compiler, default_compiler, find_compiler
 from kernsmith.kernel.toolchain.content import CLANG, content_of, needed_libraries, tree_content
-from kernsmith.kernel.toolchain.programs import RUST, private_root
+from kernsmith.kernel.toolchain.programs import RUST, entries_of, private_root
 
 RUST_REMEDY = f"kernsmith toolchain add {RUST}"
 _SECONDS = 60.0
@@ -188,8 +188,8 @@ def _libclang(compiler: Compiler, root: Path) -> Path | None:
             folders.append(Path(program).resolve().parent.parent / "lib")
     folders += [*sorted(root.glob("usr/lib/llvm-*/lib"), reverse=True), root / f"usr/lib/{_TRIPLE}"]
     for folder in folders:
-        entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        if found := [path for path in entries if _LIBCLANG.fullmatch(path.name) and path.exists()]:
+        named = (path for path in entries_of(folder) if _LIBCLANG.fullmatch(path.name))
+        if found := [path for path in named if path.exists()]:
             return found[0]
     return None
 
