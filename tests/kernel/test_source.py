@@ -190,6 +190,26 @@ def test_a_tarball(tmp_path: Path, suffix: str) -> None:
     assert source.digest.startswith("sha256:")
 
 
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"name": 3}'])
+def test_an_entry_that_does_not_say_what_it_is_is_made_anew(
+    tmp_path: Path, text: str | None
+) -> None:
+    tarball, cache = tmp_path / "linux.tar", tmp_path / "cache"
+    with tarfile.open(tarball, "w") as archive:
+        archive.add(small_tree(tmp_path / "linux"), "linux")
+    source = resolve_source(str(tarball), cache)
+    said = source.path.parent / "source.json"
+    if text is None:
+        said.unlink()
+    else:
+        said.write_text(text)
+    (source.path / "left").touch()
+    assert resolve_source(str(tarball), cache) == source
+    assert not (source.path / "left").exists()
+    (entry,) = (path for path in cache.iterdir() if path.name != "locks")
+    assert {path.name for path in entry.iterdir()} >= {"source.json", "tree"}
+
+
 def test_a_tarball_without_a_folder_at_its_top(tmp_path: Path) -> None:
     tree = small_tree(tmp_path / "linux")
     tarball = tmp_path / "linux.tar"

@@ -7,21 +7,23 @@ What is downloaded or exported lies in one folder for each source under the cach
     debian-7.3/tree/          the unpacked source
 
 Such a folder appears by one rename, under a lock: whoever is killed in the middle leaves a folder
-``debian-7.3.part`` that the next one clears away.
+``debian-7.3.part`` that the next one clears away. One that does not say what it is any more is
+made anew.
 """
 
 import errno
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from kernsmith.errors import DiskFull, ProcessFailed, UserError
-from kernsmith.files import locked, use
+from kernsmith.files import locked, use, write_text
 from kernsmith.kernel.apt import PrivateApt, Progress
 from kernsmith.kernel.export import export_tree
 from kernsmith.kernel.git import ask_git, borrow
@@ -44,6 +46,7 @@ from kernsmith.study.source_word import (
 
 _UNPACK_SECONDS = 3600.0
 _PACKAGE = "linux-source-"
+_SAYS = "source.json"
 # What git says when objects are not there.
 _LACKS = re.compile(r"unable to read|missing (blob|tree)|could not fetch|lazy fetching disabled")
 # What make and its shells can be given as a folder without quotes.
@@ -266,14 +269,29 @@ def _cached(cache: Path, key: str, fetch: Callable[[Path], tuple[str, str]]) -> 
     ``fetch`` puts the source into ``tree`` and returns digest and origin.
     """
     entry = cache / key
-    if not entry.exists():
+    if _known(entry) is None:
         with locked(cache / "locks" / key):
-            if not entry.exists():
+            if _known(entry) is None:
                 _make_entry(entry, fetch)
     use(entry)
-    known = json.loads((entry / "source.json").read_text(encoding="utf-8"))
-    known["path"] = entry / "tree"
-    return Source(**known)
+    found = _known(entry)
+    if found is None:
+        raise UserError(f"{entry} was removed or damaged just now: start the same command again")
+    return found
+
+
+def _known(entry: Path) -> Source | None:
+    """The source in an entry of the cache; None where nothing there says which it is."""
+    try:
+        known = json.loads((entry / _SAYS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    names = {field.name for field in fields(Source)}
+    if not isinstance(known, dict) or set(known) != names:
+        return None
+    if not all(isinstance(value, str) for value in known.values()):
+        return None
+    return Source(**known | {"path": entry / "tree"}) if (entry / "tree").is_dir() else None
 
 
 def _make_entry(entry: Path, fetch: Callable[[Path], tuple[str, str]]) -> None:
@@ -287,7 +305,11 @@ def _make_entry(entry: Path, fetch: Callable[[Path], tuple[str, str]]) -> None:
         except UserError:
             raise UserError(f"{origin} holds no kernel source at its top") from None
         known = asdict(_source(Path("tree"), version, digest, origin)) | {"path": "tree"}
-        (partial / "source.json").write_text(json.dumps(known, indent=2) + "\n")
+        write_text(partial / _SAYS, json.dumps(known, indent=2) + "\n")
+        if entry.exists():  # and says no more what it is
+            doomed = entry.with_name(f".removed.{entry.name}.{os.getpid()}")
+            entry.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
         partial.rename(entry)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
