@@ -50,3 +50,42 @@ def test_numbers_of_processors_are_never_mixed(tmp_path: Path) -> None:
     found = read_harness([file], Asked())
     assert found is not None
     assert list(values(found)) == ["X gomaxprocs=1", "X gomaxprocs=4"]
+
+
+def test_packages_are_never_mixed(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text(
+        "pkg: a\nBenchmarkX 1 5 ns/op\nBenchmarkOnly 1 7 ns/op\npkg: b\nBenchmarkX 1 50 ns/op\n"
+    )
+    found = read_harness([file], Asked())
+    assert found is not None
+    assert values(found) == {
+        "X pkg=a": {"x": [5]},
+        "Only pkg=a": {"x": [7]},
+        "X pkg=b": {"x": [50]},
+    }
+    compared = read_harness([file], Asked(by=("pkg",)))
+    assert compared is not None
+    assert values(compared)["X"] == {"a": [5], "b": [50]}
+
+
+def test_a_line_that_changes_within_a_group_keeps_its_values_apart(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text(
+        "kernel: 7.2\ncommit: a\nBenchmarkX 1 5 ns/op\n"
+        "kernel: 7.3\ncommit: b\nBenchmarkX 1 6 ns/op\n"
+    )
+    found = read_harness([file], Asked())
+    assert found is not None
+    assert values(found) == {"X kernel=7.2": {"x": [5]}, "X kernel=7.3": {"x": [6]}}
+    compared = read_harness([file], Asked(by=("kernel",)))
+    assert compared is not None
+    assert values(compared) == {"X": {"7.2": [5], "7.3": [6]}}, "each kernel has one commit"
+
+
+def test_a_line_with_the_key_of_a_name_is_another_label(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("n: 5\nBenchmarkX/n=1 1 5 ns/op\nBenchmarkY 1 6 ns/op\n")
+    found = read_harness([file], Asked(by=("n (line)",)))
+    assert found is not None
+    assert values(found) == {"X n=1": {"5": [5]}, "Y": {"5": [6]}}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What kcbench prints."""
 
+from pathlib import Path
+
 from harness_files import read, values
 
-from kernsmith.harness import Asked
+from kernsmith.harness import Asked, read_harness
 
 
 def test_numbers_of_jobs_are_never_mixed() -> None:
@@ -33,3 +35,17 @@ def test_the_form_of_before_2019_has_user_and_system_time() -> None:
 def test_lines_of_the_file_are_kept() -> None:
     samples = read("kcbench.txt").reading.strata[0].samples
     assert samples[0].row.tolist() == [9, 10]
+
+
+def test_compiled_kernels_are_never_mixed(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    run = "Run 1 (-j 4): {} seconds / 22.31 kernels/hour\n"
+    file.write_text(
+        f"Linux compiled: 6.1\n{run.format(100)}Linux compiled: 6.12\n{run.format(150)}"
+    )
+    found = read_harness([file], Asked())
+    assert found is not None
+    assert values(found) == {
+        "kcbench jobs=4 compiled=6.1": {"x": [100]},
+        "kcbench jobs=4 compiled=6.12": {"x": [150]},
+    }

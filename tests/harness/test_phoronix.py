@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Result files of the Phoronix Test Suite."""
 
-from harness_files import read, values
+import re
+from pathlib import Path
 
-from kernsmith.harness import Asked
+from harness_files import FOLDER, read, values
+
+from kernsmith.harness import Asked, read_harness
 
 LOWER, HIGHER = "Seconds, lower is better", "Seconds, higher is better"
 
@@ -36,3 +39,16 @@ def test_what_is_left_out_is_said() -> None:
         "results that are no numbers of runs, left out: 1",
         f"the file also has {HIGHER!r}; --value chooses",
     )
+
+
+def test_results_of_other_versions_or_arguments_are_never_mixed(tmp_path: Path) -> None:
+    text = (FOLDER / "composite.xml").read_text()
+    results = re.findall(r"<Result>.*?</Result>", text, re.DOTALL)
+    again = results[0].replace(">6.8<", ">6.9<").replace("84.", "90.")
+    file = tmp_path / "x.xml"
+    file.write_text(text.replace(results[0], results[0] + again))
+    found = read_harness([file], Asked())
+    assert found is not None
+    name = "Timed Linux Kernel Compilation: Build: defconfig version="
+    assert values(found)[name + "6.8"]["linux-7.2"] == [84.30, 84.02, 84.04]
+    assert values(found)[name + "6.9"]["linux-7.2"] == [90.30, 90.02, 90.04]

@@ -115,3 +115,15 @@ def test_half_of_a_surrogate_pair_becomes_the_replacement_character(tmp_path: Pa
     found = read_harness([file], Asked())
     assert found is not None
     assert [each.name for each in found.reading.strata[0].samples] == ["old\ufffd", "new\U0001f600"]
+
+
+@pytest.mark.parametrize("label", ["file", "benchmark"])
+def test_a_label_never_replaces_the_file_or_the_benchmark(tmp_path: Path, label: str) -> None:
+    files = [tmp_path / "old.txt", tmp_path / "new.txt"]
+    for number, file in enumerate(files, 1):
+        file.write_text(f"BenchmarkRead/{label}=big 1 {number} ns/op\n")
+    found = read_harness(files, Asked())
+    assert found is not None
+    assert values(found) == {f"Read {label} (label)=big": {"old.txt": [1], "new.txt": [2]}}
+    told = f"the label {label!r} of the file is called '{label} (label)' here"
+    assert told in found.reading.notes

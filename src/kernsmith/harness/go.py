@@ -15,6 +15,8 @@ from kernsmith.harness.protocol import Content, Format, Malformed, Measure, Row,
 from kernsmith.stats.benchmarks import Better
 
 _GOMAXPROCS = "gomaxprocs"
+# Benchmarks of two packages are different ones, whatever they are called.
+_PACKAGE = "pkg"
 _RESULT = re.compile(r"^Benchmark(?![a-z])(\S*)\s+(\d+)\s+(\S.*)$")
 _CONFIG = re.compile(r"^([a-z][^\sA-Z:]*):(?:\s+(.*))?$")
 _UNIT = re.compile(r"^Unit\s+(\S+)\s+(.*)$")
@@ -24,7 +26,10 @@ _BETTER: dict[str, Better] = {"MB/s": "higher", "B/s": "higher"}
 
 
 def read(content: Content) -> Table | None:
-    """One group a file; parts `key=value` of names and configuration lines are labels."""
+    """One group a file; parts `key=value` of names and configuration lines are labels.
+
+    A line whose key is also in names has the label `key (line)`.
+    """
     if "Benchmark" not in content.text and "/op" not in content.text:
         return None
     lines = content.text.splitlines()
@@ -33,12 +38,16 @@ def read(content: Content) -> Table | None:
             raise Malformed("this is benchstat's table; give the files that it was made of")
         return None
     better = dict(_BETTER)
-    rows = tuple(_rows(lines, better))
     names = _names(lines)
+    rows = tuple(_rows(lines, better, names))
+    labels = dict.fromkeys(key for row in rows for key in row.labels)
+    settings = tuple(key for key in labels if key not in names and key != _PACKAGE)
     if len({row.labels.get(_GOMAXPROCS) for row in rows}) == 1:
         names.discard(_GOMAXPROCS)
-    identity = dict.fromkeys(key for row in rows for key in row.labels if key in names)
-    return Table(rows, (), tuple(identity), rows[0].measure.name, ordered=True)
+    identity = tuple(key for key in labels if key in names)
+    return Table(
+        rows, (), identity, (_PACKAGE,), settings, headline=rows[0].measure.name, ordered=True
+    )
 
 
 def _names(lines: list[str]) -> set[str]:
@@ -50,7 +59,7 @@ def _names(lines: list[str]) -> set[str]:
     return found
 
 
-def _rows(lines: list[str], better: dict[str, Better]) -> Iterator[Row]:
+def _rows(lines: list[str], better: dict[str, Better], names: set[str]) -> Iterator[Row]:
     config: dict[str, str] = {}
     for place, line in enumerate(lines, 1):
         if result := _RESULT.match(line):
@@ -60,7 +69,8 @@ def _rows(lines: list[str], better: dict[str, Better]) -> Iterator[Row]:
         elif unit := _UNIT.match(line):
             better |= _direction(unit[1], unit[2])
         elif found := _CONFIG.match(line):
-            config[found[1]] = (found[2] or "").strip()
+            key = f"{found[1]} (line)" if found[1] in names else found[1]
+            config[key] = (found[2] or "").strip()
 
 
 def _values(

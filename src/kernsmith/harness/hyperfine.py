@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ from kernsmith.harness.protocol import (
     validated,
 )
 
+COMMAND = "command"
 _SECONDS, _MEMORY = Measure(SECONDS), Measure("memory_usage_byte")
 
 
@@ -29,7 +31,7 @@ class _Result(BaseModel):
     times: list[float] | None = None
     memory_usage_byte: list[int] | None = None
     exit_codes: list[int | None] | None = None
-    parameters: dict[str, str] | None = None
+    parameters: dict[str, str | int | float] | None = None
 
 
 class _Export(BaseModel):
@@ -37,17 +39,23 @@ class _Export(BaseModel):
 
 
 def read(content: Content) -> Table | None:
-    """One group a command; parameters of scans are labels."""
+    """One group a command; parameters of scans are labels, which keep runs of a command apart."""
     document = content.json
     if not isinstance(document, dict) or not _looks_like(document.get("results")):
         return None
     results = validated(_Export, document).results
-    rows = tuple(row for result in results for row in _rows(result))
-    failed = sum(code != 0 for result in results for code in result.exit_codes or ())
-    notes = (
-        [f"runs that ended with an error, which count like all others: {failed}"] if failed else []
+    names, notes = _names(results)
+    scanned = dict.fromkeys(key for result in results for key in result.parameters or ())
+    rows = tuple(
+        row for name, result in zip(names, results, strict=True) for row in _rows(name, result)
     )
-    return Table(rows, groups=("command",), headline=SECONDS, ordered=True, notes=tuple(notes))
+    failed = sum(code != 0 for result in results for code in result.exit_codes or ())
+    if failed:
+        notes.append(f"runs that ended with an error, which count like all others: {failed}")
+    return Table(
+        rows, groups=(COMMAND,), settings=tuple(map(_label, scanned)), headline=SECONDS,
+        ordered=True, notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _looks_like(results: object) -> bool:
@@ -56,10 +64,29 @@ def _looks_like(results: object) -> bool:
     )
 
 
-def _rows(result: _Result) -> Iterator[Row]:
+def _names(results: list[_Result]) -> tuple[list[str], list[str]]:
+    """Of the commands, each measurement its own, and notes on those that needed one."""
+    seen = Counter[tuple[str, ...]]()
+    names = []
+    for result in results:
+        what = (result.command, *(f"{key}={v}" for key, v in (result.parameters or {}).items()))
+        seen[what] += 1
+        names.append(result.command + (f" ({seen[what]})" if seen[what] > 1 else ""))
+    again = dict.fromkeys(what[0] for what, times in seen.items() if times > 1)
+    return names, [
+        f"{command!r} was measured several times: the later ones have a number" for command in again
+    ]
+
+
+def _label(parameter: str) -> str:
+    return f"{COMMAND} (parameter)" if parameter == COMMAND else parameter
+
+
+def _rows(command: str, result: _Result) -> Iterator[Row]:
     if not result.times:
         raise Malformed(f"{result.command!r} has no times of its runs")
-    labels = {"command": result.command, **(result.parameters or {})}
+    scanned = {_label(key): str(value) for key, value in (result.parameters or {}).items()}
+    labels = {COMMAND: command, **scanned}
     for value in result.times:
         yield Row("", _SECONDS, number(value, result.command), labels)
     for size in result.memory_usage_byte or ():

@@ -38,7 +38,9 @@ def read(content: Content) -> Table | None:
     lines = content.text.splitlines()
     if not any(_times(line) for line in lines):
         return None
-    return Table(tuple(_rows(lines)), (), ("jobs",), SECONDS, ordered=True)
+    settings = tuple(_LABELS.values())
+    rows = tuple(_rows(lines))
+    return Table(rows, (), ("jobs",), settings=settings, headline=SECONDS, ordered=True)
 
 
 def _rows(lines: list[str]) -> Iterator[Row]:

@@ -16,6 +16,8 @@ from kernsmith.harness.protocol import Content, Format, Malformed, Measure, Row,
 from kernsmith.stats.benchmarks import Better
 
 _ROOT = "PhoronixTestSuite"
+# What tells results of one title and description apart, by the names that they have as labels.
+_VARIANTS = {"Identifier": "test", "AppVersion": "version", "Arguments": "arguments"}
 _DIRECTIONS: dict[str, Better] = {"LIB": "lower", "HIB": "higher"}
 
 
@@ -39,8 +41,8 @@ def read(content: Content) -> Table | None:
     if len(shown) < len(results):
         notes.append(f"results that are no numbers of runs, left out: {len(results) - len(shown)}")
     return Table(
-        tuple(rows), ("system",), headline=rows[0].measure.name if rows else None,
-        spanning=True, notes=tuple(notes),
+        tuple(rows), ("system",), apart=tuple(_VARIANTS.values()),
+        headline=rows[0].measure.name if rows else None, spanning=True, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -61,6 +63,7 @@ def _rows(result: Element, names: dict[tuple[str, str], str], notes: list[str]) 
     benchmark = f"{title}: {options}" if options else title
     key = (_word(result, "Scale"), _word(result, "Proportion"))
     measure = Measure(names[key], _DIRECTIONS.get(key[1]))
+    variant = {label: word for tag, label in _VARIANTS.items() if (word := _word(result, tag))}
     for entry in result.iter("Entry"):
         system = _word(entry, "Identifier") or "unnamed"
         texts = _word(entry, "RawString").split(":") if _word(entry, "RawString") else []
@@ -69,7 +72,7 @@ def _rows(result: Element, names: dict[tuple[str, str], str], notes: list[str]) 
             notes.append(f"{benchmark} has no value of {system!r}: it was left out")
         for text in texts:
             value = number(text, f"{benchmark} of {system!r}")
-            yield Row(benchmark, measure, value, {"system": system})
+            yield Row(benchmark, measure, value, {"system": system, **variant})
 
 
 def _word(element: Element, tag: str) -> str:

@@ -56,6 +56,9 @@ class Table:
     groups: labels whose levels the harness itself compares; empty where it compares files.
     identity: labels that belong to the benchmark's name: values that differ in one of them are
         never taken for runs of the same.
+    apart: as identity, of benchmarks of which the files have several levels; others go by their
+        name alone.
+    settings: labels that keep values of one file apart only where a group has several levels.
     headline: the measure that is meant where none is asked for; None where none stands out.
     spanning: the groups have names of their own, so that files are compared by them.
     ordered: the rows are in the order of the runs.
@@ -65,6 +68,8 @@ class Table:
     rows: tuple[Row, ...]
     groups: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
     headline: str | None = None
     spanning: bool = False
     ordered: bool = False

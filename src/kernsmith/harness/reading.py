@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -87,13 +87,36 @@ def read_harness(files: Sequence[Path], asked: Asked) -> HarnessReading | None:
                 "compare files of one harness"
             )
     names = _file_names([path for path, _, _ in known])
+    tables = tuple(_own_labels(table) for _, _, table in known)
     rows = tuple(
-        Row(row.benchmark, row.measure, row.value, {FILE: name, **row.labels}, row.line)
-        for name, (_, _, table) in zip(names, known, strict=True)
+        replace(row, labels={FILE: name, **row.labels})
+        for name, table in zip(names, tables, strict=True)
         for row in table.rows
     )
-    everything = _All(format_of_first, tuple(table for _, _, table in known), rows)
+    everything = _All(format_of_first, tables, rows)
     return _reading(first, everything, asked)
+
+
+def _own_labels(table: Table) -> Table:
+    """A table whose labels are called neither `file` nor `benchmark`, which mean something else."""
+    clashing = {label for row in table.rows for label in row.labels} & {FILE, BENCHMARK}
+    if not clashing:
+        return table
+    new = {label: f"{label} (label)" for label in sorted(clashing)}
+
+    def renamed(labels: Iterable[str]) -> tuple[str, ...]:
+        return tuple(new.get(label, label) for label in labels)
+
+    rows = (
+        replace(row, labels={new.get(key, key): level for key, level in row.labels.items()})
+        for row in table.rows
+    )
+    told = (f"the label {old!r} of the file is called {name!r} here" for old, name in new.items())
+    return replace(
+        table, rows=tuple(rows), groups=renamed(table.groups), identity=renamed(table.identity),
+        apart=renamed(table.apart), settings=renamed(table.settings),
+        notes=(*table.notes, *told),
+    )  # fmt: skip
 
 
 def _reading(path: Path, everything: _All, asked: Asked) -> HarnessReading:
@@ -110,7 +133,7 @@ def _reading(path: Path, everything: _All, asked: Asked) -> HarnessReading:
         raise UserError(f"{path} has no value of {measure.name!r} with a level of {by[0]!r}")
     if len(left) < len(rows):
         notes.append(f"{len(rows) - len(left)} values without a level were left out")
-    strata = _strata(left, by, _identity(everything, by, asked.within))
+    strata = _strata(left, by, _identity(everything, left, by, asked.within))
     named = all(stratum.name for stratum in strata)
     ordered = len(everything.tables) == 1 and everything.tables[0].ordered
     told = dict.fromkeys([*(note for table in everything.tables for note in table.notes), *notes])
@@ -158,11 +181,29 @@ def _groups(everything: _All) -> tuple[str, ...]:
     return groups if sum(map(len, levels)) == len(set().union(*levels)) else (FILE,)
 
 
-def _identity(everything: _All, by: Sequence[str], within: str | None) -> list[str]:
+def _identity(
+    everything: _All, rows: Sequence[Row], by: Sequence[str], within: str | None
+) -> list[str]:
     """What tells strata apart: no values of different benchmarks ever come into one group."""
-    named = [label for table in everything.tables for label in (*table.groups, *table.identity)]
+    tables = everything.tables
+    named = [label for table in tables for label in (*table.groups, *table.identity)]
     wanted = dict.fromkeys([within or BENCHMARK, BENCHMARK, *named])
-    return [label for label in wanted if label not in by]
+    found = [label for label in wanted if label not in by]
+    apart = dict.fromkeys(label for table in tables for label in table.apart)
+    found += [label for label in apart if label not in by and _differs(rows, label, found)]
+    for label in dict.fromkeys(label for table in tables for label in table.settings):
+        if label not in by and _differs(rows, label, [FILE, *by, *found]):
+            found.append(label)
+    return found
+
+
+def _differs(rows: Sequence[Row], label: str, within: Sequence[str]) -> bool:
+    """Whether a label has several levels among rows that agree in others."""
+    seen: dict[tuple[str, ...], str] = {}
+    return any(
+        seen.setdefault(_group(row, within), _level(row, label)) != _level(row, label)
+        for row in rows
+    )
 
 
 def _strata(rows: Sequence[Row], by: Sequence[str], identity: Sequence[str]) -> tuple[Stratum, ...]:
