@@ -119,7 +119,7 @@ def test_files_of_a_harness_become_go_benchmark_text_that_is_read_again(
     both, written = [str(HARNESS / f"go-{age}.txt") for age in ("old", "new")], tmp_path / "x.bench"
     run(*both, "--export", str(written), "--format", "json")
     first = json.loads(capsys.readouterr().out)
-    run(str(written), "--by", "file", "--format", "json")
+    run(str(written), "--by", "file (label)", "--format", "json")
     again = json.loads(capsys.readouterr().out)
     figures = [
         [[group["mean"] for group in stratum["groups"]] for stratum in document["strata"]]
@@ -179,3 +179,14 @@ def test_a_long_name_of_a_column_is_cut(tmp_path: Path) -> None:
         run(str(tmp_path / "odd.csv"), "--value", "y", "--by", "z")
     assert "'" + "x" * 60 + "…'" in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+def test_a_direction_that_is_taken_for_granted_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.txt"
+    file.write_text("BenchmarkX 1 5 hits\nBenchmarkX 1 6 hits\n")
+    run(str(file))
+    assert "lower is taken; --better says otherwise" in " ".join(capsys.readouterr().out.split())
+    run(str(file), "--better", "higher")
+    assert "--better says otherwise" not in " ".join(capsys.readouterr().out.split())

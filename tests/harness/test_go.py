@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import pytest
 from harness_files import read, values
 
 from kernsmith.harness import Asked, read_harness
@@ -89,3 +90,23 @@ def test_a_line_with_the_key_of_a_name_is_another_label(tmp_path: Path) -> None:
     found = read_harness([file], Asked(by=("n (line)",)))
     assert found is not None
     assert values(found) == {"X n=1": {"5": [5]}, "Y": {"5": [6]}}
+
+
+@pytest.mark.parametrize(
+    ("unit", "better"),
+    [("req/s", "higher"), ("ns/op", "lower"), ("allocs/op", "lower"), ("hits", None)],
+)
+def test_what_is_better_is_known_of_rates_and_costs(
+    tmp_path: Path, unit: str, better: str | None
+) -> None:
+    file = tmp_path / "x"
+    file.write_text(f"BenchmarkX 1 5 {unit}\n")
+    found = read_harness([file], Asked())
+    assert found is not None and found.better == better
+
+
+def test_a_line_about_a_unit_may_stand_behind_its_results(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("BenchmarkX 1 5 points\nUnit points better=higher\n")
+    found = read_harness([file], Asked())
+    assert found is not None and found.better == "higher"

@@ -52,3 +52,11 @@ def test_results_of_other_versions_or_arguments_are_never_mixed(tmp_path: Path) 
     name = "Timed Linux Kernel Compilation: Build: defconfig version="
     assert values(found)[name + "6.8"]["linux-7.2"] == [84.30, 84.02, 84.04]
     assert values(found)[name + "6.9"]["linux-7.2"] == [90.30, 90.02, 90.04]
+
+
+def test_a_result_without_a_proportion_has_no_direction(tmp_path: Path) -> None:
+    text = (FOLDER / "phoronix-hash.xml").read_text()
+    file = tmp_path / "x.xml"
+    file.write_text(text.replace("<Proportion>LIB<", "<Proportion><"))
+    found = read_harness([file], Asked())
+    assert found is not None and found.better is None

@@ -40,7 +40,7 @@ class Known:
     value: str
     by: tuple[str, ...]
     within: str | None
-    better: Better = "lower"
+    better: Better | None = "lower"
 
 
 def analyze(
@@ -99,7 +99,8 @@ def analyze(
     alpha
         Error rate; intervals have 1 - alpha confidence.
     better
-        Whether lower or higher values are better; default: what the harness says, else lower.
+        Whether lower or higher values are better; default: what the harness says, else lower,
+        and a note tells where a harness does not say.
     effect
         Difference, in per cent, for which the needed number of runs is told.
     summary
@@ -126,12 +127,12 @@ def analyze(
         within=known.within,
         baseline=baseline,
         alpha=alpha,
-        better=better or known.better,
+        better=better or known.better or "lower",
         effect=effect,
         order_known=reading.order_known,
     )
     try:
-        analysis = analyse(reading.strata, options, reading.notes)
+        analysis = analyse(reading.strata, options, (*reading.notes, *_assumed(better, known)))
     except ValueError as error:
         raise UserError(f"{files[0]}: {error}") from None
     _write_files(files[0], analysis, reading, report, plots, export)
@@ -180,7 +181,7 @@ def _read(files: tuple[Path, ...], asked: Columns, *, summary: bool) -> tuple[Re
     if found is not None:
         if asked.order is not None:
             raise UserError("--order is for CSV files: what a harness wrote is in its own order")
-        return found.reading, Known(found.value, found.by, found.within, found.better or "lower")
+        return found.reading, Known(found.value, found.by, found.within, found.better)
     file = _only(files)
     if kind := harness.is_structured(file):
         raise UserError(f"{file} is {kind}, but of none of {harness.names()}")
@@ -192,6 +193,16 @@ def _read(files: tuple[Path, ...], asked: Columns, *, summary: bool) -> tuple[Re
         )
     columns = csvfile.Columns(asked.value, asked.by, asked.within, asked.order)
     return csvfile.read_samples(file, columns), Known(asked.value, asked.by, asked.within)
+
+
+def _assumed(better: Better | None, known: Known) -> tuple[str, ...]:
+    """What nobody said of the direction that is good."""
+    if better or known.better:
+        return ()
+    return (
+        f"whether lower or higher values of {known.value!r} are better, the file does not say: "
+        "lower is taken; --better says otherwise",
+    )
 
 
 def _only(files: tuple[Path, ...]) -> Path:

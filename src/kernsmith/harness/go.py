@@ -22,7 +22,9 @@ _CONFIG = re.compile(r"^([a-z][^\sA-Z:]*):(?:\s+(.*))?$")
 _UNIT = re.compile(r"^Unit\s+(\S+)\s+(.*)$")
 _PROCESSORS = re.compile(r"-(\d+)$")
 _BENCHSTAT = re.compile(r"^name\s+old \S+|│\s+(?:sec|B|allocs)/op")
-_BETTER: dict[str, Better] = {"MB/s": "higher", "B/s": "higher"}
+# What benchstat knows of itself (golang.org/x/perf/benchfmt/units.go).
+_COSTS = ("ns/op", "sec/op", "B/op", "allocs/op")
+_RATE = "/s"
 
 
 def read(content: Content) -> Table | None:
@@ -37,7 +39,7 @@ def read(content: Content) -> Table | None:
         if any(_BENCHSTAT.search(line) for line in lines):
             raise Malformed("this is benchstat's table; give the files that it was made of")
         return None
-    better = dict(_BETTER)
+    better = _directions(lines)
     names = _names(lines)
     rows = tuple(_rows(lines, better, names))
     labels = dict.fromkeys(key for row in rows for key in row.labels)
@@ -66,8 +68,6 @@ def _rows(lines: list[str], better: dict[str, Better], names: set[str]) -> Itera
             name, labels = _name(result[1])
             for measure, value in _values(result[3].split(), better, place):
                 yield Row(name, measure, value, {**config, **labels}, place)
-        elif unit := _UNIT.match(line):
-            better |= _direction(unit[1], unit[2])
         elif found := _CONFIG.match(line):
             key = f"{found[1]} (line)" if found[1] in names else found[1]
             config[key] = (found[2] or "").strip()
@@ -79,13 +79,25 @@ def _values(
     if len(words) % 2:
         raise Malformed(f"line {place}: a value without a unit")
     for text, unit in zip(words[::2], words[1::2], strict=True):
-        yield Measure(unit, better.get(unit, "lower")), number(text, f"line {place}")
+        yield Measure(unit, better.get(unit) or _usual(unit)), number(text, f"line {place}")
 
 
-def _direction(unit: str, words: str) -> dict[str, Better]:
-    if "better=higher" in words.split():
-        return {unit: "higher"}
-    return {unit: "lower"} if "better=lower" in words.split() else {}
+def _directions(lines: list[str]) -> dict[str, Better]:
+    """What the file says of its units, wherever it says so."""
+    found: dict[str, Better] = {}
+    for line in lines:
+        unit = _UNIT.match(line)
+        for word in unit[2].split() if unit else ():
+            if unit and word in ("better=higher", "better=lower"):
+                found[unit[1]] = "higher" if word == "better=higher" else "lower"
+    return found
+
+
+def _usual(unit: str) -> Better | None:
+    """Of a unit of which the file says nothing; None where nobody knows."""
+    if unit.endswith(_RATE):
+        return "higher"
+    return "lower" if unit in _COSTS else None
 
 
 def _name(text: str) -> tuple[str, dict[str, str]]:

@@ -51,7 +51,7 @@ def _measure_names(results: list[Element]) -> dict[tuple[str, str], str]:
     known = {(_word(result, "Scale"), _word(result, "Proportion")) for result in results}
     scales = [scale for scale, _ in known]
     return {
-        (scale, way): f"{scale}, {_DIRECTIONS.get(way, 'lower')} is better"
+        (scale, way): f"{scale}, {_DIRECTIONS.get(way, 'nobody says which')} is better"
         if scales.count(scale) > 1
         else scale or "value"
         for scale, way in known
