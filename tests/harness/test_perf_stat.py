@@ -3,8 +3,10 @@
 
 from pathlib import Path
 
+import pytest
 from harness_files import read, values
 
+from kernsmith.errors import UserError
 from kernsmith.harness import Asked, read_harness
 
 
@@ -56,3 +58,35 @@ def test_raw_events_with_commas_and_other_separators(tmp_path: Path) -> None:
         assert found is not None
         assert found.value == "cpu/event=0x3c,umask=0x0/u".replace(",", mark)
         assert values(found) == {None: {"x": [5, 6]}}
+
+
+def test_times_in_two_units_are_converted(tmp_path: Path) -> None:
+    for name, line in (("old", "10.0,msec"), ("new", "0.0101,sec")):
+        (tmp_path / name).write_text(f"{line},task-clock,1000,100.00,,\n")
+    found = read_harness([tmp_path / "old", tmp_path / "new"], Asked())
+    assert found is not None
+    assert values(found) == {None: {"old": [10.0], "new": [pytest.approx(10.1)]}}
+    assert found.reading.notes[1:] == (
+        "values in sec were converted to msec",
+        "'task-clock' is in msec",
+    )
+
+
+def test_an_event_in_units_that_do_not_convert_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("10.0,Joules,power/energy/,1000,100.00,,\n9,MiB,power/energy/,1000,100.00,,\n")
+    with pytest.raises(UserError, match="is in 'Joules' and in 'MiB', which cannot be compared"):
+        read_harness([file], Asked())
+
+
+def test_a_table_whose_first_cell_is_a_number_is_none_of_perf_stat(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("12,a,b,c\n13,a,b,c\n")
+    assert read_harness([file], Asked()) is None
+
+
+def test_figures_of_cgroups_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_text("12,msec,task-clock,web,1000,100.00,,\n")
+    with pytest.raises(UserError, match="line 1: figures of a cgroup; measure without -G"):
+        read_harness([file], Asked())

@@ -49,16 +49,7 @@ def read(content: Content) -> Table | None:
     if not known or len(known) < len(found):
         return None
     counted = [line for line in known if line.value and line.value not in _MISSING]
-    rows = tuple(
-        Row(
-            "",
-            Measure(line.event),
-            number(line.value.replace(",", "."), f"line {line.place}"),
-            {},
-            line.place,
-        )
-        for line in counted
-    )
+    rows = tuple(_row(line) for line in counted)
     return Table(rows, headline=_headline(rows), ordered=True, notes=tuple(_notes(known, counted)))
 
 
@@ -80,17 +71,26 @@ def _line(place: int, text: str, separator: str) -> _Line | None:
         event, rest = f"{event}{separator}{rest[0]}", rest[1:]
     if words[0] and not event:
         return None
+    if words[0] and rest and not _is_figure(rest[0]):
+        if len(rest) > 2 and _is_figure(rest[1]) and _is_figure(rest[2]):
+            raise Malformed(f"line {place}: figures of a cgroup; measure without -G")
+        return None
     repeated = bool(rest) and rest[0].strip().endswith("%")
     return _Line(place, words[0].strip(), words[1].strip(), event, repeated, interval)
 
 
 def _row(line: _Line) -> Row:
     value = number(line.value.replace(",", "."), f"line {line.place}")
-    return Row("", Measure(line.event), value, {}, line.place)
+    return Row("", Measure(line.event, unit=line.unit), value, {}, line.place)
 
 
 def _is_value(word: str) -> bool:
     return bool(_VALUE.match(word.strip())) or word.strip() in _MISSING
+
+
+def _is_figure(word: str) -> bool:
+    """How long was counted, or the spread in per cent."""
+    return bool(_VALUE.match(word.strip().removesuffix("%")))
 
 
 def _headline(rows: tuple[Row, ...]) -> str | None:

@@ -32,10 +32,12 @@ class Measure:
 
     name: the metric's, or, where the format has only that, the unit's.
     better: None where the format does not say.
+    unit: of the values, where the name does not have it; empty without one.
     """
 
     name: str
     better: Better | None = "lower"
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import numpy as np
 
 from kernsmith.csvfile import Reading
 from kernsmith.errors import UserError
-from kernsmith.harness.protocol import Format, Measure, Row, Table
+from kernsmith.harness.protocol import Format, Malformed, Measure, Row, Table
 from kernsmith.harness.recognition import recognise
+from kernsmith.harness.units import in_one_unit
 from kernsmith.stats.benchmarks import Better
 from kernsmith.stats.samples import Sample, Stratum
 
@@ -122,6 +123,13 @@ def _own_labels(table: Table) -> Table:
 def _reading(path: Path, everything: _All, asked: Asked) -> HarnessReading:
     measure, notes = _measure(path, everything, asked.value)
     rows = [row for row in everything.rows if row.measure.name == measure.name]
+    try:
+        rows, converted = in_one_unit(rows)
+    except Malformed as error:
+        raise UserError(f"{path}: {error}") from None
+    if unit := rows[0].measure.unit:
+        converted.append(f"{measure.name!r} is in {unit}")
+    notes = [*converted, *notes]
     by = asked.by or _groups(everything)
     for label in (*by, *([asked.within] if asked.within else [])):
         if label not in everything.labels:
