@@ -82,7 +82,7 @@ def test_no_output_is_written_onto_the_measurements_or_another_output(
     text = "g,v\na,1\na,2\nb,3\nb,4\n"
     Path("in.csv").write_text(text)
     words = outputs.replace("in", "in.csv").replace("out", "./out.csv").split()
-    with pytest.raises(UserError, match=r"holds the measurements|is to be written twice"):
+    with pytest.raises(UserError, match=r"is what is read here|is to be written twice"):
         run("in.csv", "--value", "v", "--by", "g", *words)
     assert Path("in.csv").read_text() == text
     assert not Path("out.csv").exists()

@@ -102,3 +102,58 @@ def test_help_tells_where_results_go_unasked(
     with pytest.raises(SystemExit):
         main([command, "--help"])
     assert "kernsmith-results" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["profile", "merge", "in", "-o", "in"],
+        ["profile", "merge", "in", "-o", "link"],
+        ["profile", "convert", "in", "--kernel", "kernel", "-o", "in"],
+        ["profile", "convert", "in", "--kernel", "kernel", "-o", "kernel"],
+        ["profile", "carry", "in", "--kernel", "kernel", "-o", "in"],
+        ["profile", "carry", "in", "--kernel", "kernel", "-o", "kernel"],
+        ["profile", "coverage", "in", "--lcov", "in"],
+        ["layout", "evaluate", "k", "--order", "in", "-o", "in"],
+        ["layout", "sample", "k", "--cpu", "in", "--report", "in"],
+        ["cpu", "patch", "in", "-o", "in"],
+        ["report", "in.json", "-o", "in.json"],
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_written_onto_what_is_read(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("in", "kernel", "in.json"):
+        Path(name).write_text(name)
+    Path("link").symlink_to("in")
+    assert f"{words[-1]} is what is read here: write into another file" in refused(capsys, *words)
+    assert [Path(name).read_text() for name in ("in", "kernel", "in.json")] == [
+        "in", "kernel", "in.json"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["profile", "coverage", "in", "--lcov", "out", "--pprof", "./out"],
+        ["profile", "coverage", "in", "--lcov", "out", "-o", "out"],
+        ["profile", "record", "k", "--counts", "out", "--perf-data", "out"],
+        ["layout", "optimize", "k", "-o", "out", "--report", "out"],
+    ],
+    ids=" ".join,
+)
+def test_no_place_is_written_twice(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").write_text("in")
+    assert "is to be written twice" in refused(capsys, *words)
+    assert not Path("out").exists()

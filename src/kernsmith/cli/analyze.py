@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from kernsmith.cli.output import check_outputs
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def analyze(
     from kernsmith.stats.analysis import Options, analyse
 
     _check(files, alpha, effect)
-    _spare(files, [*export, *([report] if report else [])])
+    check_outputs([*export, report, plots], files)
     columns = Columns(value, _split(by), within, order)
     reading, known = _read(files, columns, summary=summary)
     options = Options(
@@ -152,19 +153,6 @@ def _check(files: tuple[Path, ...], alpha: float, effect: float) -> None:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
     if not 0 < effect < inf:
         raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
-
-
-def _spare(files: tuple[Path, ...], written: list[Path]) -> None:
-    """Refuse to write onto what is read, and two files in one place."""
-    for number, file in enumerate(written):
-        if any(_is_same(file, read) for read in files):
-            raise UserError(f"{file} holds the measurements: write into another file")
-        if file.resolve() in (other.resolve() for other in written[:number]):
-            raise UserError(f"{file} is to be written twice: give each output a name of its own")
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)
 
 
 def _read(files: tuple[Path, ...], asked: Columns, *, summary: bool) -> tuple[Reading, Known]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from kernsmith.cli.output import OutputFile
+from kernsmith.cli.output import OutputFile, check_outputs
 from kernsmith.errors import UserError
 from kernsmith.foreign import read_text
 
@@ -109,6 +109,7 @@ def calibrate(
         raise UserError("calibrate needs --rounds 1 or more")
     path = model_path(str(model))
     check_model(path)
+    check_outputs([output], [path, *(each for each in (study, measured) if each)])
     text = read_text(path, "the CPU model")
     times: Callable[[ProgressDisplay], _Found]
     if study is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.output import OutputFile
+from kernsmith.cli.output import OutputFile, check_outputs
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ def merge(
         )
     if weight and max(weight) / min(weight) > _MOST_WEIGHT:
         raise UserError(f"--weight must not be more than {_MOST_WEIGHT:,} times another one")
+    check_outputs([output], counts)
     merged = merge_files(counts, weight)
     write_counts(merged, output)
     document = {"version": 1, "counts": str(output.absolute()), "workloads": merged.workloads}

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.output import NewFile, OutputFolder
+from kernsmith.cli.output import NewFile, OutputFolder, check_outputs
 from kernsmith.errors import UserError
 
 if TYPE_CHECKING:
     from kernsmith.profile import BranchCounts
     from kernsmith.profile.coverage import Coverage
 
-INDEX = "index.html"
+INDEX, BESIDE = "index.html", "coverage"
 
 
 def coverage(
@@ -57,7 +57,8 @@ def coverage(
         merged, each with the same weight.
     study
         Instead of counts: the folder of a study's result, or its study.json; shows what its first
-        profile was trained on. Pages go to coverage/ beside its report, which then leads to them.
+        profile was trained on. Where neither -o, --lcov nor --pprof is given, pages go to coverage/
+        beside its report, which then leads to them.
     kernel
         The vmlinux that they are of, with line tables, or a kernel that kernsmith built; default:
         the kernel in the cache that has their build id.
@@ -65,7 +66,7 @@ def coverage(
         The folder of the kernel's source; default: the one that the kernel was built from.
     output
         The folder for pages: absent, empty, or with pages of before, which are replaced; default:
-        with --study, coverage/ beside its report.
+        with --study and nothing else to write, coverage/ beside its report.
     lcov
         A file for lcov's genhtml, for editors, and for services of CI.
     pprof
@@ -82,19 +83,23 @@ def coverage(
         raise UserError("give files of counts, or --study, not both")
     if study:
         study = study / "study.json" if study.is_dir() else study
-        counts, output = (_trained(study),), output or study.parent / "coverage"
+        counts = (_trained(study),)
+        if lcov is None and pprof is None:
+            output = output or study.parent / BESIDE
     if output is None and lcov is None and pprof is None:
         raise UserError("nothing to write: give -o FOLDER, --lcov FILE, or --pprof FILE")
     if not counts:
         raise UserError("nothing to show: name files of counts, or give --study FOLDER")
+    check_outputs([output, lcov, pprof], [*counts, *([study] if study else [])])
     read = merge_files(counts)
     vmlinux = _vmlinux(read, kernel)
+    check_outputs([lcov, pprof], [vmlinux])
     found = cover(read, vmlinux)
     texts = find_texts(found, vmlinux, source)
     missing = 0
     if output is not None:
         missing = write_pages(found, texts.lines, output, _title(found))
-        if study:
+        if study and output.resolve() == (study.parent / BESIDE).resolve():
             _link(study)
     if lcov is not None:
         write_text(lcov, lcov_text(found, texts.path))

@@ -16,7 +16,7 @@ from rich.table import Table
 from kernsmith.cli.calibrate import calibrate
 from kernsmith.cli.console import result_console
 from kernsmith.cli.models import models
-from kernsmith.cli.output import OutputFile
+from kernsmith.cli.output import OutputFile, check_outputs
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
 
@@ -165,6 +165,7 @@ def patch(
     """
     from kernsmith.kernel.cpu.patch import make_patch
 
+    check_outputs([output], [Path(source)])
     choices = make_patch(_tree(source))
     if json:
         _print_json(_patch_document(choices))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from kernsmith.cli.output import NewFile, OutputFile
+from kernsmith.cli.output import NewFile, OutputFile, check_outputs
 from kernsmith.document import LayoutDocument
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
@@ -76,6 +76,7 @@ def sample(
 
     if count < 1:
         raise UserError(f"--count must be at least 1, it is {count}")
+    check_outputs([output, report], [Path(kernel), Path(cpu)])
     with ProgressDisplay() as display:
         lab = _open(kernel, workload, cpu, every, display)
         document = sample_layouts(lab, count=count, seed=seed, events=display)
@@ -127,6 +128,7 @@ def evaluate(
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.sampling import evaluate_orders
 
+    check_outputs([output, report], [*order, Path(kernel), Path(cpu)])
     with ProgressDisplay() as display:
         orders = _read_orders(kernel, order, strict, display)
         lab = _open(kernel, workload, cpu, every, display)
@@ -212,6 +214,7 @@ def optimize(
         raise UserError(
             f"--folds must be 0, or from 2 to the {len(_names(train))} that are trained"
         )
+    check_outputs([output, report], [Path(kernel), Path(cpu)])
     with ProgressDisplay() as display:
         lab = _open(kernel, (*train, *test), cpu, every, display)
         chosen = best_order(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,29 @@ def check_folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise UserError(f"{path} is a file: name the folder that results are to be written to")
     _check_above(path)
+
+
+def check_outputs(written: Sequence[Path | None], read: Sequence[Path] = ()) -> None:
+    """Before any work: what is read is not written onto, and each output has a place of its own.
+
+    written: None is not asked for. read: also what is not there, such as the name of a kernel.
+
+    Raises:
+        UserError: one of them is one of the others, by whatever name or link.
+    """
+    named = [path for path in written if path is not None]
+    for number, path in enumerate(named):
+        if any(_is_same(path, each) for each in read):
+            raise UserError(f"{path} is what is read here: write into another file")
+        if path.resolve() in (other.resolve() for other in named[:number]):
+            raise UserError(f"{path} is to be written twice: give each output a name of its own")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _check_above(path: Path) -> None:

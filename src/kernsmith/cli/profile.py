@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 
 from kernsmith.cli.counts import diff, merge, show
 from kernsmith.cli.coverage import coverage
-from kernsmith.cli.output import NewFile, OutputFile
+from kernsmith.cli.output import NewFile, OutputFile, check_outputs
 from kernsmith.cli.staleness import carry, match
 from kernsmith.errors import UserError
 
@@ -96,6 +96,7 @@ def convert(
     if workload and to != "counts":
         raise UserError(f"--workload stands in files of counts alone, --to is {to}")
     vmlinux = named_vmlinux(kernel)
+    check_outputs([output], [perf_data, vmlinux])
     found = read_perf_data(
         perf_data, vmlinux, instructions=samples == "ip", static_keys=static_keys
     )
@@ -162,6 +163,7 @@ def record(
         raise UserError("nothing to write: give --counts FILE, --perf-data FILE, or both")
     if period < 1:
         raise UserError(f"--period must be at least 1, it is {period}")
+    check_outputs([counts, perf_data])
     with ProgressDisplay() as display:
         document = _record(kernel, workload, counts, perf_data, period, display)
     if json:
@@ -191,6 +193,7 @@ def _record(
     from kernsmith.profile import write_counts
 
     chosen = named_kernel(kernel)
+    check_outputs([counts, perf_data], [chosen.vmlinux])
     workloads = load_catalogue().including(names).select(names)
     machine = open_machine("emeraldrapids")
     document: dict[str, Any] = {"kernel": chosen.key}

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.output import OutputFile
+from kernsmith.cli.output import OutputFile, check_outputs
 from kernsmith.document import (
     BisectDocument,
     BlameDocument,
@@ -68,6 +68,7 @@ def report(
     if study and study.endswith(".json"):
         from kernsmith.report.study.hottest import coverage_beside
 
+        check_outputs([output], [Path(study)])
         document = read_document(Path(study))
         try:
             page = result_page(document, coverage_beside(output))

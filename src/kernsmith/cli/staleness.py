@@ -11,7 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from kernsmith.cli.output import OutputFile
+from kernsmith.cli.output import OutputFile, check_outputs
 from kernsmith.errors import UserError
 
 
@@ -112,8 +112,9 @@ def carry(
     from kernsmith.profile.staleness import read_both
 
     _check_by_line(profile)
-    toolchain = find_toolchain()
-    carried = carried_to(*read_both(profile, named_vmlinux(kernel), toolchain))
+    vmlinux, toolchain = named_vmlinux(kernel), find_toolchain()
+    check_outputs([output], [profile, vmlinux])
+    carried = carried_to(*read_both(profile, vmlinux, toolchain))
     write_profile(carried.profile, toolchain, output)
     if json:
         document = {
