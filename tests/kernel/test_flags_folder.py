@@ -69,7 +69,7 @@ def sourced(folder: Path) -> list[str]:
 def test_a_shell_gets_the_variables_with_the_folder_that_they_lie_in(
     trained: Kernel, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "it's flags"
+    folder = tmp_path / "x=flags"
     write_flags(trained, folder)
     assert sourced(folder) == [
         "KCFLAGS=-ffunction-sections -mllvm -x=1",
@@ -82,7 +82,64 @@ def test_a_shell_gets_the_variables_with_the_folder_that_they_lie_in(
     ]
     assert (folder / "kernsmith.config").read_text() == "CONFIG_AUTOFDO_CLANG=y\n"
     assert (folder / "p_ld_profile.txt").read_text() == "p_ld_profile.txt"
+    assert (folder / "a.afdo").read_text() == "a.afdo"
     assert not (folder / "a.idle").exists()
+
+
+@pytest.mark.parametrize("name", ["it's", "my flags", "a;b", "a$b"])
+def test_a_folder_that_kbuild_takes_apart_is_refused(
+    trained: Kernel, tmp_path: Path, name: str
+) -> None:
+    write_flags(trained, tmp_path / name)
+    words = ["bash", "-c", '. "$1/flags.sh"', "bash", str(tmp_path / name)]
+    told = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"kbuild cannot take files from {tmp_path / name}: its path has")
+
+
+def test_the_folder_is_found_whatever_cd_searches(trained: Kernel, tmp_path: Path) -> None:
+    for place in ("here", "elsewhere"):
+        write_flags(trained, tmp_path / place / "flags")
+    script = '. flags/flags.sh; printf "%s" "$KERNSMITH_FOLDER"'
+    told = subprocess.run(
+        ["bash", "-euc", script], cwd=tmp_path / "here", check=True, capture_output=True, text=True,
+        env={"CDPATH": str(tmp_path / "elsewhere"), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert told.stdout == str(tmp_path / "here/flags")
+
+
+def test_an_earlier_export_is_replaced_and_nothing_else(trained: Kernel, tmp_path: Path) -> None:
+    folder = tmp_path / "flags"
+    write_flags(trained, folder)
+    kernel = a_kernel(tmp_path, reordered={"kernel": "2" * 64, "functions": 2})
+    (kernel.folder / "order").write_text("vfs_read\n")
+    write_flags(kernel, folder)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md", "flags.sh", "kernsmith.config", "make.conf", "order"
+    ]  # fmt: skip
+    (folder / "mine").write_text("mine")
+    with pytest.raises(UserError, match="flags has other files in it: give an empty folder"):
+        write_flags(trained, folder)
+    assert (folder / "mine").read_text() == "mine" and (folder / "order").exists()
+
+
+def test_a_readme_of_something_else_stays(trained: Kernel, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Mine\n")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "README.md").write_text("# Mine\n")
+    with pytest.raises(UserError, match="has other files in it"):
+        write_flags(trained, folder)
+    assert (folder / "README.md").read_text() == "# Mine\n"
+
+
+@pytest.mark.parametrize("gone", ["a.afdo", "p_*_profile.txt"])
+def test_a_profile_that_is_gone_is_told(trained: Kernel, tmp_path: Path, gone: str) -> None:
+    for file in (tmp_path / "my profiles").glob(gone):
+        file.unlink()
+    with pytest.raises(UserError, match=r"which the kernel was built with, is no longer there"):
+        write_flags(trained, tmp_path / "flags")
+    assert not (tmp_path / "flags").exists()
 
 
 def test_of_two_folders_in_one_shell_each_has_its_own(trained: Kernel, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def export(
     flags
         Profile and flags.
     output
-        The folder for them.
+        The folder for them: absent, empty, or with an earlier export, which is replaced.
     json
         Print the paths as JSON.
     """

@@ -44,7 +44,8 @@ def build_flags(kernel: Kernel) -> BuildFlags:
     """The variables, files and config symbols of a kernel.
 
     Raises:
-        UserError: it was made in a way that no variables tell: by BOLT, or by counters.
+        UserError: it was made in a way that no variables tell: by BOLT, or by counters; or a
+            profile of it is gone.
     """
     if "bolted" in kernel.provenance:
         raise UserError(
@@ -58,6 +59,7 @@ def build_flags(kernel: Kernel) -> BuildFlags:
             "are no flags to export; take a kernel with autofdo"
         )
     files = profile_files(kernel)
+    _refuse_gone(told, files)
     variables = {
         name: value
         for name, value in told.items()
@@ -112,15 +114,36 @@ def profile_files(kernel: Kernel) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(_profile_files(make_variables(kernel))))
 
 
+def _refuse_gone(variables: dict[str, str], files: tuple[Path, ...]) -> None:
+    prefix = Path(variables.get(_PREFIX, "/"))
+    gone = [path for path in _named_files(variables) if path not in files]
+    if _PREFIX in variables and not any(
+        file.parent == prefix.parent and file.name.startswith(prefix.name) for file in files
+    ):
+        gone.append(Path(f"{prefix}_cc_profile.txt"))
+    if gone:
+        raise UserError(
+            f"the profile {gone[0]}, which the kernel was built with, is no longer there: build "
+            "the kernel again, or put it back"
+        )
+
+
 def _profile_files(variables: dict[str, str]) -> Iterator[Path]:
+    for path in _named_files(variables):
+        if path.is_file():
+            yield path
+    if prefix := variables.get(_PREFIX):
+        begin = Path(prefix)
+        yield from sorted(begin.parent.glob(f"{begin.name}*_profile.txt"))
+
+
+def _named_files(variables: dict[str, str]) -> Iterator[Path]:
+    """Profiles by their names, whether they are there or not."""
     for name, value in variables.items():
-        if name.startswith(_OWN) and name != "KERNSMITH_PROFILE":
+        if name == _PREFIX or (name.startswith(_OWN) and name != "KERNSMITH_PROFILE"):
             continue
-        if name == _PREFIX:
-            begin = Path(value)
-            yield from sorted(begin.parent.glob(f"{begin.name}*_profile.txt"))
-            continue
-        for word in value.replace("=", " ").split():
+        # A variable that is a path may have blanks in it.
+        for word in [value] if value.startswith("/") else value.replace("=", " ").split():
             path = Path(word)
-            if path.is_absolute() and path.suffix in _SUFFIXES and path.is_file():
+            if path.is_absolute() and path.suffix in _SUFFIXES:
                 yield path

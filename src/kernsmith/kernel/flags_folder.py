@@ -7,8 +7,9 @@ It names nothing by where it is here: a distribution puts it beside its PKGBUILD
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernsmith.errors import UserError
@@ -17,16 +18,24 @@ from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.config import render_config
 from kernsmith.kernel.flags import BuildFlags, build_flags
 
+README = "README.md"
 CONFIG, SHELL, MAKE_CONF, PATCH = "kernsmith.config", "flags.sh", "make.conf", "sections.patch"
 _FOLDER = "KERNSMITH_FOLDER"
 _EXPANDED = f'"${_FOLDER}"'
+# What kbuild's makefiles and the shells that they call take apart.
+_UNFIT = r"""[[:space:]\'\"\\\$\`\;\&\|\<\>\(\)\#]"""
+_TITLE = "# A profile and flags for Linux "
+_PROFILE = re.compile(r"^\| `([^`/]+)` \| `", re.MULTILINE)
 
 
 def write_flags(kernel: Kernel, folder: Path) -> list[Path]:
     """Write a kernel's profile and flags into a folder; returns the files.
 
+    folder: absent, empty, or with an earlier export, which is replaced.
+
     Raises:
-        UserError: the kernel was made without any profile and flag, or in a way that none tell.
+        UserError: the kernel was made without any profile and flag, or in a way that none tell; a
+            profile of it is gone; or the folder has something else in it.
     """
     flags = build_flags(kernel)
     if not flags.files and not kernel.provenance["variant"]["flags"]:
@@ -35,18 +44,42 @@ def write_flags(kernel: Kernel, folder: Path) -> list[Path]:
             "nothing to export"
         )
     texts = {
-        "README.md": _readme(kernel, flags),
+        README: _readme(kernel, flags),
         CONFIG: render_config(flags.options),
         SHELL: _shell(flags),
         MAKE_CONF: _make_conf(flags.variables),
     }
     if patch := kernel.provenance.get("patch"):
         texts[PATCH] = patch
+    _clear(folder, flags.files)
     for file in flags.files:
         copy_file(file, folder / file.name)
     for name, text in texts.items():
         write_text(folder / name, text)
     return [folder / name for name in (*texts, *(file.name for file in flags.files))]
+
+
+def _clear(folder: Path, read: Sequence[Path]) -> None:
+    """The files of an earlier export go; all that has other files in it is left alone."""
+    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    own = _exported(folder / README) if there else set()
+    if there - own or any((folder / name).is_dir() for name in there):
+        raise UserError(f"{folder} has other files in it: give an empty folder, or a new one")
+    if any(folder.resolve() == file.parent.resolve() for file in read):
+        raise UserError(f"{folder} has the kernel's own profiles in it: give another folder")
+    for name in there:
+        (folder / name).unlink()
+
+
+def _exported(readme: Path) -> set[str]:
+    """The names of an export's files, as its README has them; none where it is no export."""
+    try:
+        text = readme.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return set()
+    if not text.startswith(_TITLE):
+        return set()
+    return {README, CONFIG, SHELL, MAKE_CONF, PATCH, *_PROFILE.findall(text)}
 
 
 def _shell(flags: BuildFlags) -> str:
@@ -59,7 +92,11 @@ def _shell(flags: BuildFlags) -> str:
     symbols = [f"    {shlex.quote(f'{name}={value}')}" for name, value in flags.options.items()]
     lines = [
         "# For bash: source it, then: make \"${KERNSMITH_MAKE[@]}\" …",
-        f'{_FOLDER}=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)',
+        f'{_FOLDER}=$(CDPATH= cd -- "$(dirname -- "${{BASH_SOURCE[0]}}")" && pwd)',
+        f"case ${_FOLDER} in *{_UNFIT}*)",
+        f'    echo "kbuild cannot take files from ${_FOLDER}: its path has blanks or quotes" >&2',
+        "    return 2 2>/dev/null || exit 2 ;;",
+        "esac",
         "KERNSMITH_MAKE=(", *words, ")",
         "KERNSMITH_CONFIG=(", *symbols, ")",
     ]  # fmt: skip
@@ -105,7 +142,7 @@ def _readme(kernel: Kernel, flags: BuildFlags) -> str:
 
 
 _README = f"""\
-# A profile and flags for Linux {{version}}
+{_TITLE}{{version}}
 
 Of the kernel `{{key}}` that kernsmith {{kernsmith}} built: {{steps}}, by
 {{compiler}} and {{linker}}.
