@@ -12,9 +12,11 @@ from random import Random
 import pytest
 
 from kernsmith import paths
+from kernsmith.engine.comparable_runs import is_comparable, left_out
 from kernsmith.engine.measure import Measured, Plan, identify, measure
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.ledger import BuildRow, Ledger
+from kernsmith.ledger.measured import MeasuredRun
 from kernsmith.ledger.table import reading
 from kernsmith.ledger.voids import ListedRun, Selection, find_runs
 from kernsmith.machine.command import Ran
@@ -226,3 +228,48 @@ def test_plans_that_cannot_be(
 ) -> None:
     with pytest.raises(UserError, match=sentence):
         Plan(commands(*words), **options)  # type: ignore[arg-type]
+
+
+def failing(seconds: float, code: int) -> Run:
+    def run(program: Path, words: Sequence[str]) -> Ran:
+        rest = {"user_seconds": seconds / 2, "sys_seconds": 0.0}
+        return Ran({"seconds": seconds, **rest}, code, "")
+
+    return run
+
+
+def test_kernels_are_compared_without_the_runs_that_failed(ledger: Ledger) -> None:
+    plan = Plan(commands("a"), runs=4, ignore_failure=True)
+    measure(ledger, plan, run=failing(1.0, 0), running=OLD)
+    found = measure(ledger, plan, run=failing(0.1, 2), running=replace(NEW, boot="2"))
+    assert found.comparisons == (), "a command that fails at once is no faster kernel"
+    told = "4 runs of echo a on Linux 7.3.4 failed: kernels are compared without them"
+    assert told in cautions(found)
+    found = measure(ledger, plan, run=failing(2.0, 0), running=replace(NEW, boot="2"))
+    (pair,) = found.comparisons
+    assert pair.found.effect.ratio == pytest.approx(2.0)
+    assert told in cautions(found)
+
+
+def test_a_command_in_another_folder_is_another_command(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, kernel in (("a", OLD), ("b", replace(NEW, boot="2"))):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found = measure(ledger, Plan(commands("a"), 3), run=failing(1.0, 0), running=kernel)
+    assert found.comparisons == ()
+    told = "3 runs of echo a on Linux 7.2.9 were in another folder"
+    assert any(sentence.startswith(told) for sentence in cautions(found))
+    assert json.loads(as_json(found))["left_out"] == [
+        {"command": "echo a", "kernel": "Linux 7.2.9", "failed": 0, "elsewhere": 3, "unknown": 0}
+    ]
+
+
+def test_runs_of_an_older_ledger_are_compared_and_said_to_be_of_no_known_folder(
+    ledger: Ledger,
+) -> None:
+    run = MeasuredRun("k", "Linux 7.2.9", "default", "echo a", "boot", 1, 1.0)
+    assert is_comparable(run, "/here")
+    (out,) = left_out([run], "/here")
+    assert (out.failed, out.elsewhere, out.unknown) == (0, 0, 1)

@@ -9,18 +9,21 @@ nowhere.
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from shlex import join
 from typing import Any
 
 from kernsmith import paths
+from kernsmith.engine.comparable_runs import LeftOut, is_comparable, left_out
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.kernel.artifact import load_kernel
 from kernsmith.ledger import OK, BootRow, Ledger, RunRow, TrialRow, now
+from kernsmith.ledger.measured import MeasuredRun
 from kernsmith.machine.command import Ran, find_command, run_command
 from kernsmith.machine.conditions import Condition, conditions, throttled, throttling
 from kernsmith.machine.metrics import SECONDS, metric
@@ -99,7 +102,8 @@ class Measured:
     """What came out.
 
     runs: by command, in the order given, the runs of this call that count. failed: by command, how
-        many of them failed. before: the machine when it began; throttling: since then.
+        many of them failed. before: the machine when it began; throttling: since then. left_out:
+        runs of the ledger that no kernel is compared by.
     """
 
     plan: Plan
@@ -108,6 +112,7 @@ class Measured:
     failed: Mapping[str, int]
     conditions: tuple[Condition, ...]
     comparisons: tuple[Comparison, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 Tell = Callable[[int, int], None]
@@ -178,6 +183,7 @@ class _Session:
     places: dict[str, list[int]] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
     boot: int = 0
+    folder: str = field(default_factory=lambda: os.fsencode(Path.cwd()).decode(errors="replace"))
     began: str = field(default_factory=now)
 
     def __post_init__(self) -> None:
@@ -205,6 +211,7 @@ class _Session:
         asked: dict[str, Any] = {
             "command": list(words), "boot": self.kernel.running.boot, "began": self.began,
             "round": number, "warm_up": self.plan.warm_up, "conditions": told,
+            "folder": self.folder,
         }  # fmt: skip
         key = [self.kernel.key, self.cpu, asked]
         digest = sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
@@ -231,13 +238,14 @@ class _Session:
     def result(self, seen: tuple[Condition, ...]) -> Measured:
         """With the comparisons of commands, and of this kernel with others."""
         names = list(self.runs)
+        kernels, left_out = self._against_other_kernels()
         pairs = [
             Comparison("command", "", names[0], name, self._compare(names[0], name))
             for name in names[1:]
         ]
         return Measured(
             self.plan, self.kernel, {name: tuple(runs) for name, runs in self.runs.items()},
-            self.failed, seen, (*_corrected(pairs), *_corrected(self._against_other_kernels())),
+            self.failed, seen, (*_corrected(pairs), *_corrected(kernels)), left_out,
         )  # fmt: skip
 
     def _compare(self, baseline: str, treated: str) -> NestedEffect:
@@ -252,8 +260,11 @@ class _Session:
         ]
         return nested_effect(rows, baseline, treated, alpha=self.plan.alpha)
 
-    def _against_other_kernels(self) -> list[Comparison]:
-        """Each command on every kernel of the ledger that ran it on this computer, against this."""
+    def _against_other_kernels(self) -> tuple[list[Comparison], tuple[LeftOut, ...]]:
+        """Each command on every kernel of the ledger that ran it on this computer, against this.
+
+        By the runs that ended well, in this folder, and those of which no folder is known.
+        """
         earlier = self.ledger.earlier_runs(self.cpu, list(self.runs), SECONDS)
         names = {run.kernel: run.name for run in earlier}
         found = []
@@ -261,15 +272,21 @@ class _Session:
             rows = [
                 Timing(run.kernel, run.layout, run.boot, str(run.number), run.value, run.number)
                 for run in earlier
-                if run.workload == command
+                if run.workload == command and is_comparable(run, self.folder)
             ]
-            for other in dict.fromkeys(row.variant for row in rows):
+            others = dict.fromkeys(row.variant for row in rows)
+            for other in others if self.kernel.key in others else ():
                 if other != self.kernel.key:
                     effect = nested_effect(rows, other, self.kernel.key, alpha=self.plan.alpha)
                     found.append(
                         Comparison("kernel", command, names[other], self.kernel.name, effect)
                     )
-        return found
+        if len(names) < 2:
+            return found, ()
+        return found, left_out([replace(run, name=self._name(run)) for run in earlier], self.folder)
+
+    def _name(self, run: MeasuredRun) -> str:
+        return self.kernel.name if run.kernel == self.kernel.key else run.name
 
 
 def _corrected(pairs: Sequence[Comparison]) -> list[Comparison]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import select
 
@@ -20,6 +21,8 @@ class MeasuredRun:
 
     kernel: its key. name: how its variant was called. boot: the boot's own name.
     number: of the run in the ledger, which counts up in the order of recording.
+    exit_code: of the command; one that failed may have been measured all the same.
+    folder: that the command ran in; empty in ledgers of before it was recorded.
     """
 
     kernel: str
@@ -29,6 +32,8 @@ class MeasuredRun:
     boot: str
     number: int
     value: float
+    exit_code: int = 0
+    folder: str = ""
 
 
 def earlier_runs(
@@ -38,7 +43,7 @@ def earlier_runs(
     query = (
         select(
             TRIALS.c.kernel, TRIALS.c.variant, TRIALS.c.layout, TRIALS.c.workload, BOOTS.c.session,
-            RUNS.c.id, METRICS.c.value,
+            RUNS.c.id, METRICS.c.value, RUNS.c.provenance, TRIALS.c.conditions,
         )
         .join(TRIALS, TRIALS.c.digest == RUNS.c.trial)
         .join(BOOTS, BOOTS.c.id == RUNS.c.boot)
@@ -50,7 +55,13 @@ def earlier_runs(
         .order_by(RUNS.c.id)
     )  # fmt: skip
     with database.reading() as connection:
-        return [MeasuredRun(*row) for row in connection.execute(query)]
+        return [_measured(row) for row in connection.execute(query)]
+
+
+def _measured(row: Sequence[Any]) -> MeasuredRun:
+    kernel, name, layout, workload, boot, number, value, provenance, conditions = row
+    code, folder = provenance.get("exit_code", 0), conditions.get("folder", "")
+    return MeasuredRun(kernel, name, layout, workload, boot, number, value, code, folder)
 
 
 def find_boot(database: Database, session: str) -> int | None:

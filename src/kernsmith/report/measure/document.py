@@ -53,6 +53,7 @@ def as_document(measured: Measured) -> dict[str, Any]:
             }
             for name, runs in measured.runs.items()
         ],
+        "left_out": [asdict(each) for each in measured.left_out],
         "comparisons": [_comparison(each) for each in measured.comparisons],
     }
 

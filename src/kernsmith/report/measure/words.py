@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from kernsmith.engine.comparable_runs import LeftOut
 from kernsmith.engine.measure import Comparison, Measured
 from kernsmith.stats.nested import Drift, Outlier
 
@@ -63,6 +66,7 @@ def cautions(measured: Measured) -> list[str]:
     for name, number in measured.failed.items():
         if number:
             found.append(f"{number} of {len(measured.runs[name])} runs of {name} failed, and count")
+    found += [sentence for each in measured.left_out for sentence in _left_out(each)]
     for each in measured.comparisons:
         found.append(scope_sentence(each))
         if each.found.robust_differs:
@@ -75,6 +79,17 @@ def cautions(measured: Measured) -> list[str]:
         if (more := len(each.found.outliers) - _MOST) > 0:
             found.append(f"{more} more outliers in {each.baseline} and {each.treated}")
     return list(dict.fromkeys(sentence for sentence in found if sentence))
+
+
+def _left_out(each: LeftOut) -> Iterator[str]:
+    of = f"of {each.command} on {each.kernel}"
+    without = "kernels are compared without them"
+    if each.failed:
+        yield f"{each.failed} runs {of} failed: {without}"
+    if each.elsewhere:
+        yield f"{each.elsewhere} runs {of} were in another folder: {without}"
+    if each.unknown:
+        yield f"in which folder {each.unknown} runs {of} were, the ledger does not say"
 
 
 def _drift(drift: Drift, each: Comparison) -> str:
