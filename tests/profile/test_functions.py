@@ -14,8 +14,8 @@ def test_shares_are_of_executed_bytes() -> None:
         branches={(0x109, 0x200): 2, (1, 0x200): 1, (0x231, 0x110): 4, (0x113, 0x100): 6},
     )
     assert function_shares(counts, SYMBOLS) == [
-        FunctionShare("b", 0.75, 3),
-        FunctionShare("a", 0.25, 6),
+        FunctionShare("b", 0.75, 3, 0x200),
+        FunctionShare("a", 0.25, 6, 0x100),
     ]
 
 
@@ -26,3 +26,12 @@ def test_code_before_all_functions_has_no_name() -> None:
 
 def test_nothing_ran() -> None:
     assert function_shares(BranchCounts({}, {}), SYMBOLS) == []
+
+
+def test_static_functions_of_one_name_are_not_summed() -> None:
+    symbols = [Symbol(0x100, "t", "init"), Symbol(0x200, "t", "init")]
+    counts = BranchCounts({(0x100, 0x100): 1, (0x200, 0x200): 3}, {(1, 0x200): 2})
+    assert function_shares(counts, symbols) == [
+        FunctionShare("init", 0.75, 2, 0x200),
+        FunctionShare("init", 0.25, 0, 0x100),
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json as json_text
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import accumulate
@@ -38,9 +39,10 @@ def show(
     and what share of the run they cover.
 
     A function's share is of all bytes of code that were executed; "entered" is how often a branch
-    led to its beginning. Functions of modules have their module's name behind their own: `FUNCTION
-    [MODULE]`. A line's share is of all instructions that were executed, wherever its function was
-    inlined; lines are known of a vmlinux with line tables.
+    led to its beginning; static functions of one name have their addresses behind it. Functions of
+    modules have their module's name behind their own: `FUNCTION [MODULE]`. A line's share is of all
+    instructions that were executed, wherever its function was inlined; lines are known of a vmlinux
+    with line tables.
 
     Examples:
 
@@ -121,9 +123,11 @@ def _origin(counts: BranchCounts) -> Iterator[str]:
 
 def _function_rows(all_: Sequence[FunctionShare], shown: Sequence[FunctionShare]) -> Iterator[str]:
     yield f"{'share':>7} {'sum':>7} {'entered':>14}  function"
-    covered = 0.0
+    covered, names = 0.0, Counter(function.name for function in all_)
     for function, covered in zip(shown, accumulate(one.share for one in shown), strict=True):
-        yield f"{function.share:7.2%} {covered:7.2%} {function.entered:14,}  {function.name}"
+        name = function.name
+        told = f"{name} at {function.address:#x}" if names[name] > 1 else name
+        yield f"{function.share:7.2%} {covered:7.2%} {function.entered:14,}  {told}"
     yield f"{len(shown)} of {len(all_)} functions that ran: {covered:.1%} of the run"
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.files import locked, replacing
 from kernsmith.kernel.artifact import MODULES, Kernel, load_kernel
-from kernsmith.kernel.symbols import Symbol
+from kernsmith.kernel.symbols import Symbol, code_symbols
 from kernsmith.kernel.toolchain import Toolchain, find_toolchain
 from kernsmith.study.variant import digest_of
 
@@ -91,15 +92,13 @@ def _own_symbols(folder: Path, name: str, spans: Spans) -> list[Symbol]:
     if kernel is None or not (folder / MODULES / f"{name}.ko").exists():
         return []
     image = module_image(kernel, name, spans)
-    words: list[str | Path] = [_toolchain(kernel).tool("llvm-nm"), "--numeric-sort", image]
+    words: list[str | Path] = [_toolchain(kernel).tool("llvm-nm"), "--print-size", image]
     told = process.run(words, timeout=_SECONDS, merge=False).output
-    fields = (line.split() for line in told.splitlines())
-    symbols = (
-        Symbol(int(found[0], 16), found[1], f"{found[2]} [{name}]")
-        for found in fields
-        if len(found) == 3 and found[1] in "tTwW"
-    )
-    return [s for s in symbols if any(a <= s.address < b for a, b in spans.values())]
+    return [
+        replace(symbol, name=f"{symbol.name} [{name}]")
+        for symbol in code_symbols(told)
+        if any(a <= symbol.address < b for a, b in spans.values())
+    ]
 
 
 def _first(symbol: Symbol) -> tuple[int, bool, bool]:

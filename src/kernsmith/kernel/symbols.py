@@ -42,6 +42,27 @@ def read_system_map(path: Path) -> list[Symbol]:
     return [Symbol(int(a, 16), kind, name) for a, kind, name in _LINE.findall(text)]
 
 
+def code_symbols(listing: str) -> list[Symbol]:
+    """The code symbols of an image, by address, from what `nm --print-size` lists.
+
+    Of several at one address a function with a size comes first and a mark last. A label without a
+    size inside of a function that has one is left out: its code is the function's.
+    """
+    fields = (line.split() for line in listing.splitlines())
+    sized = [
+        (int(found[1], 16), Symbol(int(found[0], 16), found[2], found[3]))
+        for found in fields
+        if len(found) == 4 and found[2] in "tTwW"
+    ]
+    sized.sort(key=lambda each: (each[1].address, not each[0], not is_function(each[1])))
+    kept, end = [], 0
+    for size, symbol in sized:
+        if size or symbol.address >= end:
+            kept.append(symbol)
+        end = max(end, symbol.address + size)
+    return kept
+
+
 def movable_functions(symbols: Sequence[Symbol]) -> list[str]:
     """Names of the functions in `.text` that an order may move, by address, each once.
 

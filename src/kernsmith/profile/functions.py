@@ -13,17 +13,20 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.errors import ProcessFailed, UserError
 from kernsmith.kernel.build import read_build_id
-from kernsmith.kernel.symbols import Symbol
+from kernsmith.kernel.symbols import Symbol, code_symbols
 from kernsmith.kernel.toolchain import Toolchain
 from kernsmith.profile.counts import BranchCounts
 
 NM_SECONDS = 120.0
+NAMELESS = "?"
+"""Code of no function that is known."""
 
 
 @dataclass(frozen=True)
 class FunctionShare:
     """A function in a profile.
 
+    address: of its first byte, for static functions that share a name; 0 of code without one.
     share: of all bytes of code that were executed, from 0 to 1.
     entered: how often a branch led to its first byte.
     """
@@ -31,23 +34,18 @@ class FunctionShare:
     name: str
     share: float
     entered: int
+    address: int = 0
 
 
 def function_symbols(vmlinux: Path, toolchain: Toolchain) -> list[Symbol]:
-    """The code symbols of an image, by address.
+    """The code symbols of an image, as `code_symbols` has them.
 
     Raises:
         UserError: the file is no image.
     """
-    command: list[str | Path] = [toolchain.tool("llvm-nm"), "--numeric-sort", vmlinux]
+    command: list[str | Path] = [toolchain.tool("llvm-nm"), "--print-size", vmlinux]
     with _an_image(vmlinux):
-        told = process.run(command, timeout=NM_SECONDS, merge=False).output
-    fields = (line.split() for line in told.splitlines())
-    return [
-        Symbol(int(found[0], 16), found[1], found[2])
-        for found in fields
-        if len(found) == 3 and found[1] in "tTwW"
-    ]
+        return code_symbols(process.run(command, timeout=NM_SECONDS, merge=False).output)
 
 
 @contextmanager
@@ -79,28 +77,26 @@ def function_shares(counts: BranchCounts, symbols: Sequence[Symbol]) -> list[Fun
     """All functions that ran, the one with most of the run first.
 
     symbols: of code, by address; of several at one address the first names the function. What is
-        before all of them is called `?`.
+        before all of them, and what such a symbol is at, is called `?`.
     """
-    names: dict[int, str] = {}
+    names = {0: NAMELESS}
     for symbol in symbols:
         names.setdefault(symbol.address, symbol.name)
     starts = sorted(names)
-
-    def name_at(address: int) -> str:
-        at = bisect_right(starts, address) - 1
-        return names[starts[at]] if at >= 0 else "?"
-
-    executed: Counter[str] = Counter()
+    executed: Counter[int] = Counter()
     for (first, last), count in counts.ranges.items():
-        executed[name_at(first)] += (last - first + 1) * count
-    entered: Counter[str] = Counter()
+        start = starts[bisect_right(starts, first) - 1]
+        executed[start if names[start] != NAMELESS else 0] += (last - first + 1) * count
+    entered: Counter[int] = Counter()
     for (_, target), count in counts.branches.items():
         if target in names:
-            entered[names[target]] += count
+            entered[target] += count
     total = executed.total()
     if not total:
         return []
     return [
-        FunctionShare(name, weight / total, entered[name])
-        for name, weight in sorted(executed.items(), key=lambda item: (-item[1], item[0]))
+        FunctionShare(names[start], weight / total, entered[start], start)
+        for start, weight in sorted(
+            executed.items(), key=lambda item: (-item[1], names[item[0]], item[0])
+        )
     ]
