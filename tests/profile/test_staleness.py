@@ -116,3 +116,11 @@ def test_bad_input_is_one_sentence(program: Path, tmp_path: Path) -> None:
         profile_command.carry(nothing, kernel=str(program), output=tmp_path / "made")
     with pytest.raises(UserError, match="at least 0"):
         profile_command.match(nothing, kernel=str(program), limit=-1)
+
+
+def test_a_line_at_which_code_is_inlined_has_code() -> None:
+    """What a compiler finds is never more than the lines that there are."""
+    profile = parse_profile(["work:150:1", " 1: 50", " 4: 50", " 4: twice:50", "  1: 50"])
+    kernel = parse_profile(["work:2:1", " 1: 1", " 4: twice:1", "  1: 1"])
+    found = matched(profile, kernel)
+    assert (found.lines, found.found, found.lost) == (1.0, 1.0, ())

@@ -115,6 +115,11 @@ def _flattened(profile: Profile) -> dict[str, _Function]:
     return found
 
 
+def lines_with_code(kernel: Profile) -> dict[str, set[int]]:
+    """By function, the lines at which a kernel has code of it, or of what is inlined there."""
+    return {name: function.lines for name, function in _flattened(kernel).items()}
+
+
 def _renamed(old: Mapping[str, _Function], new: Mapping[str, _Function]) -> dict[str, str]:
     """Functions whose names are gone, and the new ones that call the same things."""
     strangers = {name: function for name, function in new.items() if name not in old}

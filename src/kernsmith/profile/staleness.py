@@ -20,7 +20,7 @@ from pathlib import Path
 from kernsmith._native import direct_calls
 from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import Toolchain
-from kernsmith.profile.carried import carry
+from kernsmith.profile.carried import carry, lines_with_code
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.profile.functions import function_symbols
 from kernsmith.profile.lines import Profile, Samples, parse_profile, read_profile
@@ -80,13 +80,12 @@ def read_both(profile: Path, vmlinux: Path, toolchain: Toolchain) -> tuple[Profi
 
 def matched(profile: Profile, kernel: Profile) -> Match:
     """The share of a profile's counts for which a kernel has a place."""
-    counts, places = counts_by_place(profile), counts_by_place(kernel).keys()
+    counts, functions = counts_by_place(profile), lines_with_code(kernel)
     whole = counts.total()
-    functions = {function for function, _ in places}
     lost: defaultdict[str, int] = defaultdict(int)
-    for place, count in counts.items():
-        if count and place not in places:
-            lost[place[0]] += count
+    for (function, line), count in counts.items():
+        if count and line not in functions.get(function, ()):
+            lost[function] += count
     unknown = sum(count for function, count in lost.items() if function not in functions)
     ordered = sorted(lost.items(), key=lambda item: (-item[1], item[0]))
     carried = carry(profile, kernel)
