@@ -177,3 +177,16 @@ def test_who_reads_does_not_wait_for_who_writes(sqlite: str, tmp_path: Path) -> 
         writer.execute("rollback")
     assert answered, "the reader waited for the writer"
     writer.close()
+
+
+def test_a_damaged_row_is_a_sentence(sqlite: str) -> None:
+    ledger = Ledger(sqlite)
+    (trial,) = trials(1)
+    ledger.add_trial(trial)
+    ledger.record(RunRow(trial.digest, 1, "ok", "", "", now(), 1.0, {}))
+    statements(sqlite, "update runs set provenance = '{half of'")
+    with pytest.raises(LedgerFailed, match=r"a row is damaged: it holds '\{half of'.*--ledger"):
+        ledger.runs([trial.digest])
+    with pytest.raises(LedgerFailed, match="a row is damaged"):
+        ledger.typical_seconds("tcg")
+    ledger.close()

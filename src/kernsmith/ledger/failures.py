@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
@@ -20,6 +21,7 @@ _OTHER_FASTER = ("40001", "40P01")
 
 _WAIT = "another process writes to it for more than a minute: wait for that, and run the same again"
 _PERMIT = "let this user write to it, or choose another one with --ledger"
+_SHOWN = 40
 _DAMAGED = "put a copy of it back, or begin another one with --ledger"
 _UNREACHED = "see that its server runs and is reached, and run the same again"
 
@@ -41,6 +43,9 @@ def told(url: str) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         raise in_words(error, url) from error
+    except JSONDecodeError as error:  # of a column that holds JSON
+        reason = f"a row is damaged: it holds {error.doc[:_SHOWN]!r}, which is no JSON"
+        raise LedgerFailed(shown(url), reason, _DAMAGED) from error
 
 
 def shown(url: str) -> str:
