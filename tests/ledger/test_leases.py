@@ -10,13 +10,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, insert
 
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
 from kernsmith.ledger.leases import Leases
 from kernsmith.ledger.owner import Owner
+from kernsmith.ledger.schema import CLAIMS
 
 LEASE = 6.0
 ELSEWHERE = ["unshare", "--map-root-user", "--uts", "--pid", "--fork", "--kill-child",
@@ -151,6 +153,54 @@ def test_what_another_one_holds_is_not_held(ledger: Ledger) -> None:
         with ledger.hold(TRIAL) as theirs:
             assert theirs is None
         assert ledger.claim(TRIAL) is None
+
+
+def claimed(ledger: Ledger, owner: str, taken_at: str) -> None:
+    """A claim as a row."""
+    row = {"trial": TRIAL, "attempt": 1, "owner": owner, "taken_at": taken_at}
+    with create_engine(ledger.url).begin() as connection:
+        connection.execute(insert(CLAIMS).values(row))
+
+
+def somebody(**changes: object) -> str:
+    """An owner that cannot be seen from here."""
+    fields = json.loads(str(Owner.current())) | {"host": "elsewhere", "boot": "another", "pid": 12}
+    return json.dumps(fields | {"installation": "another"} | changes)
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600, 10 * 365 * 86400])
+def test_a_claim_of_a_wrong_clock_does_not_hold_for_ever(ledger: Ledger, seconds: float) -> None:
+    moment = datetime.now(UTC) + timedelta(seconds=seconds)
+    claimed(ledger, somebody(), moment.isoformat(timespec="milliseconds"))
+    assert ledger.claim(TRIAL) == 2
+
+
+def test_a_claim_of_a_clock_that_is_a_little_ahead_stands(ledger: Ledger) -> None:
+    moment = datetime.now(UTC) + timedelta(seconds=LEASE / 3)
+    claimed(ledger, somebody(), moment.isoformat(timespec="milliseconds"))
+    assert ledger.claim(TRIAL) is None
+    assert ledger.holders([TRIAL, "f" * 64]) == ["process 12 on elsewhere"]
+
+
+@pytest.mark.parametrize(
+    "damaged", ["", "{", "[]", "3", "{}", '{"host": "a"}', somebody(pid="12"), somebody(host=None)]
+)
+def test_a_damaged_owner_is_nobody_to_wait_for_longer_than_a_lease(
+    ledger: Ledger, damaged: str
+) -> None:
+    assert Owner.parse(damaged) is None
+    claimed(ledger, damaged, datetime.now(UTC).isoformat())
+    assert ledger.claim(TRIAL) is None and ledger.holders([TRIAL]) == []
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "", "2026-01-01T00:00:00"])
+def test_a_claim_of_no_time_has_lapsed(ledger: Ledger, moment: str) -> None:
+    claimed(ledger, somebody(), moment)
+    assert ledger.claim(TRIAL) == 2
+
+
+def test_claims_of_later_versions_are_read() -> None:
+    assert Owner.parse(somebody(colour="red")) == Owner.parse(somebody())
 
 
 def owner(**changes: object) -> bool | None:

@@ -71,7 +71,7 @@ def run_replays(
     work = _Work(
         prepared, forge, rows, ledger, events, workers, kernels, every, len(todo), keep_traces
     )
-    in_passes(todo, work.one_pass, events)
+    in_passes(todo, work.one_pass, rows, ledger, events)
 
 
 def free_traces(prepared: Prepared, forge: Bootable) -> None:

@@ -51,12 +51,20 @@ def open_trials(rows: Rows, machine: Machine, ledger: Ledger, events: Events) ->
 
 
 def in_passes(
-    todo: Sequence[Trial], one_pass: Callable[[Sequence[Trial]], list[Trial]], events: Events
+    todo: Sequence[Trial],
+    one_pass: Callable[[Sequence[Trial]], list[Trial]],
+    rows: Rows,
+    ledger: Ledger,
+    events: Events,
 ) -> None:
     """Until nothing is left: one_pass tries each once, and returns what other processes hold."""
     left = one_pass(todo)
     if left:
-        events.note(f"waiting for {len(left)} trials that another process is running")
+        holders = "; ".join(ledger.holders(rows[trial].digest for trial in left))
+        events.note(
+            f"waiting for {len(left)} trials that another process is running"
+            f"{f' ({holders})' if holders else ''}"
+        )
     while left:
         time.sleep(_POLL_SECONDS)
         left = one_pass(left)
@@ -79,7 +87,7 @@ def run_trials(
         return
     events.stage(f"run {len(todo)} trials on {prepared.machine.name}")
     work = _Work(prepared, forge, rows, ledger, events, workers or LocalWorkers(), len(todo))
-    in_passes(todo, work.one_pass, events)
+    in_passes(todo, work.one_pass, rows, ledger, events)
 
 
 def visits_of(

@@ -12,9 +12,10 @@ second run of a trial that another one has taken over: both are recorded, the la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from math import inf
 from threading import Event, Lock, Thread
 
 from sqlalchemy import Connection, func, insert, select
@@ -75,6 +76,22 @@ class Leases:
         finally:
             if attempt is not None:
                 self.give_back(trial, attempt)
+
+    def holders(self, trials: Iterable[str]) -> list[str]:
+        """Who has claimed each of these trials last, in words, each once; a claim that is damaged
+        names nobody."""
+        found: dict[str, None] = {}
+        with self._database.reading() as connection:
+            for trial in trials:
+                owner = connection.execute(
+                    select(CLAIMS.c.owner)
+                    .where(CLAIMS.c.trial == trial)
+                    .order_by(CLAIMS.c.attempt.desc())
+                    .limit(1)
+                ).scalar()
+                if owner is not None and (known := Owner.parse(owner)):
+                    found[known.words] = None
+        return list(found)
 
     def ended(self, trial: str, attempt: int) -> None:
         """A run is recorded: it says by itself that the lease is over."""
@@ -159,11 +176,21 @@ class Leases:
         ).first()
         if beat is not None and beat.last:
             return following
-        lives = Owner.parse(claim.owner).lives()
+        owner = Owner.parse(claim.owner)
+        lives = owner.lives() if owner else None
         if lives is None:  # it cannot be seen from here
-            seen = datetime.fromisoformat(claim.taken_at if beat is None else beat.at)
-            lives = _clock(connection) - seen < timedelta(seconds=self._seconds)
+            seen = claim.taken_at if beat is None else beat.at
+            lives = _apart(seen, _clock(connection)) < self._seconds
         return None if lives else following
+
+
+def _apart(seen: str, now: datetime) -> float:
+    """Seconds between a sign of life and now. One from the future, of a clock that was wrong, is as
+    far away as one from the past; one that is no time is as far as can be."""
+    try:
+        return abs((now - datetime.fromisoformat(seen)).total_seconds())
+    except (ValueError, TypeError):
+        return inf
 
 
 def _has_run(connection: Connection, trial: str, attempt: int) -> bool:

@@ -165,6 +165,10 @@ class Ledger:
         """End a claim without a run: the trial is free at once."""
         self._leases.give_back(trial, attempt)
 
+    def holders(self, trials: Iterable[str]) -> list[str]:
+        """Who has claimed each of these trials last: "process 12 on a-host", each once."""
+        return self._leases.holders(trials)
+
     def record(self, run: RunRow) -> None:
         """Add a run with its metrics, in one transaction."""
         fields = {name: value for name, value in vars(run).items() if name != "metrics"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 
@@ -38,9 +38,21 @@ class Owner:
         )
 
     @classmethod
-    def parse(cls, text: str) -> Owner:
-        """From what `str` gives."""
-        return cls(**json.loads(text))
+    def parse(cls, text: str) -> Owner | None:
+        """From what `str` gives; None where it is damaged."""
+        try:
+            told = json.loads(text)
+            known = {field.name: told[field.name] for field in fields(cls) if field.name in told}
+            owner = cls(**known)
+        except (ValueError, TypeError, RecursionError):
+            return None
+        types = {name: type(value) for name, value in vars(owner).items()}
+        return owner if types == _TYPES else None
+
+    @property
+    def words(self) -> str:
+        """Which process it is, for people."""
+        return f"process {self.pid} on {''.join(filter(str.isprintable, self.host))}"
 
     def __str__(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -54,6 +66,11 @@ class Owner:
         if same_host and self.boot != here.boot:  # it did not outlive the reboot
             return False
         return None
+
+
+_TYPES = dict.fromkeys(("host", "boot", "installation", "space"), str) | dict.fromkeys(
+    ("pid", "started"), int
+)
 
 
 def _read(path: str) -> str:
