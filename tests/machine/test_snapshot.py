@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Snapshots: what is parted, what one is named by, and that runs are exact."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,16 @@ from kernsmith.guest.workloads import (
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source
-from kernsmith.machine import Job, Outcome, run_once
+from kernsmith.machine import Job, Outcome, run_once, snapshot
 from kernsmith.machine.debugger import connected_debugger
-from kernsmith.machine.snapshot import HOLD, TOLD_BYTES, WORKLOAD_BYTES, PartedGuest
+from kernsmith.machine.snapshot import (
+    HOLD,
+    TOLD_BYTES,
+    WORKLOAD_BYTES,
+    NoSnapshot,
+    PartedGuest,
+    Snapshot,
+)
 from kernsmith.machine.tcg import Table, Tcg, open_machine
 from kernsmith.study import Study, plan_variants
 from kernsmith.threads import threads
@@ -288,3 +296,70 @@ def test_what_fails_says_why_and_leaves_none(
     file.write_text(TABLE.replace('"md5sum", "lines"', '"md5sum", "nothing"'))
     outcome = ran(file, kernel, tmp_path / "failed")
     assert "the program ended with status 1, not 0" in outcome.reason
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("left", ["nothing of it", "zeroes of its size"])
+def test_a_snapshot_that_was_damaged_is_taken_anew(
+    micro_kernel: Kernel, snapshots: Path, tmp_path: Path, left: str
+) -> None:
+    first = ran(short("pipe"), micro_kernel, tmp_path / "first")
+    (memory,) = snapshots.glob("*/memory")
+    size = memory.stat().st_size
+    os.truncate(memory, 0)
+    if left != "nothing of it":
+        os.truncate(memory, size)
+    assert counted(ran(short("pipe"), micro_kernel, tmp_path / "again")) == counted(first)
+
+
+class Taking:
+    """QEMU's two parts in snapshots: one writes how often it was asked, the other reads it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, unread: tuple[str, ...] = ()) -> None:
+        self.taken = 0
+
+        def boot(
+            self_: Snapshot, command: list[str], hold: int, memory: Path, *more: object
+        ) -> None:
+            self.taken += 1
+            memory.write_text(f"guest {self.taken}")
+
+        def go_on(self_: Snapshot, *asked: object) -> float:
+            if (text := self_.memory.read_text()) in unread:
+                raise NoSnapshot(f"{text} is damaged", unread=True)
+            return 1.0
+
+        monkeypatch.setattr(Snapshot, "_boot", boot)
+        monkeypatch.setattr(Snapshot, "go_on", go_on)
+
+    def run(self, folder: Path) -> None:
+        guest = PartedGuest(b"", HOLD)
+        snapshot.run(["qemu", "-plugin"], guest, None, {}, folder / "console.log", 9.0)
+
+
+@pytest.mark.parametrize("text", [None, "", "guest", "guest 1 and more"])
+def test_a_snapshot_of_another_size_is_taken_anew(
+    text: str | None, tmp_path: Path, snapshots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taking = Taking(monkeypatch)
+    for _ in range(2):
+        taking.run(tmp_path)
+    assert taking.taken == 1
+    (memory,) = snapshots.glob("*/memory")
+    memory.unlink() if text is None else memory.write_text(text)
+    for _ in range(2):
+        taking.run(tmp_path)
+    assert taking.taken == 2 and memory.read_text() == "guest 2"
+
+
+def test_a_snapshot_that_qemu_does_not_read_is_taken_once_more(
+    tmp_path: Path, snapshots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taking = Taking(monkeypatch, unread=("guest 1",))
+    taking.run(tmp_path)
+    assert taking.taken == 2
+    taking = Taking(monkeypatch, unread=("guest 1", "guest 2"))
+    shutil.rmtree(snapshots)
+    with pytest.raises(NoSnapshot, match="guest 2 is damaged"):
+        taking.run(tmp_path)
+    assert taking.taken == 2

@@ -28,8 +28,8 @@ from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from kernsmith import paths, process
-from kernsmith.errors import KernsmithError
-from kernsmith.files import copy_file, locked, replacing, using, write_bytes
+from kernsmith.errors import KernsmithError, ProcessFailed, ProcessTimedOut
+from kernsmith.files import copy_file, locked, replacing, using, write_bytes, write_text
 from kernsmith.guest.initramfs import Member, closed, read_program, taken_out
 from kernsmith.guest.workloads import Workload, held_program, held_programs
 from kernsmith.machine.debugger import NotReached, connected_debugger
@@ -55,7 +55,7 @@ _FOLDER = "workload"
 _SMALL = ("root/init", "kernsmith-snapshot")
 _SYSTEMD = ("root/above/usr/lib/kernsmith/run", "kernsmith-snapshot-service")
 _INIT = "init"
-_MEMORY, _CONSOLE = "memory", "console.log"
+_MEMORY, _SIZE, _CONSOLE = "memory", "size", "console.log"
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
 
@@ -133,12 +133,14 @@ class NoSnapshot(KernsmithError):
     """A snapshot that could not be taken or gone on from.
 
     ended: the guest ended before it came to its workload, and its console tells why. hung: its time
-    was over.
+    was over. unread: QEMU did not take what is in the file.
     """
 
-    def __init__(self, why: str, *, ended: bool = False, hung: bool = False) -> None:
+    def __init__(
+        self, why: str, *, ended: bool = False, hung: bool = False, unread: bool = False
+    ) -> None:
         super().__init__(why)
-        self.ended, self.hung = ended, hung
+        self.ended, self.hung, self.unread = ended, hung, unread
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,19 @@ class Snapshot:
         """The file with the guest."""
         return self.folder / _MEMORY
 
+    @property
+    def number(self) -> int:
+        """Of the file: another one, when it was written anew."""
+        return self.memory.stat().st_ino
+
+    def _is_whole(self) -> bool:
+        """Whether the file is as large as what was written."""
+        try:
+            size = int((self.folder / _SIZE).read_text(encoding="ascii"))
+            return self.memory.stat().st_size == size
+        except (OSError, ValueError):
+            return False
+
     @contextmanager
     def taken(
         self,
@@ -160,20 +175,21 @@ class Snapshot:
         behind: Path | None,
         console: Path,
         seconds: float,
+        unread: int = 0,
     ) -> Iterator[None]:
         """Boot a guest and write it, if that is not done yet; until the end of the block nobody
         removes it. The snapshots that nobody has used for longest make room for a new one.
 
         command: of QEMU. hold: where the guest waits. behind: the end of the disk in it, which is
             another file now, if there is one. console: gets what a guest said of which there is no
-            snapshot.
+            snapshot. unread: the `number` of a file that QEMU did not take: it is written anew.
 
         Raises:
             NoSnapshot: the guest ended, or its time.
         """
         with ExitStack() as stack:
             with locked(self.folder / "lock"):
-                new = not self.memory.exists()
+                new = not self._is_whole() or self.number == unread
                 if new:
                     self._take(command, hold, behind, console, seconds)
                 stack.enter_context(using(self.folder))
@@ -197,6 +213,7 @@ class Snapshot:
             words = [word.replace(str(behind), str(empty)) for word in words]
         with replacing(self.memory) as memory:
             self._boot(words, hold, memory, console, seconds)
+        write_text(self.folder / _SIZE, f"{self.memory.stat().st_size}\n")
 
     def _boot(
         self, command: list[str], hold: int, memory: Path, console: Path, seconds: float
@@ -229,22 +246,30 @@ class Snapshot:
             NoSnapshot: the file cannot be read.
             ProcessTimedOut, ProcessFailed: as of `process.run`.
         """
+        loaded = False
 
         def speak(folder: Path, alive: Callable[[], bool]) -> None:
+            nonlocal loaded
             with _monitor(folder / "monitor") as qemu:
                 qemu.cmd("migrate-incoming", uri=f"file:{self.memory}")
                 _wait(qemu)
                 if told:
                     with connected_debugger(folder / "debugger", alive) as debugger:
                         debugger.write(*told)
+                loaded = True
                 qemu.cmd("cont")
 
         words = [*command, "-S", "-incoming", "defer"]
         words += ["-gdb", "unix:{folder}/debugger,server=on,wait=off"] if told else []
         try:
             return _beside(words, console, seconds, speak)
-        except (OSError, QMPError, NotReached) as error:
-            raise NoSnapshot(f"QEMU does not go on from a snapshot: {error}") from None
+        except (OSError, QMPError, NotReached, NoSnapshot) as error:
+            why = f"QEMU does not go on from a snapshot: {error}"
+            raise NoSnapshot(why, unread=not loaded) from None
+        except ProcessFailed as error:
+            if loaded or error.of_host or isinstance(error, ProcessTimedOut):
+                raise
+            raise NoSnapshot(f"QEMU reads no snapshot: {error.brief}", unread=True) from None
 
 
 def run(
@@ -255,7 +280,8 @@ def run(
     console: Path,
     seconds: float,
 ) -> float:
-    """Run a guest from a snapshot, which is taken where there is none. Returns the run's seconds.
+    """Run a guest from a snapshot, which is taken where there is none, and once more where QEMU
+    cannot read it. Returns the run's seconds.
 
     command: of QEMU, with what it boots and then `-plugin`. behind: the file in it with the end of
         the disk. contents: the digests of all other files in it that decide what a boot does.
@@ -269,8 +295,15 @@ def run(
         named = [word.replace(str(path), digest) for word in named]
     key = sha256(json.dumps([programs_digest(), *named]).encode()).hexdigest()[:20]
     snapshot = Snapshot(paths.snapshots() / key)
-    with snapshot.taken(booted, guest.hold, behind, console, seconds):
-        return snapshot.go_on(command, guest.told, console, seconds)
+    unread = 0
+    while True:
+        with snapshot.taken(booted, guest.hold, behind, console, seconds, unread):
+            try:
+                return snapshot.go_on(command, guest.told, console, seconds)
+            except NoSnapshot as error:
+                if unread or not error.unread:
+                    raise
+                unread = snapshot.number
 
 
 def write_disk(guest: PartedGuest, folder: Path) -> Path | None:
