@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,22 @@ def test_a_pipe_that_closes_ends_it_silently() -> None:
         command.stdout.close()
         assert command.stderr.read() == b""
         assert command.wait(timeout=60) == 0
+
+
+def test_output_that_is_refused_is_told() -> None:
+    refused = ["sh", "-c", '"$@" > /dev/full', "sh", *HELP]
+    done = subprocess.run(refused, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"kernsmith: standard output: No space left on device\n"
+
+
+def test_a_working_folder_that_was_removed_is_told(tmp_path: Path) -> None:
+    words = [*HELP[:3], "optimize", "--source", ".", "--config", "micro", "--workload", "pipe"]
+    gone = ["sh", "-c", 'cd "$0" && rmdir "$0" && "$@"', str(tmp_path / "gone"), *words]
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(gone, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == b"kernsmith: the working folder was removed: change to another one\n"
 
 
 def test_no_output_at_all() -> None:

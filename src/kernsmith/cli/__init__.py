@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import traceback
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -97,6 +98,7 @@ def _guarded(words: list[str], debug: bool) -> int:
         if debug:
             traceback.print_exc()
         reason = error if isinstance(error, KernsmithError) else _sentence(error)
+        _give_up_unwritten()
         console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
         for line in (reason, *getattr(error, "__notes__", ())):
             console.print(f"kernsmith: {line}")
@@ -108,9 +110,35 @@ def _guarded(words: list[str], debug: bool) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _give_up_unwritten() -> None:
+    """Where standard output takes nothing, what is left of it is not tried again at the exit."""
+    if _is_stdout_broken():
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_stdout_broken() -> bool:
+    try:
+        print(end="", flush=True)  # what was refused is still there
+    except OSError:
+        return True
+    return False
+
+
+def _is_here_gone() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return True
+    return False
+
+
 def _sentence(error: OSError) -> KernsmithError:
     """What the system refused, in words: a full disk, a folder that cannot be written."""
     where = error.filename or "a file"
+    if not error.filename and _is_stdout_broken():
+        return UserError(f"standard output: {error.strerror or error}")
+    if not error.filename and _is_here_gone():
+        return UserError("the working folder was removed: change to another one")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(where)
     return UserError(f"{where}: {error.strerror or error}")
