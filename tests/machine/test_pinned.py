@@ -13,6 +13,7 @@ from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine import tcg as tcg_module
+from kernsmith.machine.pinned import pin
 from kernsmith.machine.tcg import QEMU, open_machine
 from kernsmith.paths import shipped
 
@@ -60,6 +61,18 @@ def test_a_guest_program_that_is_built_anew_is_not_what_boots(
     assert machine.fingerprint() == before
     assert machine.guest.path.read_bytes() == build_initramfs(guest_program())
     assert open_machine("skylake").fingerprint()["guest"] != before["guest"]
+
+
+@pytest.mark.parametrize("left", [None, b"", b"ano", b"none"])
+def test_a_copy_that_was_damaged_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bytes | None
+) -> None:
+    monkeypatch.setenv("KERNSMITH_CACHE", str(tmp_path))
+    pinned = pin(b"some", "model.toml")
+    written = pinned.path.stat().st_mtime_ns
+    assert pin(b"some", "model.toml") == pinned and pinned.path.stat().st_mtime_ns == written
+    pinned.path.unlink() if left is None else pinned.path.write_bytes(left)
+    assert pin(b"some", "model.toml").path.read_bytes() == b"some"
 
 
 @pytest.mark.kernel

@@ -19,7 +19,7 @@ from pathlib import Path
 from kernsmith import paths
 from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
-from kernsmith.files import locked
+from kernsmith.files import locked, write_text
 from kernsmith.kernel.apt import PrivateApt, Progress
 from kernsmith.process import run
 
@@ -40,18 +40,26 @@ def debian_config(flavour: str, version: str, progress: Progress | None = None) 
             cannot be reached.
     """
     entry = paths.configs() / f"debian-{version}"
-    if not (entry / _NOTE).exists():
+    if not (package := _package_of(entry)):
         with locked(paths.configs() / "locks" / entry.name):
-            if not (entry / _NOTE).exists():
+            if not _package_of(entry):
                 _fetch(version, entry, progress)
+        package = _package_of(entry)
     known = sorted(path.name for path in entry.iterdir() if path.name != _NOTE)
     if flavour not in known:
         raise UserError(
             f"Debian has no kernel flavour {flavour!r} of Linux {version} for "
             f"{find_arch().target.debian}: allowed are {', '.join(map('debian:{}'.format, known))}"
         )
-    package = json.loads((entry / _NOTE).read_text(encoding="utf-8"))["package"]
     return (entry / flavour).read_text(encoding="utf-8"), package
+
+
+def _package_of(entry: Path) -> str:
+    """Which package the configs in the cache are of; empty where nothing there says it."""
+    try:
+        return str(json.loads((entry / _NOTE).read_text(encoding="utf-8"))["package"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
 
 
 def _fetch(version: str, entry: Path, progress: Progress | None) -> None:
@@ -76,7 +84,7 @@ def _fetch(version: str, entry: Path, progress: Progress | None) -> None:
         (partial / "configs").mkdir()
         unpack_configs(partial / "deb/usr/src" / package.name, partial / "configs")
         note = {"package": f"Debian {package.name} {package.version}", "sha256": package.sha256}
-        (partial / "configs" / _NOTE).write_text(json.dumps(note) + "\n")
+        write_text(partial / "configs" / _NOTE, json.dumps(note) + "\n")
         shutil.rmtree(entry, ignore_errors=True)
         (partial / "configs").rename(entry)
     finally:

@@ -32,7 +32,7 @@ from pathlib import Path
 from kernsmith import process
 from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
-from kernsmith.files import locked
+from kernsmith.files import locked, write_text
 from kernsmith.kernel.apt import KEYRINGS, PrivateApt, Progress, acquire_options, host_mirrors
 from kernsmith.kernel.toolchain.programs import RUST, private_root
 
@@ -118,7 +118,7 @@ def _make(compiler: str, root: Path, progress: Progress | None) -> PrivateRoot:
     kept = PrivateRoot(compiler, suite, f"{packages[0]} {offers[suite]}")
     _wrap(part, kept.package)
     _check(part, compiler)
-    (part / "toolchain.json").write_text(json.dumps(asdict(kept), indent=2) + "\n")
+    write_text(part / "toolchain.json", json.dumps(asdict(kept), indent=2) + "\n")
     shutil.rmtree(root, ignore_errors=True)
     part.rename(root)
     return kept

@@ -17,6 +17,10 @@ from kernsmith.errors import UserError
 from kernsmith.files import write_bytes
 from kernsmith.kernel.artifact import file_digest
 
+_Stamp = tuple[int, int, int, int]
+_known: dict[Path, _Stamp] = {}
+"""Files that hold what they are named by, as they were when that was seen."""
+
 
 @dataclass(frozen=True)
 class Pinned:
@@ -30,12 +34,26 @@ class Pinned:
 
 
 def pin(content: bytes, name: str) -> Pinned:
-    """Keep a content under its digest, as a file of this name. Raises DiskFull."""
+    """Keep a content under its digest, as a file of this name. A file that is there and has
+    another content is damaged, and written anew. Raises DiskFull."""
     digest = hashlib.sha256(content).hexdigest()
     path = paths.pinned() / digest / name
-    if not path.exists():
+    if not _holds(path, content):
         write_bytes(path, content)
     return Pinned(path, digest)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Looked at as a whole only when a process first asks, or the file has changed since."""
+    try:
+        stamp = _stamp(path)
+        if _known.get(path) != stamp:
+            if path.read_bytes() != content:
+                return False
+            _known[path] = stamp
+    except OSError:
+        return False
+    return True
 
 
 def pin_file(path: Path) -> Pinned:
@@ -48,9 +66,6 @@ def pin_file(path: Path) -> Pinned:
         return pin(path.read_bytes(), path.name)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-
-
-_Stamp = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
