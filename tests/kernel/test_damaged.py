@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kernsmith import endings
+from kernsmith.errors import DiskFull
 from kernsmith.kernel import link
 from kernsmith.kernel.artifact import Kernel, load_kernel
-from kernsmith.kernel.link import is_linked, layout_image, relink
+from kernsmith.kernel.link import LinkFailed, is_linked, layout_image, relink
 from kernsmith.kernel.provenance import read_provenance, write_provenance
 from whole_provenance import provenance, put_kernel
 
@@ -121,3 +123,24 @@ def test_layouts_of_before_have_no_sizes_and_are_found(kernel: Kernel) -> None:
     assert is_linked(image)
     image.write_text("")
     assert not is_linked(image)
+
+
+def test_a_full_disk_is_no_layout_that_does_not_link(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ld.lld dies of SIGBUS where its image finds no space, and says nothing."""
+    monkeypatch.undo()
+    linker = kernel.folder / "ld.lld"
+    linker.write_text("#!/bin/sh\nkill -BUS $$\n")
+    linker.chmod(0o755)
+    script = kernel.folder / "source/scripts/link-vmlinux.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text('#!/bin/sh -e\n"$1" -o vmlinux\n')
+    noted = {"srctree": script.parent.parent, "CC": "cc", "LD": linker}
+    (kernel.folder / "link.env").write_text("\0".join(f"{k}={v}" for k, v in noted.items()))
+    (kernel.output / ".config").write_text("")
+    with pytest.raises(LinkFailed, match="exit code 135"):
+        relink(kernel, "random-1", ["f"])
+    monkeypatch.setattr(endings, "_free_bytes", lambda folder: 20 << 20)
+    with pytest.raises(DiskFull, match="no space left on the disk of"):
+        relink(kernel, "random-1", ["f"])

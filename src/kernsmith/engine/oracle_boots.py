@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernsmith.engine.oracles import WORDS
 from kernsmith.engine.workers import Done, Say, Work, Workers
-from kernsmith.errors import KernsmithError
+from kernsmith.errors import DiskFull, KernsmithError
 from kernsmith.files import locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import FOLDER_LETTERS, stored_kernel
@@ -39,11 +39,13 @@ def answered(
 ) -> dict[Question, Outcome | KernsmithError]:
     """How each boot has ended, or why it could not be made.
 
-    told: called with how many are over.
+    told: called with how many are over. Raises DiskFull.
     """
     found: dict[Question, Outcome | KernsmithError] = {}
 
     def take(done: Done[Outcome]) -> None:
+        if isinstance(done.error, DiskFull):  # of none of them more than of another
+            raise done.error
         found[questions[done.place]] = done.error or done.result()
         told(len(found))
 

@@ -21,7 +21,7 @@ from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.traces import trace_tag
 from kernsmith.engine.training import Seen, TrainingFailed, train
 from kernsmith.engine.workers import Workers
-from kernsmith.errors import UserError
+from kernsmith.errors import DiskFull, UserError
 from kernsmith.files import copy_file, locked, write_text
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
@@ -137,6 +137,8 @@ class Profiles:
         stem = base.folder / "profiles/trained"
         try:
             made = find_profile_maker(kind.name).make(counts, base, toolchain, stem)
+        except DiskFull:
+            raise
         except UserError as error:
             raise TrainingFailed(f"there is no profile for {kind.title}: {error}") from None
         files = _store(made, base, kind)

@@ -12,7 +12,7 @@ from kernsmith.engine.events import Events
 from kernsmith.engine.evidence import BRANCHES, Evidence, Left
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.engine.workers import Workers
-from kernsmith.errors import KernsmithError, UserError
+from kernsmith.errors import DiskFull, KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Boot, Job, Machine, Outcome
@@ -126,6 +126,8 @@ def _keep(
     try:
         parsed = evidence.parsed(left, kernel, workload)
         parsed = evidence.placed(parsed, kernel, outcome, machine)
+    except DiskFull:
+        raise
     except UserError as error:
         raise TrainingFailed(f"training on {workload.name} failed: {error}") from None
     evidence.write(parsed, _path(folder, workload, evidence))

@@ -18,7 +18,7 @@ from kernsmith.engine.making import Link
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.silicon import trainer
 from kernsmith.engine.workers import Workers
-from kernsmith.errors import KernsmithError, UserError
+from kernsmith.errors import DiskFull, KernsmithError, UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import default_compiler, find_compiler
@@ -158,6 +158,8 @@ class UserMode:
         kernel = self._kernels[key]
         try:
             self._images[key, layout] = link_stored(kernel, self._made[key], layout.seed)
+        except DiskFull:
+            raise
         except KernsmithError as error:
             self.failures.note((key, str(layout)), error)
             self._events.note(f"the layout {layout} is left out: {error}")

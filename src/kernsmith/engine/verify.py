@@ -22,7 +22,7 @@ from kernsmith.engine.oracle_boots import Question, answered
 from kernsmith.engine.oracles import BOOT_SECONDS, Oracle
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.workers import LocalWorkers, Progress, Work, Workers
-from kernsmith.errors import KernsmithError, UserError
+from kernsmith.errors import DiskFull, KernsmithError, UserError
 from kernsmith.guest.own import read_own_workload
 from kernsmith.guest.workloads import Workload, load_catalogue
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, stored_kernel
@@ -101,6 +101,8 @@ def _asked(
     try:
         twin = _twin(prepared, forge, variant, oracle, events, workers)
         workloads = _workloads(prepared, oracle, variant, events)
+    except DiskFull:
+        raise
     except KernsmithError as error:
         return _Asked(variant, None, str(error), (), time.monotonic() - began)
     return _Asked(variant, twin, "", workloads, time.monotonic() - began)

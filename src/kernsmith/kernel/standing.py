@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from kernsmith import paths
-from kernsmith.errors import UserError
+from kernsmith.errors import DiskFull, UserError
 from kernsmith.files import use
 from kernsmith.kernel.artifact import Kernel, load_kernel
 from kernsmith.kernel.source import Source, resolve_source
@@ -57,6 +57,8 @@ def _has_source(kernel: Kernel, source: Source) -> bool:
         return (path / "Makefile").exists()
     try:
         found = resolve_source(str(path), paths.sources())
+    except DiskFull:
+        raise
     except UserError:
         return False
     return (found.path, found.digest) == (path, source.digest)
