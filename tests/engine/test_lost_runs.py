@@ -13,12 +13,13 @@ from typing import Any, cast
 import pytest
 from test_blame import PIPE, command, search
 
-from kernsmith.engine import Silent
+from kernsmith.engine import Silent, oracle_boots
 from kernsmith.engine import bisect as bisect_module
 from kernsmith.engine.bisect import Bisect, Limit
 from kernsmith.engine.failures import Failures
 from kernsmith.engine.metric_test import ChangesMetric
 from kernsmith.engine.mix_tests import MixTest, RunsWorkloads
+from kernsmith.engine.oracle_boots import Question, ask
 from kernsmith.engine.verdicts import StudyResult
 from kernsmith.errors import KernsmithError
 from kernsmith.kernel.build import BuildFailed
@@ -113,6 +114,18 @@ def test_a_linker_that_was_killed_is_no_mix_that_does_not_link(tmp_path: Path) -
     with pytest.raises(LinkFailed):
         search(Unlinked(made.good, made.bad), command("exit 0"), tmp_path)
     assert not (tmp_path / "state/tests.jsonl").exists()
+
+
+def test_a_killed_emulator_answers_no_oracle(
+    pair: MadePair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a variant that was asked "does not work" for its own reasons only."""
+    monkeypatch.setattr(oracle_boots, "stored_kernel", lambda key: pair.good)
+    pair.good.vmlinux.write_text("0000")
+    question = Question(Killed({}, runs=(0,)), pair.good.key, PIPE, tmp_path / "asked")
+    with pytest.raises(MachineFailed):
+        ask(lambda said: None, question)
+    assert not (pair.good.folder / "oracles").exists()
 
 
 def test_failures_know_whose_they_are() -> None:
