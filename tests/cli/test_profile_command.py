@@ -197,7 +197,9 @@ def test_show_names_the_hottest_functions(vmlinux: Path, two_counts: tuple[Path,
     assert functions.splitlines()[3] == "2 of 2 functions that ran: 100.0% of the run"
     told = _profile("show", two_counts[0], "--kernel", vmlinux, "--limit", "1", "--json")
     document = json.loads(told.stdout)
-    assert document["functions"] == [{"name": "leaf", "share": 0.75, "entered": 10}]
+    assert document["functions"] == [
+        {"name": "leaf", "share": 0.75, "entered": 10, "address": f"{symbols(vmlinux)['leaf']:#x}"}
+    ]
     assert document["functions_that_ran"] == 2
 
 
@@ -325,3 +327,12 @@ def test_what_is_no_kernel_is_told_in_a_sentence(tmp_path: Path, words: tuple[st
     assert told.returncode == 2
     assert told.stderr.startswith(f"kernsmith: {tmp_path}/text is no vmlinux (")
     assert len(told.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("word", ["w\xebb", "a\n3", "two words", ""])
+def test_a_workload_that_the_file_cannot_have_is_refused(tmp_path: Path, word: str) -> None:
+    words = ("--kernel", "k", "--to", "counts", "-o", tmp_path / "c", "--workload", word)
+    told = _profile("convert", tmp_path / "perf.data", *words)
+    assert told.returncode == 2
+    assert "cannot stand in a file of counts: take printed ASCII without blanks" in told.stderr
+    assert told.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import UserError
 from kernsmith.profile import BranchCounts, merge_counts, read_counts, write_counts
-from kernsmith.profile.counts import MAGIC, MOST, body_text, is_exact
+from kernsmith.profile.counts import MAGIC, MOST, body_text, is_exact, is_workload_name
 
 SMALL = BranchCounts(
     ranges={(0xFFFFFFFF81000000, 0xFFFFFFFF8100000F): 5},
@@ -127,6 +127,14 @@ def test_samples_are_not_taken_for_exact_counts(tmp_path: Path) -> None:
         (f"{MAGIC}\nbuild-id a\nworkloads \n1\n1-2\n0\n", "line 5: the profile is cut off"),
         (f"{MAGIC}\nbuild-id a\nworkloads \n0\n0\nmore\n", "lines too many"),
         (f"{MAGIC}\nbuild-id a\nworkloads \nmachine x\nsource y\n0\n0\n", "line 5"),
+        (
+            f"{MAGIC}\nbuild-id a\nworkloads \n1\n1-2:18446744073709551616\n0\n",
+            "line 5: the count is above 18446744073709551615",
+        ),
+        (
+            f"{MAGIC}\nbuild-id a\nworkloads \n2\n1-2:18446744073709551615\n1-2:1\n0\n",
+            "line 6: the count is above",
+        ),
         (f"{MAGIC}\nbuild-id a\nworkloads \n1\n2-1:5\n0\n", "line 5: the profile is corrupt"),
     ],
 )
@@ -201,3 +209,13 @@ def test_any_line_of_modules_is_counts_or_one_sentence(
         assert len(read_counts(path).modules) >= 2
     except UserError as error:
         assert "\n" not in str(error)
+
+
+def test_a_workload_of_several_parts_is_told_once() -> None:
+    assert merge_counts([SMALL, SMALL]).workloads == ("pipe",)
+
+
+@pytest.mark.parametrize("word", ["w\xebb", "a\n3", "two words", "", "\t", "a\x1b"])
+def test_words_that_the_file_cannot_have(word: str) -> None:
+    assert not is_workload_name(word)
+    assert is_workload_name("nginx-1.2")

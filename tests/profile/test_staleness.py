@@ -9,7 +9,7 @@ import pytest
 from kernsmith.cli import profile as profile_command
 from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import find_toolchain
-from kernsmith.profile.lines import parse_profile
+from kernsmith.profile.lines import has_flow_sensitive, parse_profile, read_profile, write_profile
 from kernsmith.profile.staleness import (
     Lost,
     counts_by_place,
@@ -124,3 +124,29 @@ def test_a_line_at_which_code_is_inlined_has_code() -> None:
     kernel = parse_profile(["work:2:1", " 1: 1", " 4: twice:1", "  1: 1"])
     found = matched(profile, kernel)
     assert (found.lines, found.found, found.lost) == (1.0, 1.0, ())
+
+
+def test_a_profile_of_which_nothing_fits_is_not_carried(program: Path, tmp_path: Path) -> None:
+    file, made = tmp_path / "profile", tmp_path / "made"
+    file.write_text("stranger:20:1\n 1: 20\n")
+    with pytest.raises(UserError, match=f"nothing of {file} fits {program}: of no function"):
+        profile_command.carry(file, kernel=str(program), output=made)
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("flow_sensitive", [False, True])
+def test_what_is_carried_keeps_the_kind_of_its_discriminators(
+    program: Path, tmp_path: Path, flow_sensitive: bool
+) -> None:
+    file, made = tmp_path / "given.afdo", tmp_path / "made.afdo"
+    counts = parse_profile(["work:30:1", " 2: 10", " 3.2: 20"])
+    write_profile(counts, CLANG, file, flow_sensitive=flow_sensitive)
+    profile_command.carry(file, kernel=str(program), output=made)
+    assert has_flow_sensitive(made, counts, CLANG) == flow_sensitive
+
+
+def test_of_text_large_discriminators_are_flow_sensitive(tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    for line, expected in ((" 3.255: 20", False), (" 3.70000: 20", True)):
+        file.write_text(f"work:30:1\n 2: 10\n{line}\n")
+        assert has_flow_sensitive(file, read_profile(file, CLANG), CLANG) == expected

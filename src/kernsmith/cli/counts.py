@@ -86,7 +86,10 @@ def show(
             "machines": read.machines,
             "sampled": read.sampled,
             "functions_that_ran": len(functions),
-            "functions": [asdict(function) for function in functions[:most]],
+            "functions": [
+                asdict(function) | {"address": f"{function.address:#x}"}
+                for function in functions[:most]
+            ],
             "lines_that_ran": len(lines),
             "lines": [line._asdict() for line in lines[:most]],
         }

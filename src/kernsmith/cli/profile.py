@@ -80,7 +80,8 @@ def convert(
     samples
         ip: count where the kernel was interrupted instead, for files without branch stacks.
     workload
-        What ran, in words of yours, for the file of counts; may be given several times.
+        What ran, in a word of yours (ASCII, no blanks), for the file of counts; may be given
+        several times.
     static_keys
         Also count code around jumps that the running kernel had patched to nops, which llvm-profgen
         leaves out.
@@ -90,11 +91,18 @@ def convert(
     from kernsmith.kernel.artifact import named_vmlinux
     from kernsmith.kernel.toolchain import find_toolchain
     from kernsmith.profile import write_counts
+    from kernsmith.profile.counts import is_workload_name
     from kernsmith.profile.perfdata import read_perf_data
     from kernsmith.profile.symbolized import symbolized
 
     if workload and to != "counts":
         raise UserError(f"--workload stands in files of counts alone, --to is {to}")
+    for word in workload:
+        if not is_workload_name(word):
+            raise UserError(
+                f"--workload {word!a} cannot stand in a file of counts: take printed ASCII without "
+                "blanks"
+            )
     vmlinux = named_vmlinux(kernel)
     check_outputs([output], [perf_data, vmlinux])
     found = read_perf_data(

@@ -108,14 +108,20 @@ def carry(
     from kernsmith.kernel.artifact import named_vmlinux
     from kernsmith.kernel.toolchain import find_toolchain
     from kernsmith.profile.carried import carry as carried_to
-    from kernsmith.profile.lines import write_profile
+    from kernsmith.profile.lines import has_flow_sensitive, write_profile
     from kernsmith.profile.staleness import read_both
 
     _check_by_line(profile)
     vmlinux, toolchain = named_vmlinux(kernel), find_toolchain()
     check_outputs([output], [profile, vmlinux])
-    carried = carried_to(*read_both(profile, vmlinux, toolchain))
-    write_profile(carried.profile, toolchain, output)
+    counts, lines = read_both(profile, vmlinux, toolchain)
+    carried = carried_to(counts, lines)
+    if not carried.found:
+        raise UserError(
+            f"nothing of {profile} fits {vmlinux}: of no function as much as half would be found"
+        )
+    kind = has_flow_sensitive(profile, counts, toolchain)
+    write_profile(carried.profile, toolchain, output, flow_sensitive=kind)
     if json:
         document = {
             "version": 1, "found": carried.before, "carried": carried.found,

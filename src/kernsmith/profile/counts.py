@@ -32,6 +32,7 @@ _BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
 _MODULE = re.compile(r"module (\w{1,55}) (\S{1,200}) ([0-9a-f]{1,16})-([0-9a-f]{1,16})", re.ASCII)
 MOST = 1 << 63
 """Counts of a profile at most: LLVM keeps them in 64 bits."""
+_LARGEST = (1 << 64) - 1
 # Where llvm-profgen has branches come from that are of other code than its binary's.
 OUTSIDE = 1
 
@@ -148,7 +149,7 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
         ranges,
         branches,
         identities.pop(),
-        workloads=tuple(name for part in parts for name in part.workloads),
+        workloads=tuple(dict.fromkeys(name for part in parts for name in part.workloads)),
         sampled=any(part.sampled for part in parts),
         modules=modules,
         source=next((part.source for part in parts if part.source), ""),
@@ -190,7 +191,10 @@ def body_text(counts: BranchCounts) -> str:
 
 
 def write_counts(counts: BranchCounts, path: Path) -> None:
-    """Write a counts file, all at once."""
+    """Write a counts file, all at once.
+
+    The names of workloads are ASCII without blanks (see `is_workload_name`).
+    """
     first = f"{MAGIC}{_SAMPLED}" if counts.sampled else MAGIC
     head = f"{first}\nbuild-id {counts.build_id}\nworkloads {' '.join(counts.workloads)}\n"
     if source := _one_line(counts.source):
@@ -203,6 +207,11 @@ def write_counts(counts: BranchCounts, path: Path) -> None:
         for section, (start, end) in sorted(sections.items())
     )
     write_text(path, head + places + body_text(counts), encoding="ascii")
+
+
+def is_workload_name(word: str) -> bool:
+    """Whether the file can have it: ASCII that is printed, without blanks."""
+    return word.isascii() and word.isprintable() and word.split() == [word]
 
 
 def _one_line(words: str) -> str:
@@ -319,8 +328,10 @@ def _section(
             where = f"{origin}, line {first_line + number}"
             raise UserError(f"{where}: the profile is cut off or corrupt")
         pair = (int(match[1], 16), int(match[2], 16))
+        where = f"{origin}, line {first_line + number}"
         if form is _RANGE and pair[0] > pair[1]:
-            where = f"{origin}, line {first_line + number}"
             raise UserError(f"{where}: the profile is corrupt: a range ends before it begins")
         found[pair] = found.get(pair, 0) + int(match[3])
+        if found[pair] > _LARGEST:
+            raise UserError(f"{where}: the count is above {_LARGEST}, the most that 64 bits hold")
     return found, end

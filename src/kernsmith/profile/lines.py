@@ -20,6 +20,9 @@ from kernsmith.files import replacing, write_text
 from kernsmith.kernel.toolchain import Toolchain
 
 READ_SECONDS = 300.0
+_SECTION, _FLOW_SENSITIVE = "ProfileSummarySection", "fs-discriminator"
+# Base discriminators have 12 bits at most (LLVM, DILocation::getPrefixEncodingFromUnsigned).
+_MOST_PLAIN = (1 << 12) - 1
 _DEEPEST = 200
 """How often code may be inlined in code that is inlined; compilers do it some ten times."""
 
@@ -144,16 +147,43 @@ def read_profile(file: Path, toolchain: Toolchain) -> Profile:
         return parse_profile(text.read_text(encoding="utf-8", errors="replace").splitlines())
 
 
-def write_profile(profile: Profile, toolchain: Toolchain, target: Path) -> Path:
+def has_flow_sensitive(file: Path, profile: Profile, toolchain: Toolchain) -> bool:
+    """Whether a profile's discriminators are those of `-enable-fs-discriminator`.
+
+    An extended binary file says so. Other forms cannot: there they are, where one of them is larger
+    than others can be.
+
+    file: what `profile` was read of.
+    """
+    words: list[str | Path] = [
+        toolchain.tool("llvm-profdata"), "show", "--sample", "--show-sec-info-only", file
+    ]  # fmt: skip
+    told = process.run(words, log=None, timeout=READ_SECONDS, merge=False).output
+    if _SECTION in told:
+        return _FLOW_SENSITIVE in told
+    return any(_largest(samples) > _MOST_PLAIN for samples in profile.values())
+
+
+def _largest(samples: Samples) -> int:
+    """Of its discriminators."""
+    own = (discriminator for _, discriminator in (*samples.lines, *samples.inlined))
+    return max((*own, *(_largest(inner) for _, _, inner in samples.inner())), default=0)
+
+
+def write_profile(
+    profile: Profile, toolchain: Toolchain, target: Path, *, flow_sensitive: bool = True
+) -> Path:
     """Write a profile as compilers read it (extended binary); returns `target`.
 
-    Its discriminators are those of `-enable-fs-discriminator`, which text cannot tell.
+    flow_sensitive: whether its discriminators are those of `-enable-fs-discriminator`, which text
+        cannot tell.
     """
+    kind = ["-profile-isfs"] if flow_sensitive else []
     with tempfile.TemporaryDirectory() as folder, replacing(target) as made:
         text = Path(folder) / "text"
         write_text(text, profile_text(profile))
         words: list[str | Path] = [
-            toolchain.tool("llvm-profdata"), "merge", "--sample", "--extbinary", "-profile-isfs",
+            toolchain.tool("llvm-profdata"), "merge", "--sample", "--extbinary", *kind,
             f"--output={made}", text,
         ]  # fmt: skip
         process.run(words, log=None, timeout=READ_SECONDS)
