@@ -245,3 +245,25 @@ def test_values_come_back_exactly(file: Path, rows: list[tuple[str, float]]) -> 
     for group, value in rows:
         expected.setdefault(group, []).append(value)
     assert groups(read(file, text)) == expected
+
+
+def test_times_of_day_are_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    for times in (("9:05:00", "10:00:00", "9:30"), ("9:05", "10:00", "9:30:59.5")):
+        rows = "".join(f"a,{n},{time}\n" for n, time in enumerate(times))
+        file.write_text(f"g,v,t\n{rows}")
+        read = read_samples(file, Columns("v", ("g",), order="t"))
+        (sample,) = read.strata[0].samples
+        assert sample.position.tolist() == [0, 2, 1]
+        assert read.notes == ()
+
+
+def test_an_order_of_text_and_rows_without_an_entry_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("g,v,t\na,1,run-b\na,2,\na,3,run-a\n")
+    read = read_samples(file, Columns("v", ("g",), order="t"))
+    assert read.strata[0].samples[0].position.tolist() == [1, 2, 0]
+    assert read.notes == (
+        "'t' is neither numbers nor times: its order is that of text",
+        "1 of 3 rows have no 't' and are taken as the last: line 3",
+    )

@@ -17,6 +17,7 @@ from kernsmith.csvfile.numbers import parse_numbers
 from kernsmith.errors import UserError
 from kernsmith.stats.samples import Sample, Stratum
 
+_CLOCK = r"^(?<hours>\d{1,4}):(?<minutes>[0-5]\d)(?::(?<seconds>[0-5]\d(?:\.\d+)?))?$"
 VALUE, ORDER, LINE, WITHIN = "value", "order", "line", "within"
 
 
@@ -61,7 +62,7 @@ def read_samples(path: Path, columns: Columns) -> Reading:
     notes += found
     frame = frame.with_columns(values.alias(VALUE))
     frame = _complete(path, frame, columns, notes)
-    frame = frame.with_columns(_positions(frame, columns).alias(ORDER))
+    frame = frame.with_columns(_positions(frame, columns, notes).alias(ORDER))
     strata = _strata(frame, columns)
     return Reading(strata, tuple(notes), columns.order is not None)
 
@@ -193,14 +194,24 @@ def _lines(numbers: pl.Series) -> str:
     return f"line {shown}" + (" …" if len(numbers) > 5 else "")
 
 
-def _positions(frame: pl.DataFrame, columns: Columns) -> pl.Series:
-    """Position of each row in the order of the runs: by number, by time, or by text.
+def _positions(frame: pl.DataFrame, columns: Columns, notes: list[str]) -> pl.Series:
+    """Position of each row in the order of the runs: by number, by time, or by text, and says so.
 
     Rows with the same entry keep the order of the file; rows without one come last.
     """
     if columns.order is None:
         return pl.Series(np.arange(len(frame)))
-    keys = _order_keys(frame[ORDER].cast(pl.String).str.strip_chars())
+    text = frame[ORDER].cast(pl.String).str.strip_chars()
+    text = text.set(text == "", None)
+    keys = _order_keys(text)
+    if keys.dtype == pl.String and text.null_count() < len(text):
+        notes.append(f"{columns.order!r} is neither numbers nor times: its order is that of text")
+    missing = frame.filter(text.is_null())[LINE]
+    if len(missing):
+        notes.append(
+            f"{len(missing)} of {len(frame)} rows have no {columns.order!r} and are taken as the "
+            f"last: {_lines(missing)}"
+        )
     table = pl.DataFrame({"key": keys, "at": np.arange(len(keys))})
     ranked = table.sort("key", maintain_order=True, nulls_last=True)["at"].to_numpy()
     position = np.empty(len(keys), dtype=np.int64)
@@ -209,14 +220,25 @@ def _positions(frame: pl.DataFrame, columns: Columns) -> pl.Series:
 
 
 def _order_keys(text: pl.Series) -> pl.Series:
-    text = text.set(text == "", None)
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count() == text.null_count():
         return numbers
+    clock = _clock_times(text)
+    if clock.null_count() == text.null_count():
+        return clock
     times = text.str.to_datetime(strict=False) if _looks_like_time(text) else None
     if times is not None and times.null_count() == text.null_count():
         return times
     return text
+
+
+def _clock_times(text: pl.Series) -> pl.Series:
+    """Seconds of H:MM, H:MM:SS and H:MM:SS.fraction; null of what is none of them."""
+    parts = text.str.extract_groups(_CLOCK).struct
+    hours, minutes, seconds = (
+        parts.field(name).cast(pl.Float64, strict=False) for name in ("hours", "minutes", "seconds")
+    )
+    return hours * 3600 + minutes * 60 + seconds.fill_null(0.0)
 
 
 def _looks_like_time(text: pl.Series) -> bool:
