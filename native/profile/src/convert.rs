@@ -26,6 +26,8 @@ pub struct Report {
     /// Branches of all stacks, or instruction pointers; and those of the kernel.
     pub entries: u64,
     pub inside: u64,
+    /// Samples of guests, which are left out.
+    pub guests: u64,
     /// Records that perf lost; samples of unknown events.
     pub lost: u64,
     pub stray: u64,
@@ -140,6 +142,10 @@ impl<'a> Converter<'a> {
     #[inline]
     fn sample(&mut self, sample: Sample) -> Result<(), String> {
         self.report.samples += 1;
+        if sample.guest {
+            self.report.guests += 1;
+            return Ok(());
+        }
         let (code, moved) = (&self.image.code, self.moved);
         let modules = &mut self.modules;
         match (self.samples, sample.branches, sample.ip) {
@@ -213,6 +219,11 @@ impl<'a> Converter<'a> {
         let tally = self.tally;
         if report.samples == 0 {
             return Err("has no samples".to_owned());
+        }
+        if report.guests == report.samples {
+            return Err(
+                "has samples of guests alone, and none of this machine's kernel".to_owned(),
+            );
         }
         if self.counted == 0 {
             return Err(match self.samples {

@@ -282,3 +282,36 @@ fn build_ids_tie_a_file_to_its_kernel() {
         );
     }
 }
+
+#[test]
+fn samples_of_guests_are_left_out_and_told() {
+    let events = [(attribute(IP, 0, 0), vec![])];
+    let at = |misc, ip| record(SAMPLE, misc, &words(&[ip]));
+    let given = |records: &[Vec<u8>]| {
+        let bytes = file(&events, &records.concat(), None);
+        convert_from(Cursor::new(bytes), &image(), Samples::Instructions)
+    };
+    let records = [
+        at(KERNEL, TEXT),
+        at(GUEST_KERNEL, TEXT),
+        at(GUEST_USER, 0x40_0000),
+    ];
+    let report = given(&records).expect("a good file").report;
+    assert_eq!((report.samples, report.guests, report.entries), (3, 2, 1));
+    assert_eq!(
+        given(&records[1..]).expect_err("guests alone"),
+        "has samples of guests alone, and none of this machine's kernel"
+    );
+}
+
+#[test]
+fn samples_that_were_lost_are_counted_and_those_that_a_filter_dropped_are_not() {
+    let records = [
+        sample(&stack()),
+        record(LOST, 0, &words(&[1, 70])),
+        record(LOST_SAMPLES, 0, &words(&[7])),
+        record(LOST_SAMPLES, 1 << 15, &words(&[1000])),
+    ];
+    let found = converted(simple(&records)).expect("a good file");
+    assert_eq!(found.report.lost, 77);
+}

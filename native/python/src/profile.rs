@@ -44,6 +44,7 @@ pub fn perf_data_counts(
     found.set_item("samples", report.samples)?;
     found.set_item("entries", report.entries)?;
     found.set_item("inside", report.inside)?;
+    found.set_item("guests", report.guests)?;
     found.set_item("lost", report.lost)?;
     found.set_item("stray", report.stray)?;
     found.set_item("moved", report.mapped.then_some(report.moved))?;

@@ -230,6 +230,7 @@ def _converted_as_json(found: PerfData, output: Path, to: str) -> str:
         "inside": found.inside,
         "ranges": len(found.counts.ranges),
         "branches": len(found.counts.branches),
+        "guests": found.guests,
         "lost": found.lost,
         "stray": found.stray,
         "moved": found.moved,
@@ -265,6 +266,8 @@ def _remarks(found: PerfData) -> list[str]:
         remarks.append("the vmlinux has no build id: whether the file is of it is not known")
     if found.moved is None:
         remarks.append("the file does not say where the kernel was: taken as not moved")
+    if found.guests:
+        remarks.append(f"{found.guests:,} samples are of guests, and were left out")
     if found.lost:
         remarks.append(f"perf lost {found.lost:,} records")
     if found.stray:

@@ -25,7 +25,8 @@ class PerfData:
     counts: by the kernel's link addresses; branches from outside of it come from address 1, as
         llvm-profgen has it.
     entries: branches of all stacks, or instruction pointers; inside: those of the kernel.
-    lost: records that perf lost. stray: samples of events that the file does not have.
+    guests: samples of guests of the machine, which are left out.
+    lost: records and samples that perf lost. stray: samples of events that the file does not have.
     moved: bytes from where the kernel was linked to where it ran; None: the file does not say.
     build_id: of the kernel that ran; None: the file does not say.
     modules: names of modules, and how many branches led into each.
@@ -36,6 +37,7 @@ class PerfData:
     samples: int
     entries: int
     inside: int
+    guests: int
     lost: int
     stray: int
     moved: int | None
@@ -84,6 +86,7 @@ def read_perf_data(
         samples=found["samples"],
         entries=found["entries"],
         inside=found["inside"],
+        guests=found["guests"],
         lost=found["lost"],
         stray=found["stray"],
         moved=found["moved"],

@@ -50,6 +50,7 @@ mod kind {
     pub const COMM: u32 = 3;
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
+    pub const LOST_SAMPLES: u32 = 13;
     pub const HEADER_ATTR: u32 = 64;
     pub const HEADER_TRACING_DATA: u32 = 66;
     pub const HEADER_BUILD_ID: u32 = 67;
@@ -99,6 +100,10 @@ mod feature {
 mod misc {
     pub const CPU_MODE: u16 = 7;
     pub const KERNEL: u16 = 1;
+    pub const GUEST_KERNEL: u16 = 4;
+    pub const GUEST_USER: u16 = 5;
+    /// What a filter of perf's own left out stands in a record of lost samples, too.
+    pub const LOST_BY_FILTER: u16 = 1 << 15;
     /// An MMAP2 record has a build id.
     pub const MMAP_BUILD_ID: u16 = 1 << 14;
     /// A build id says how long it is.

@@ -11,7 +11,7 @@ use super::mapping::Mapping;
 use super::origin::Origin;
 use super::records::Records;
 use super::sample::Sample;
-use super::{has, kind};
+use super::{has, kind, misc};
 
 /// What a record tells.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub enum Item<'a> {
     Mapping(Mapping),
     /// What code in kernel space is.
     BuildId(BuildId),
-    /// So many records were lost.
+    /// So many records, or samples, were lost.
     Lost(u64),
     Sample(Sample<'a>),
     /// A sample of an event that the file does not have.
@@ -91,9 +91,12 @@ impl<R: Read + Seek> Reader<R> {
             }
             let record = self.records.record();
             match record.kind {
-                kind::SAMPLE | kind::MMAP | kind::MMAP2 | kind::LOST | kind::HEADER_BUILD_ID => {
-                    break;
-                }
+                kind::SAMPLE
+                | kind::MMAP
+                | kind::MMAP2
+                | kind::LOST
+                | kind::LOST_SAMPLES
+                | kind::HEADER_BUILD_ID => break,
                 kind::HEADER_ATTR => {
                     let mut fields = Fields(record.body);
                     let attribute = Attribute::read(&mut fields);
@@ -120,7 +123,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(Some(match record.kind {
             kind::SAMPLE => match self.events.of_sample(record.body) {
                 Some(event) => {
-                    let sample = Sample::read(record.body, event);
+                    let sample = Sample::read(record.misc, record.body, event);
                     Item::Sample(sample.ok_or_else(|| self.corrupt())?)
                 }
                 None => Item::Stray,
@@ -129,6 +132,10 @@ impl<R: Read + Seek> Reader<R> {
                 let mut fields = Fields(record.body);
                 let lost = fields.words(1).and_then(|_| fields.u64());
                 Item::Lost(lost.ok_or_else(|| self.corrupt())?)
+            }
+            kind::LOST_SAMPLES if record.misc & misc::LOST_BY_FILTER != 0 => Item::Other,
+            kind::LOST_SAMPLES => {
+                Item::Lost(Fields(record.body).u64().ok_or_else(|| self.corrupt())?)
             }
             kind::HEADER_BUILD_ID => {
                 BuildId::read(record.misc, record.body).map_or(Item::Other, Item::BuildId)

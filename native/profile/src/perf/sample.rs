@@ -3,7 +3,7 @@
 
 use super::attribute::Attribute;
 use super::fields::Fields;
-use super::{branch, has};
+use super::{branch, has, misc};
 
 /// Bytes of `struct perf_branch_entry`: where from, where to, flags.
 const ENTRY: usize = 24;
@@ -18,6 +18,8 @@ const LOST: u64 = 1 << 4;
 /// What is read of a sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sample<'a> {
+    /// Whether a guest of the machine ran: what it has is not of the machine's own kernel.
+    pub guest: bool,
     /// Where the program was.
     pub ip: Option<u64>,
     /// The last branches that were taken, if the event has such.
@@ -46,9 +48,13 @@ impl<'a> Sample<'a> {
     /// Reads a sample of an event; `None` when it is cut off.
     #[inline]
     #[must_use]
-    pub fn read(body: &'a [u8], event: &Attribute) -> Option<Self> {
+    pub fn read(record_misc: u16, body: &'a [u8], event: &Attribute) -> Option<Self> {
         let mut fields = Fields(body);
-        let mut sample = Self::default();
+        let mode = record_misc & misc::CPU_MODE;
+        let mut sample = Self {
+            guest: matches!(mode, misc::GUEST_KERNEL | misc::GUEST_USER),
+            ..Self::default()
+        };
         if event.has(has::IDENTIFIER) {
             fields.u64()?;
         }

@@ -32,6 +32,7 @@ pub const MMAP: u32 = 1;
 pub const LOST: u32 = 2;
 pub const SAMPLE: u32 = 9;
 pub const MMAP2: u32 = 10;
+pub const LOST_SAMPLES: u32 = 13;
 pub const HEADER_ATTR: u32 = 64;
 pub const BUILD_ID_RECORD: u32 = 67;
 pub const AUXTRACE: u32 = 71;
@@ -40,6 +41,8 @@ pub const COMPRESSED: u32 = 81;
 pub const COMPRESSED2: u32 = 83;
 pub const KERNEL: u16 = 1;
 pub const USER: u16 = 2;
+pub const GUEST_KERNEL: u16 = 4;
+pub const GUEST_USER: u16 = 5;
 
 /// 16 times: nop, nop, jz over the next nop, nop, call, ret: 10 bytes. Then as many nops.
 pub fn code() -> Vec<u8> {
