@@ -137,7 +137,7 @@ def test_files_of_a_harness_become_go_benchmark_text_that_is_read_again(
             [*MARCH[:3], "--by", "marsh"],
             "has no column 'marsh'; its columns are 'run #', 'hostname'",
         ),
-        ([*MARCH, "--alpha", "5"], "--alpha is a probability between 0 and 1, not 5"),
+        ([*MARCH, "--alpha", "5"], "--alpha is a probability between 1e-12 and 1, not 5"),
         ([*MARCH, "--effect", "0"], "--effect is a difference in per cent above 0, not 0"),
         ([*MARCH, "--effect", "inf"], "--effect is a difference in per cent above 0, not inf"),
         ([*MARCH, "--baseline", "zen"], "no group is called 'zen'; the groups are 'AMD Zen 3'"),
@@ -190,3 +190,17 @@ def test_a_direction_that_is_taken_for_granted_is_said(
     assert "lower is taken; --better says otherwise" in " ".join(capsys.readouterr().out.split())
     run(str(file), "--better", "higher")
     assert "--better says otherwise" not in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--by", "the\ngroup"], "has a line end: no column is called so"),
+        (["--by", "g", "--alpha", "1e-300"], "--alpha is a probability between 1e-12 and 1"),
+    ],
+)
+def test_what_no_analysis_can_take(tmp_path: Path, words: list[str], sentence: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("g,v\na,1\na,2\nb,3\nb,4\n")
+    with pytest.raises(UserError, match=sentence):
+        run(str(file), "--value", "v", *words)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernsmith.cli import main
 from kernsmith.cli.report import report
 from kernsmith.errors import UserError
 from kernsmith.ledger import Ledger, RunRow, TrialRow, now
@@ -129,3 +130,18 @@ def test_a_folder_is_not_its_result(url: str, tmp_path: Path) -> None:
     (folder / "bisect.json").touch()
     with pytest.raises(UserError, match=r"name the result in it, .*/bisect\.json"):
         report(str(folder), ledger=url)
+
+
+@pytest.mark.parametrize(
+    "option", ["--alpha 0.01", "--baseline a", "--metric m", "--effect 2", "--ledger x"]
+)
+def test_a_result_takes_no_options_of_a_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    for name in ("st.json", "st.JSON"):
+        (tmp_path / name).write_text("{}")
+        with pytest.raises(SystemExit) as ended:
+            main(["report", str(tmp_path / name), *option.split()])
+        assert ended.value.code == 2
+        told = capsys.readouterr().err
+        assert f"{option.split()[0]} is for studies of the ledger: {tmp_path / name} is" in told

@@ -267,3 +267,18 @@ def test_an_order_of_text_and_rows_without_an_entry_are_told(tmp_path: Path) -> 
         "'t' is neither numbers nor times: its order is that of text",
         "1 of 3 rows have no 't' and are taken as the last: line 3",
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("a,3,10,1,20,10,1", "line 2: min is 20, above median, which is 10"),
+        ("a,3,10,1,1,,9", "line 2: mean is 10, above max, which is 9"),
+        (",3,10,1,1,10,20", "line 2: the group has no name"),
+    ],
+)
+def test_summaries_that_cannot_be(tmp_path: Path, row: str, sentence: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(f"group,n,mean,sd,min,median,max\n{row}\n")
+    with pytest.raises(UserError, match=sentence):
+        read_summaries(file)

@@ -260,3 +260,10 @@ def test_nothing_ran_in_files_without_an_error() -> None:
     empty = Coverage((), (), (), (), 1)
     assert lcov_text(empty, lambda name: None) == ""
     assert gzip.decompress(pprof_bytes(empty))
+
+
+def test_counts_of_code_without_lines_blame_no_source(vmlinux: Path, tmp_path: Path) -> None:
+    start = symbols(vmlinux)["_start"]
+    found = cover(BranchCounts({(start, start): 3}, {}, build_id(vmlinux)), vmlinux)
+    with pytest.raises(UserError, match=r"are all of code of .* that has no lines"):
+        find_texts(replace(found, files=()), vmlinux, tmp_path)

@@ -107,3 +107,15 @@ def test_an_export_that_fails_leaves_what_was_there(
         write_export(file, analysis, ())
     assert file.read_text() == "before"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_names_that_a_benchmark_cannot_tell_apart_have_a_number(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("g,w,v\na b,x/y,1\na/b,x/y,2\na b,X y,3\n")
+    found = read_samples(file, Columns("v", ("g",), "w")).strata
+    assert as_go_benchmark(found, ["g"], "v", "higher").splitlines() == [
+        "Unit v better=higher",
+        "BenchmarkX_y/g=a_b-1 1 1.0 v",
+        "BenchmarkX_y/g=a_b_2-1 1 2.0 v",
+        "BenchmarkX_y_2/g=a_b-1 1 3.0 v",
+    ]

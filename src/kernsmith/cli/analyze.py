@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kernsmith.csvfile import Reading
     from kernsmith.stats.analysis import Analysis
 
+# Below, 1 - alpha is 1 to a double, and no interval is finite.
+LEAST_ALPHA = 1e-12
 Format = Literal["text", "json", "markdown", "csv"]
 Better = Literal["lower", "higher"]
 
@@ -142,15 +144,20 @@ def analyze(
 
 
 def _split(names: tuple[str, ...]) -> tuple[str, ...]:
-    parts = csv.reader(names, skipinitialspace=True)
+    try:
+        parts = list(csv.reader(names, skipinitialspace=True))
+    except csv.Error:
+        raise UserError(
+            f"--by {', '.join(names)!r} has a line end: no column is called so"
+        ) from None
     return tuple(name.strip() for part in parts for name in part if name.strip())
 
 
 def _check(files: tuple[Path, ...], alpha: float, effect: float) -> None:
     if not files:
         raise UserError("name a file to analyse")
-    if not 0 < alpha < 1:
-        raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
+    if not LEAST_ALPHA <= alpha < 1:
+        raise UserError(f"--alpha is a probability between {LEAST_ALPHA:g} and 1, not {alpha:g}")
     if not 0 < effect < inf:
         raise UserError(f"--effect is a difference in per cent above 0, not {effect:g}")
 

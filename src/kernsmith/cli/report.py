@@ -32,7 +32,7 @@ def report(
     metric: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     baseline: str | None = None,
     alpha: float | None = None,
-    effect: float = 1.0,
+    effect: float | None = None,
 ) -> int:
     """Write the report of a study from the ledger, or of a result in a file.
 
@@ -63,9 +63,14 @@ def report(
     alpha
         Error rate; intervals have 1 - alpha confidence; default: the study's.
     effect
-        Change, in per cent, for which the needed layouts and runs are told.
+        Change, in per cent, for which the needed layouts and runs are told; default: 1.
     """
-    if study and study.endswith(".json"):
+    if study and Path(study).suffix.lower() == ".json":
+        asked = {
+            "--ledger": ledger, "--metric": metric, "--baseline": baseline, "--alpha": alpha,
+            "--effect": effect,
+        }  # fmt: skip
+        _refuse_asked(study, [name for name, value in asked.items() if value not in (None, ())])
         from kernsmith.report.study.hottest import coverage_beside
 
         check_outputs([output], [Path(study)])
@@ -88,6 +93,7 @@ def report(
     from kernsmith.report.study.page import study_page
     from kernsmith.stats.study import analyse
 
+    effect = 1.0 if effect is None else effect
     if alpha is not None and not 0 < alpha < 1:
         raise UserError(f"--alpha is a probability between 0 and 1, not {alpha:g}")
     if not 0 < effect < inf:
@@ -102,14 +108,21 @@ def report(
         raise
     try:
         result = recorded_result(table, Asked(baseline, alpha, metric))
-        asked = question(result.prepared, result.measured)
-        found = analyse(observations(result.measured), asked, percent=effect)
+        wanted = question(result.prepared, result.measured)
+        found = analyse(observations(result.measured), wanted, percent=effect)
     except ValueError as error:
         raise UserError(f"study {table.name}: {error}") from None
     notes = [f"{table.missing} trials have not run yet."] if table.missing else []
     document = recorded_document(table, result)
     beside = coverage_beside(output)
     return _write(study_page(document, variance_sections(found), notes, beside), output)
+
+
+def _refuse_asked(study: str, options: list[str]) -> None:
+    if options:
+        raise UserError(
+            f"{options[0]} is for studies of the ledger: {study} is a result whose figures stand"
+        )
 
 
 def result_page(document: Document, coverage: str = "") -> str:

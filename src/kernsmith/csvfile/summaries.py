@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isnan, nan
 from pathlib import Path
 
@@ -70,9 +71,21 @@ def _row(path: Path, record: dict[str, object], factors: int) -> _Row:
         raise UserError(f"{where}: n must be a whole number of at least 1")
     if figures["sd"] < 0:
         raise UserError(f"{where}: a standard deviation cannot be negative")
+    _check_order(where, figures)
     levels = tuple(str(record[f"by{index}"] or "").strip() for index in range(factors))
+    if not all(levels):
+        raise UserError(f"{where}: the group has no name")
     within = record.get("within")
     return _Row(line, levels, None if within is None else str(within).strip(), figures)
+
+
+def _check_order(where: str, figures: dict[str, float]) -> None:
+    """min, median and max as they must lie, and the mean between; those that are there."""
+    for names in (("min", "median", "max"), ("min", "mean", "max")):
+        known = [(figures[name], name) for name in names if not isnan(figures.get(name, nan))]
+        for (less, one), (more, other) in pairwise(known):
+            if less > more:
+                raise UserError(f"{where}: {one} is {less:g}, above {other}, which is {more:g}")
 
 
 def _strata(path: Path, rows: list[_Row]) -> tuple[Stratum, ...]:

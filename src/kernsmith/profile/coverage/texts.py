@@ -61,8 +61,14 @@ def find_texts(coverage: Coverage, vmlinux: Path, given: Path | None) -> SourceT
     """The source of a kernel that kernsmith built, or of another one in a folder that is given.
 
     Raises:
-        UserError: neither is known, the folder has gone, or none of the files is in it.
+        UserError: no code with lines was counted; neither is known, the folder has gone, or none of
+            the files is in it.
     """
+    if not coverage.files:
+        raise UserError(
+            f"the counts are all of code of {vmlinux} that has no lines, such as assembly: there "
+            "is no source to show"
+        )
     roots = [given] if given else _roots(coverage, vmlinux)
     for root in roots[:1]:
         if not root.is_dir():
@@ -72,10 +78,9 @@ def find_texts(coverage: Coverage, vmlinux: Path, given: Path | None) -> SourceT
             )
     texts = SourceTexts(tuple(roots))
     if not any(texts.path(file.path) for file in coverage.files):
-        known = coverage.files[0].path if coverage.files else "nothing"
         raise UserError(
-            f"{roots[0]} has none of the files that {vmlinux} was made from, as {known}: give the "
-            "folder of its source with --source FOLDER"
+            f"{roots[0]} has none of the files that {vmlinux} was made from, as "
+            f"{coverage.files[0].path}: give the folder of its source with --source FOLDER"
         )
     return texts
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
+from itertools import count
 from math import isfinite
 from pathlib import Path
 from re import sub
@@ -102,16 +103,27 @@ def as_csv(analysis: Analysis) -> str:
     return text.getvalue()
 
 
-def as_go_benchmark(strata: Sequence[Stratum], factors: Sequence[str], value: str) -> str:
+def as_go_benchmark(
+    strata: Sequence[Stratum], factors: Sequence[str], value: str, better: str = ""
+) -> str:
     """Raw values in Go's benchmark format (golang.org/design/14313-benchmark-format).
 
     One line a run in run order; ``benchstat -col /FACTOR FILE`` compares the groups. Every name
     ends in ``-1`` (GOMAXPROCS), or a level like x86-64 would be taken for x86 on 64 processors.
+    Names that would be the same without their blanks and slashes have a number behind them.
+
+    better: `lower` or `higher`, which a line about the unit says; empty: none does.
     """
     unit, scale = _go_unit(value)
-    lines = []
+    lines = [f"Unit {unit} better={better}"] if better else []
+    names = _words([stratum.name or value for stratum in strata], _title)
+    keys_of = _words(factors, _word)
+    levels_of = [
+        _words([sample.levels[place] for each in strata for sample in each.samples], _word)
+        for place in range(len(factors))
+    ]
     for stratum in strata:
-        name = _word(stratum.name or value)
+        name = names[stratum.name or value]
         runs = [
             (int(position), sample.levels, float(number))
             for sample in stratum.samples
@@ -119,12 +131,10 @@ def as_go_benchmark(strata: Sequence[Stratum], factors: Sequence[str], value: st
         ]
         for _, levels, number in sorted(runs):
             keys = "".join(
-                f"/{_word(factor)}={_word(level)}"
-                for factor, level in zip(factors, levels, strict=True)
+                f"/{keys_of[factor]}={words[level]}"
+                for factor, words, level in zip(factors, levels_of, levels, strict=True)
             )
-            lines.append(
-                f"Benchmark{name[:1].upper()}{name[1:]}{keys}-1 1 {number * scale!r} {unit}"
-            )
+            lines.append(f"Benchmark{name}{keys}-1 1 {number * scale!r} {unit}")
     return "\n".join(lines) + "\n"
 
 
@@ -148,7 +158,7 @@ def write_export(path: Path, analysis: Analysis, strata: Sequence[Stratum]) -> N
             if not any(stratum.samples for stratum in strata):
                 raise ValueError("Go benchmark text needs raw data, not a summary")
             options = analysis.options
-            text = as_go_benchmark(strata, options.factors, options.value)
+            text = as_go_benchmark(strata, options.factors, options.value, options.better)
             write_text(path, text)
         case other:
             raise ValueError(
@@ -221,6 +231,23 @@ def _go_unit(value: str) -> tuple[str, float]:
 def _word(text: str) -> str:
     """Without the white space and slashes that would end a name."""
     return sub(r"[\s/=]+", "_", text.strip()) or "_"
+
+
+def _title(text: str) -> str:
+    word = _word(text)
+    return f"{word[:1].upper()}{word[1:]}"
+
+
+def _words(texts: Iterable[str], word: Callable[[str], str]) -> dict[str, str]:
+    """A word for each text, and no word for two of them."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in dict.fromkeys(texts):
+        own = word(text)
+        numbered = (f"{own}_{number}" for number in count(2))
+        found[text] = own if own not in taken else next(n for n in numbered if n not in taken)
+        taken.add(found[text])
+    return found
 
 
 if __name__ == "__main__":
