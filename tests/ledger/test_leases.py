@@ -183,7 +183,9 @@ def test_a_claim_of_a_clock_that_is_a_little_ahead_stands(ledger: Ledger) -> Non
 
 
 @pytest.mark.parametrize(
-    "damaged", ["", "{", "[]", "3", "{}", '{"host": "a"}', somebody(pid="12"), somebody(host=None)]
+    "damaged",
+    ["", "{", "[]", "3", "{}", '{"host": "a"}', somebody(pid="12"), somebody(host=None)],
+    ids=["nothing", "cut", "list", "number", "empty", "few", "pid", "host"],
 )
 def test_a_damaged_owner_is_nobody_to_wait_for_longer_than_a_lease(
     ledger: Ledger, damaged: str
