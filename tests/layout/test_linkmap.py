@@ -66,6 +66,27 @@ def test_names_are_found_as_the_linker_finds_them(link_map: Path) -> None:
     assert not text.knows("unknown")
 
 
+def test_names_of_the_linker_script_stand_for_functions(tmp_path: Path) -> None:
+    """As in `PROVIDE(snp_cpuid = __pi_snp_cpuid)`: ld.lld moves a function to the first of
+    its names in an order."""
+    path = tmp_path / "map"
+    path.write_text(
+        MAP
+        + """\
+ffffffff81002123          1002123        0     1         listed = entry_two
+ffffffff81003000 ffffffff81003000        0     1 PROVIDE(provided = cold_one)
+ffffffff81003000 ffffffff81003000        0     1 two = twin
+ffffffff81003000 ffffffff81003000        0     1 sum = twin + 16
+"""
+    )
+    text = read_link_map(path)
+    assert text.sections[0].symbols == ("entry_one", "entry_two", "listed")
+    assert text.sections[1].symbols == ("cold_one", "provided")
+    assert text.numbers(["provided", "listed"]) == [1, 0]
+    assert not any(text.knows(name) for name in ("two", "sum", "jiffies", "_stext"))
+    assert text.steps == ((0,), 16, (1,), 4096, (2,), (3, 4, 5))
+
+
 def test_margins_stand_around_the_group_of_their_region(link_map: Path) -> None:
     text = read_link_map(link_map)
     margins = {".entry.text": Margin(48, 16)}

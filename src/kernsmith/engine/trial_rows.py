@@ -25,7 +25,7 @@ from kernsmith.study.places import short_names
 
 Rows = Mapping[Trial, TrialRow]
 
-_REPLAY_VERSION = 2
+_REPLAY_VERSION = 3
 """Of how layouts are placed and replayed; a change that moves figures makes other trials."""
 
 _SAMPLE_VERSION = 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from kernsmith.layout.linker_sort import sorted_by_linker
 _LINE = re.compile(r"^ *([0-9a-f]+) +([0-9a-f]+) +([0-9a-f]+) +(\d+) ( *)(.*)$")
 _INPUT = re.compile(r"^.*:\(([^()]*)\)$")
 _ALIGN = re.compile(r"^\. = ALIGN\((.*)\)$")
+_ALIAS = re.compile(r"(?:PROVIDE(?:_HIDDEN)?\()?([\w.$]+) = ([A-Za-z_][\w.$]*)\)?")
 _LARGEST = 1 << 32
 _TEXT = ".text"
 # The output sections of data, and those of their input sections whose order means nothing. Not the
@@ -269,7 +270,7 @@ class _Reader:
         """The sections in the order of the map."""
         return Text(self.start, tuple(self.sections), tuple(self.steps), _index(self.sections))
 
-    def read(self, lines: Iterable[str]) -> _Reader:
+    def read(self, lines: Sequence[str]) -> _Reader:
         for address, size, align, indent, what in _text_lines(lines):
             if indent == 0:
                 self.start = address
@@ -283,6 +284,7 @@ class _Reader:
         self._end_group()
         if not self.sections:
             raise _NotAMap("it shows no .text")
+        self.sections = _with_aliases(self.sections, lines)
         return self
 
     def _section(self, name: str, address: int, size: int, align: int) -> None:
@@ -337,6 +339,22 @@ def _text_lines(lines: Iterable[str]) -> Iterator[tuple[int, int, int, int, str]
             inside = what == _TEXT
         if inside:
             yield line
+
+
+def _with_aliases(sections: Sequence[InputSection], lines: Iterable[str]) -> list[InputSection]:
+    """With the names that the linker script gives to functions: an order may name these, too, and
+    the linker moves the function to the first of all its names."""
+    aliases: dict[str, list[str]] = {}
+    for *_, what in _lines(lines):
+        if found := _ALIAS.fullmatch(what):
+            aliases.setdefault(found[2], []).append(found[1])
+    alone = Counter(name for section in sections for name in section.symbols if name in aliases)
+    return [
+        replace(section, symbols=(*section.symbols, *more))
+        if (more := [a for name in section.symbols if alone[name] == 1 for a in aliases[name]])
+        else section
+        for section in sections
+    ]
 
 
 def _value(expression: str) -> int:
