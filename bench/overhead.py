@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a command's programs cost: `python bench/overhead.py kernsmith optimize …`.
 
+Without words, of README's first look, of which the caches may have a part.
+
 Processor seconds of each program that the command has started, by the system's own process
 accounting (acct(5); it needs root's rights), and what all but compilers and linkers costs on top of
 these. The system counts ticks of 10 ms and drops what is left of one, of user and of system time of
@@ -98,5 +100,18 @@ def main(command: list[str]) -> None:
     print(f"\ncompilers and linkers {built:.0f} s, all else {rest:.0f} s: {share}")
 
 
+def first_look() -> None:
+    """The same of README's first look; nothing of it stays but what the caches keep."""
+    if os.geteuid():
+        print("process accounting needs root's rights: left out")
+        return
+    program = Path(sys.executable).with_name(FIRST_LOOK[0])
+    with tempfile.TemporaryDirectory() as folder:
+        main([str(program), *FIRST_LOOK[1:], "--output", folder])
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:] or [str(Path(sys.executable).with_name(FIRST_LOOK[0])), *FIRST_LOOK[1:]])
+    if len(sys.argv) > 1:
+        main(sys.argv[1:])
+    else:
+        first_look()
