@@ -14,6 +14,7 @@ import pytest
 from kernels import ALL
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import Pair
+from kernsmith.kernel.provenance import write_provenance
 from planted import Mistake, copied_objects, planted_kernel, recompiled, waiting_step
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("blame")]
@@ -28,8 +29,8 @@ def bad_kernel(kernel: Kernel, folder: Path, others: str) -> Kernel:
 
 
 def written(bad: Kernel) -> Kernel:
-    (bad.folder / "provenance.json").write_text(json.dumps(bad.provenance))
-    (bad.folder / "vmlinux").write_bytes(b"")  # never looked at: the objects are bad
+    (bad.folder / "vmlinux").write_text("never looked at: the objects are bad")
+    write_provenance(bad.folder, bad.provenance)
     return bad
 
 

@@ -12,6 +12,7 @@ import pytest
 from kernels import ALL
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.mixed import objects_of
+from kernsmith.kernel.provenance import write_provenance
 from planted import copied_objects, recompiled
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("blame")]
@@ -29,8 +30,8 @@ def test_an_object_that_costs_more_is_found(micro_kernel: Kernel, tmp_path: Path
             with (bad.output / name).open("ab") as file:
                 file.write(b"\0")
     recompiled(micro_kernel, SLOWER, bad.output / SLOWER, "count-entries")
-    (bad.folder / "provenance.json").write_text(json.dumps(bad.provenance))
-    (bad.folder / "vmlinux").write_bytes(b"")  # never looked at
+    (bad.folder / "vmlinux").write_text("never looked at")
+    write_provenance(bad.folder, bad.provenance)
     words = ["--good", micro_kernel.key, "--bad", str(bad.folder), "--test", "pipe"]
     command = [
         sys.executable, "-m", "kernsmith", "blame", *words, "--metric", "kernel_instructions",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith import endings
+from kernsmith.cli import main
 from kernsmith.errors import DiskFull
 from kernsmith.kernel import link
 from kernsmith.kernel.artifact import Kernel, load_kernel
@@ -52,6 +53,16 @@ def test_a_kernel_whose_images_are_damaged_is_none(
 ) -> None:
     damage(folder)
     assert load_kernel(folder) is None
+
+
+def test_a_kernel_that_is_named_and_damaged_is_called_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "vmlinux").write_text("")
+    with pytest.raises(SystemExit) as ended:
+        main(["blame", "--good", "default", "--bad", str(folder), "--test", "pipe"])
+    assert ended.value.code == 2
+    assert f"'{folder}' is a damaged kernel: provenance.json or " in capsys.readouterr().err
 
 
 def test_kernels_of_before_have_no_sizes_and_are_found(tmp_path: Path) -> None:

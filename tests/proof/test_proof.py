@@ -84,7 +84,7 @@ def test_by_uefi_it_must_know_that(tmp_path: Path) -> None:
 
 
 def test_the_machine_is_a_pc_that_its_firmware_starts() -> None:
-    command = machine(Path("/a,b/disk.img"), Path("/tmp/line"), FIRMWARE["bios"])
+    command = machine(Path("/a,b/disk.img"), "pipe:/tmp/line", FIRMWARE["bios"])
     assert "file=/a,,b/disk.img,format=raw,if=virtio" in command
     assert not {"-kernel", "-initrd", "-append"} & set(command)
 
@@ -92,7 +92,7 @@ def test_the_machine_is_a_pc_that_its_firmware_starts() -> None:
 def test_uefi_is_flash_of_which_it_writes_a_copy(tmp_path: Path) -> None:
     folder = tmp_path / "a,b"
     folder.mkdir()
-    command = machine(folder / "disk.img", Path("/tmp/line"), FIRMWARE["uefi"])
+    command = machine(folder / "disk.img", "pipe:/tmp/line", FIRMWARE["uefi"])
     code, variables = (word for word in command if word.startswith("if=pflash"))
     assert "readonly=on" in code and "readonly" not in variables
     assert f"file={tmp_path}/a,,b/" in variables

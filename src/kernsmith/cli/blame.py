@@ -268,10 +268,12 @@ def _pair(
 
 def _built(word: str) -> Kernel | None:
     """The kernel that a word names; None for the words of a variant."""
-    from kernsmith.kernel.artifact import named_kernel
+    from kernsmith.kernel.artifact import DamagedKernel, named_kernel
 
     try:
         return named_kernel(word)
+    except DamagedKernel:
+        raise
     except UserError:
         return None
 

@@ -13,13 +13,17 @@ from kernsmith import paths
 from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import use
-from kernsmith.kernel.provenance import read_provenance
+from kernsmith.kernel.provenance import FILE, read_provenance
 
 FOLDER_LETTERS = 20
 """So much of its key is the name of a kernel's folder."""
 MODULES, MODULES_ARCHIVE = "modules", "modules.cpio"
 """In a kernel's folder: the modules that its guest loads, and the archive that brings them."""
 _KEY = re.compile("[0-9a-f]{1,64}")
+
+
+class DamagedKernel(UserError):
+    """What was named was a kernel once."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ def named_kernel(word: str) -> Kernel:
 
     Raises:
         UserError: there is no such kernel, the beginning fits several, or it does not boot.
+        DamagedKernel: it is none any more.
     """
     kernel = _named(word)
     if kernel.program:
@@ -152,6 +157,11 @@ def _named(word: str) -> Kernel:
     for folder in (path, path.parent):
         if path.exists() and (kernel := load_kernel(folder.absolute())):
             return kernel
+        if path.exists() and (folder / FILE).is_file():
+            raise DamagedKernel(
+                f"{word!r} is a damaged kernel: {FILE} or the images beside it are not as they "
+                "were built"
+            )
     store = paths.kernels()
     folders = sorted(store.glob(f"{word[:FOLDER_LETTERS]}*")) if _KEY.fullmatch(word) else []
     found = [kernel for folder in folders if (kernel := load_kernel(folder))]

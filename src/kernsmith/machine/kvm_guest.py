@@ -16,11 +16,10 @@ from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.machine.console import read_console
 from kernsmith.machine.protocol import FAILED, HANG, PANIC
 from kernsmith.machine.qemu_threads import pin_and_go
-from kernsmith.machine.serial_line import LineClosed, NoAnswer, SerialLine, connect
+from kernsmith.machine.serial_line import LineClosed, NoAnswer, SerialLine
 from kernsmith.machine.session_lines import SESSION, Answer, end_of, order, read_answer
 from kernsmith.threads import threads
 
-_LINE_SECONDS = 30.0
 _END_SECONDS = 5.0
 _SHOWN = 4
 _FATAL = ("KVM internal error", "KVM: entry failed")
@@ -86,27 +85,26 @@ class Guest:
         folder = tempfile.TemporaryDirectory(prefix="kernsmith-kvm-", ignore_cleanup_errors=True)
         sockets = Path(self._open.enter_context(folder))
         pool = self._open.enter_context(threads(1))
-        line, control = sockets / "line", sockets / "control"
+        control = sockets / "control"
+        self.console.parent.mkdir(parents=True, exist_ok=True)
+        self._line = line = self._open.enter_context(SerialLine(sockets / "line", self.console))
         command = [
             *self.command, "-S", "-qmp", f"unix:{control},server=on,wait=off",
-            "-serial", f"unix:{line},server=on,wait=off",
+            "-serial", line.option,
         ]  # fmt: skip
         log = self.console.with_suffix(".qemu.log")
         self._running = running = pool.submit(
             process.run, command, log=log, timeout=None, on_line=_listen, capture=False
         )
+        line.alive = lambda: not running.done()
         try:
-            self.console.parent.mkdir(parents=True, exist_ok=True)
-            self._line = self._open.enter_context(
-                connect(line, self.console, seconds=_LINE_SECONDS, alive=lambda: not running.done())
-            )
-            self.thread = pin_and_go(control, self.processor)
+            self.thread = pin_and_go(control, self.processor, line.alive)
         except BaseException as error:
             failure = running.exception() if running.done() else None
             self.end()
             raise _not_started(failure or error) from None
         try:
-            _, match = self._line.wait_for("the guest", SESSION, seconds=self.time_limit)
+            _, match = line.wait_for("the guest", SESSION, seconds=self.time_limit)
         except NoAnswer as error:
             raise self._death("the guest did not start", error) from None
         self.clock = match[1]
@@ -126,8 +124,6 @@ class Guest:
             )
         except NoAnswer as error:
             raise self._death(f"{workload} did not end", error) from None
-        except OSError:
-            raise self._death(f"{workload} did not begin", LineClosed()) from None
         return read_answer(self._count, match[0])
 
     def end(self) -> None:

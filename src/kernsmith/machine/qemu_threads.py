@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,17 @@ from kernsmith.stop import check_stop
 _ANSWER_SECONDS = 30.0
 
 
-def pin_and_go(control: Path, processor: int) -> int:
+def pin_and_go(control: Path, processor: int, alive: Callable[[], bool]) -> int:
     """Bind the thread of a stopped guest's only processor to one of this host, QEMU's others to the
     rest, if there are any, and let the guest go. Returns the thread's number.
 
-    control: the socket of QEMU's monitor, which it may open only now.
+    control: the socket of QEMU's monitor, which it may open only now. alive: whether QEMU runs.
 
     Raises:
         KernsmithError: QEMU does not answer, or the thread cannot be bound.
     """
     try:
-        with closing(connected(control)) as monitor:
+        with closing(connected(control, alive)) as monitor:
             monitor.settimeout(_ANSWER_SECONDS)
             (vcpu,) = _list(monitor.cmd("query-cpus-fast"))
             thread = int(vcpu["thread-id"])
@@ -42,8 +43,8 @@ def pin_and_go(control: Path, processor: int) -> int:
         raise KernsmithError(f"the guest's processor was not bound: {error}") from None
 
 
-def connected(control: Path) -> QEMUMonitorProtocol:
-    """QEMU's monitor at a socket that it may open only now.
+def connected(control: Path, alive: Callable[[], bool] = lambda: True) -> QEMUMonitorProtocol:
+    """QEMU's monitor at a socket that it may open only now. alive: whether it runs.
 
     Raises:
         QMPError, OSError: QEMU does not answer.
@@ -56,7 +57,7 @@ def connected(control: Path) -> QEMUMonitorProtocol:
             monitor.connect()
         except (QMPError, OSError):
             monitor.close()
-            if time.monotonic() > end:
+            if time.monotonic() > end or not alive():
                 raise
             time.sleep(0.1)
         else:

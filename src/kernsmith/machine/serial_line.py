@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
-import socket
+import select
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -15,7 +18,8 @@ from kernsmith.stop import check_stop
 
 _SHOWN = 15
 _CHUNK = 1 << 16
-_LOOK_SECONDS = 1.0
+_LOOK_MS = 1000
+_ROOM = 1 << 20
 
 
 class NoAnswer(KernsmithError):
@@ -27,12 +31,26 @@ class LineClosed(NoAnswer):
 
 
 class SerialLine:
-    """The line of a guest, at a Unix socket. log: gets all that comes over it."""
+    """The line of a guest: two pipes, which are there before its emulator is.
 
-    def __init__(self, line: socket.socket, log: Path) -> None:
-        self._line = line
-        self._line.settimeout(_LOOK_SECONDS)
+    A guest waits for nobody who listens: what finds no room is lost, and a socket has room for some
+    hundred letters that are written one by one. Pipes have it for as many as a whole boot says.
+
+    path: of the pipes, which get `.in` and `.out` behind it. log: gets all that comes over the
+    line. alive: whether the emulator still runs.
+    """
+
+    def __init__(self, path: Path, log: Path, alive: Callable[[], bool] = lambda: True) -> None:
+        self.option = f"pipe:{str(path).replace(',', ',,')}"
+        """QEMU's `-serial`."""
+        self.alive = alive
         self._log = log.open("wb", buffering=0)
+        for end in (said := Path(f"{path}.out"), typed := Path(f"{path}.in")):
+            os.mkfifo(end)
+        self._ears = os.open(said, os.O_RDONLY | os.O_NONBLOCK)
+        with suppress(OSError):  # a user may be allowed no such pipe: 64 KiB, then
+            fcntl.fcntl(self._ears, fcntl.F_SETPIPE_SZ, _ROOM)
+        self._mouth = os.open(typed, os.O_RDWR)
         self._heard = ""
         self._count = 0
 
@@ -45,7 +63,8 @@ class SerialLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._line.close()
+        os.close(self._ears)
+        os.close(self._mouth)
         self._log.close()
 
     def wait_for(self, what: str, *patterns: str, seconds: float) -> tuple[int, re.Match[str]]:
@@ -74,7 +93,7 @@ class SerialLine:
 
     def say(self, text: str) -> None:
         """Type a line."""
-        self._line.sendall(f"{text}\n".encode())
+        os.write(self._mouth, f"{text}\n".encode())
 
     def run(self, command: str, *, seconds: float) -> tuple[int, str]:
         """Have a shell run a command; returns its exit status and what it printed.
@@ -93,12 +112,11 @@ class SerialLine:
 
     def _listen(self) -> bool:
         """Hear what comes; whether the line is still open."""
-        try:
-            data = self._line.recv(_CHUNK)
-        except TimeoutError:
-            return True
-        except ConnectionError:
-            return False
+        look = select.poll()
+        look.register(self._ears, select.POLLIN)
+        if not look.poll(_LOOK_MS):
+            return self.alive()
+        data = os.read(self._ears, _CHUNK)
         self._log.write(data)
         self._heard += data.decode("utf-8", "replace").replace("\r", "")
         return bool(data)
@@ -107,25 +125,3 @@ class SerialLine:
         lines = [line for line in self._heard.splitlines() if line.strip()][-_SHOWN:]
         shown = "".join(f"\n    {''.join(filter(str.isprintable, line))}" for line in lines)
         return f"; it last said:{shown}" if lines else "; it said nothing"
-
-
-def connect(
-    path: Path, log: Path, *, seconds: float, alive: Callable[[], bool] = lambda: True
-) -> SerialLine:
-    """The line at a socket that a guest's emulator opens now. alive: whether that still runs.
-
-    Raises:
-        NoAnswer: it does not.
-    """
-    end = time.monotonic() + seconds
-    while True:
-        line = socket.socket(socket.AF_UNIX)
-        try:
-            line.connect(str(path))
-        except OSError as error:
-            line.close()
-            if time.monotonic() > end or not alive():
-                raise NoAnswer(f"QEMU opens no serial line: {error.strerror}") from None
-            time.sleep(0.1)
-        else:
-            return SerialLine(line, log)

@@ -26,7 +26,7 @@ from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.note import FOLDER, NOTE, Note, read_note
 from kernsmith.kernel.package_kind import DEB, KINDS, kind_of
 from kernsmith.machine.running import build_id_of
-from kernsmith.machine.serial_line import SerialLine, connect
+from kernsmith.machine.serial_line import SerialLine
 from kernsmith.proof.debian_disk import PASSWORD, Progress, make_disk
 from kernsmith.proof.firmware import FIRMWARE, Firmware
 from kernsmith.proof.initramfs_tool import INITRAMFS_TOOLS, InitramfsTool
@@ -147,27 +147,26 @@ def _read_package(package: Path, unpacked: Path, firmware: Firmware) -> tuple[No
 def _booted(
     disk: Path, console: Path, firmware: Firmware, ask: Callable[[SerialLine], Iterator[Fact]]
 ) -> tuple[tuple[Fact, ...], float]:
-    line = disk.with_name("line")
     log = disk.with_name("qemu.log")
-    command = machine(disk, line, firmware)
-    began = time.monotonic()
-    with threads(1) as pool:
+    with threads(1) as pool, SerialLine(disk.with_name("line"), console) as guest:
+        command = machine(disk, guest.option, firmware)
+        began = time.monotonic()
         qemu = pool.submit(
             process.run, command, log=log, timeout=2 * BOOT_SECONDS, capture=False, check=False
         )
-        with connect(line, console, seconds=30) as guest:
-            _log_in(guest, console)
-            seconds = time.monotonic() - began
-            facts = tuple(ask(guest))
-            guest.say("reboot -f")
-            qemu.result(timeout=_COMMAND_SECONDS)
+        guest.alive = lambda: not qemu.done()
+        _log_in(guest, console)
+        seconds = time.monotonic() - began
+        facts = tuple(ask(guest))
+        guest.say("reboot -f")
+        qemu.result(timeout=_COMMAND_SECONDS)
     return facts, seconds
 
 
-def machine(disk: Path, line: Path, firmware: Firmware) -> list[str]:
+def machine(disk: Path, line: str, firmware: Firmware) -> list[str]:
     """QEMU's command line: a PC with a disk, started by its firmware, and a serial line.
 
-    line: a path for the socket of the serial line; QEMU waits until somebody is there.
+    line: QEMU's `-serial`.
     """
     arch = find_arch()
     return [
@@ -176,7 +175,7 @@ def machine(disk: Path, line: Path, firmware: Firmware) -> list[str]:
         "-m", str(_MEMORY_MIB), "-smp", "1", "-cpu", "max",
         "-nodefaults", "-display", "none", "-no-reboot", *firmware.options(disk.parent),
         "-drive", f"file={str(disk).replace(',', ',,')},format=raw,if=virtio",
-        "-serial", f"unix:{str(line).replace(',', ',,')},server=on,wait=on",
+        "-serial", line,
     ]  # fmt: skip
 
 
