@@ -5,12 +5,15 @@ Without words, of README's first look, of which the caches may have a part.
 
 Processor seconds of each program that the command has started, by the system's own process
 accounting (acct(5); it needs root's rights), and what all but compilers and linkers costs on top of
-these. The system counts ticks of 10 ms and drops what is left of one, of user and of system time of
-each process: a tick is added for each process, half a one for each of the two.
+these. Accounting tells user and system time of each process in whole hundredths of a second, and
+drops what is left of one. The exact sum over all processes is known (getrusage(2)): half a
+hundredth is added to each time that is not 0, and what is missing then is shared evenly among the
+processes.
 """
 
 import ctypes
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -51,7 +54,7 @@ def ended(file: Path) -> Iterator[Ended]:
     data = file.read_bytes()
     for at in range(0, len(data) - len(data) % 64, 64):
         _, _, _, process, parent, _, _, user, system, name = RECORD.unpack_from(data, at)
-        spent = _seconds(user) + _seconds(system) + TICK
+        spent = sum(time + TICK / 2 for time in map(_seconds, (user, system)) if time)
         yield Ended(name.rstrip(b"\0").decode(errors="replace"), process, parent, spent)
 
 
@@ -62,6 +65,20 @@ def below(processes: list[Ended], top: int) -> Iterator[Ended]:
         if each.process in family or each.parent in family:
             family.add(each.process)
             yield each
+
+
+def by_program(processes: list[Ended], total: float) -> dict[str, float]:
+    """Seconds of each program. total: of all of them."""
+    missing = (total - sum(each.seconds for each in processes)) / max(len(processes), 1)
+    spent: dict[str, float] = defaultdict(float)
+    for each in processes:
+        spent[each.name] += each.seconds + missing
+    return spent
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def is_compiler(name: str) -> bool:
@@ -81,15 +98,14 @@ def main(command: list[str]) -> None:
     with tempfile.NamedTemporaryFile() as kept:
         account(kept.name.encode())
         try:
-            began = time.monotonic()
+            began, before = time.monotonic(), _of_children()
             running = subprocess.Popen(command)
             status = running.wait()
-            wall = time.monotonic() - began
+            wall, total = time.monotonic() - began, _of_children() - before
         finally:
             account(None)
-        spent: dict[str, float] = defaultdict(float)
-        for each in below(list(ended(Path(kept.name))), running.pid):
-            spent[each.name] += each.seconds
+        family = list(below(list(ended(Path(kept.name))), running.pid))
+        spent = by_program(family, total)
     built = sum(seconds for name, seconds in spent.items() if is_compiler(name))
     rest = sum(spent.values()) - built
     print(f"\nstatus {status}; {wall:.0f} s of the clock; of processors, in seconds:\n")
