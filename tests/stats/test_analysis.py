@@ -297,4 +297,4 @@ def test_any_finite_values_give_an_analysis_without_a_warning(
         assert isnan(pair.p) or 0 <= pair.p <= 1
         assert isnan(pair.low) or pair.low <= pair.difference <= pair.high
     assert verdict_sentences(found, Options(("g",), alpha=alpha))
-    assert all(check_sentence(each) for each in found.checks)
+    assert all(check_sentence(each, found) for each in found.checks)

@@ -22,13 +22,12 @@ def _stratum(found: statistics.StratumAnalysis, options: Options) -> StratumAnal
     figures = {field.name: getattr(found, field.name) for field in fields(found)}
     words = {
         "verdict": verdict_sentences(found, options),
-        "checks": tuple(_check(each) for each in found.checks),
+        "checks": tuple(_check(each, found) for each in found.checks),
         "reason": method_reason(found),
     }
     return StratumAnalysis(**{**figures, **words})
 
 
-def _check(found: assumptions.Check) -> Check:
-    return Check(
-        found.name, found.test, found.figure, found.p, found.standing, check_sentence(found)
-    )
+def _check(check: assumptions.Check, found: statistics.StratumAnalysis) -> Check:
+    told = check_sentence(check, found)
+    return Check(check.name, check.test, check.figure, check.p, check.standing, told)

@@ -128,7 +128,7 @@ def _verdicts(stratum: StratumAnalysis, options: Options) -> list[Section]:
     boxes: list[Section] = [Verdict(first)]
     boxes += [Bullets(others)] if others else []
     boxes += [
-        Verdict(check_sentence(check), "warning")
+        Verdict(check_sentence(check, stratum), "warning")
         for check in stratum.checks
         if check.standing == "violated" and check.name in ("run order", "drift", "independence")
     ]
@@ -161,8 +161,8 @@ def _assumptions(stratum: StratumAnalysis) -> list[Section]:
         Column("assumption"), Column("standing"), Column("test"), Column("figure", ".5g"),
         Column("p", ".3g"),
     ]  # fmt: skip
-    meanings = Bullets([f"{check.name}: {check_sentence(check)}" for check in stratum.checks])
-    return [Table(columns, rows), meanings, *_outliers(stratum)]
+    told = [f"{check.name}: {check_sentence(check, stratum)}" for check in stratum.checks]
+    return [Table(columns, rows), Bullets(told), *_outliers(stratum)]
 
 
 def _outliers(stratum: StratumAnalysis) -> list[Section]:

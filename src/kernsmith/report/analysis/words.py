@@ -42,13 +42,13 @@ def verdict_sentences(found: StratumAnalysis, options: Options) -> tuple[str, ..
     return tuple(sentences)
 
 
-def check_sentence(check: Check) -> str:
-    """What an assumption's standing means."""
+def check_sentence(check: Check, found: StratumAnalysis) -> str:
+    """What an assumption's standing means. found: whose assumption it is."""
     match check:
         case Normality():
             return _normality(check)
         case EqualVariance():
-            return _equal_variance(check)
+            return _equal_variance(check, found)
         case Independence():
             return _independence(check)
         case Drift():
@@ -64,9 +64,7 @@ def check_sentence(check: Check) -> str:
 def method_reason(found: StratumAnalysis) -> str:
     """Why the comparisons have the intervals that they have."""
     variance = next(check for check in found.checks if isinstance(check, EqualVariance))
-    if variance.standing == "violated" and found.method != "Games-Howell":
-        return "variances differ, but a group of one has no variance of its own"
-    return check_sentence(variance)
+    return check_sentence(variance, found)
 
 
 def _overall(found: StratumAnalysis, alpha: float) -> str:
@@ -161,12 +159,12 @@ def _normality(check: Normality) -> str:
     return text
 
 
-def _equal_variance(check: EqualVariance) -> str:
+def _equal_variance(check: EqualVariance, found: StratumAnalysis) -> str:
     if check.standing == "unknown":
         return "too few values, or no spread in them: equal variance cannot be tested"
     if check.standing == "holds":
         return "nothing speaks against equal variances: Fisher's test and Tukey-Kramer are used"
-    text = "the groups scatter differently: Welch's test and Games-Howell are used"
+    text = f"the groups scatter differently{_used_with_unequal(found)}"
     if check.p_of_equal_logs is not None:
         text += (
             "; on logarithms they are equal "
@@ -174,6 +172,15 @@ def _equal_variance(check: EqualVariance) -> str:
             "ratios"
         )
     return text
+
+
+def _used_with_unequal(found: StratumAnalysis) -> str:
+    if found.method != "Games-Howell":
+        lone = "a group of one has no variance of its own"
+        return f", but {lone}: Fisher's test and Tukey-Kramer are used"
+    if isnan(found.welch.p):
+        return ", and Welch's test needs a spread in every group: ranks and Games-Howell are used"
+    return ": Welch's test and Games-Howell are used"
 
 
 def _independence(check: Independence) -> str:
