@@ -4,7 +4,7 @@
 import pytest
 
 from kernsmith.document import RunView
-from kernsmith.engine.stress import kernel_share, layout_spread
+from kernsmith.engine.stress import hottest_costs, kernel_share, layout_spread
 
 
 def run(layout: str, **metrics: float) -> RunView:
@@ -25,3 +25,11 @@ def test_the_spread_is_of_random_layouts() -> None:
     assert layout_spread(layouts, "model_cycles") == pytest.approx(45.0)  # of 100, their mean
     assert layout_spread(layouts, "l1i_misses") is None
     assert layout_spread(layouts[:2], "model_cycles") is None
+
+
+def test_functions_are_hottest_by_instructions() -> None:
+    costs = {"": 200.0, "f": 40.0, "g": 150.0, "?": 10.0, "h": 0.0}
+    found = hottest_costs({name: {"kernel_instructions": each} for name, each in costs.items()})
+    assert [(each.name, each.share, each.entered) for each in found] == [
+        ("g", 0.75, None), ("f", 0.2, None), ("?", 0.05, None),
+    ]  # fmt: skip

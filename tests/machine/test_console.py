@@ -2,12 +2,13 @@
 """The guest's console lines, among everything else that a kernel prints."""
 
 from math import isfinite
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernsmith.machine.console import read_console
+from kernsmith.machine.console import last_lines, read_console, shown
 
 GOOD = """[    0.1] Linux version 7.3.4\r
 kernsmith: begin pipe\r
@@ -57,6 +58,15 @@ def test_what_can_go_wrong() -> None:
     )
     failed = f"{begun}kernsmith: end pipe status=28 No space left on device\n"
     assert "errno 28 No space left" in read_console(failed).verdict("pipe")[1]
+    starved = (
+        "[ 2.1] Out of memory: Killed process 77 (my server) total-vm:9kB, anon-rss:1kB\n"
+        "[ 2.2] Memory cgroup out of memory: Killed process 78 (other) total-vm:9kB\n"
+    )
+    died = f"{begun}{starved}kernsmith: end pipe status=5 sh was killed by signal 9\n"
+    assert read_console(died).verdict("pipe")[1] == (
+        "the workload failed with errno 5 sh was killed by signal 9: the guest had no memory left, "
+        "and its kernel killed my server"
+    )
     rootless = "kernsmith: end root status=22 mount of the image, squashfs: Invalid argument\n"
     assert read_console(rootless).verdict("pipe") == (
         "failed",
@@ -141,3 +151,15 @@ def test_a_module_that_is_refused_is_told_with_the_kernels_words() -> None:
 @pytest.mark.parametrize("line", ["section a .text xyz", "section a .text", "module a b", "module"])
 def test_a_line_of_modules_that_is_cut_says_nothing(line: str) -> None:
     assert read_console(f"kernsmith: {line}\n").modules == {}
+
+
+def test_the_end_of_a_console_is_what_was_said_in_the_guest(tmp_path: Path) -> None:
+    console = tmp_path / "console.log"
+    assert shown(console) == f"console: {console}"
+    console.write_text("kernsmith: begin own\n")
+    assert shown(console) == f"console: {console}; it said nothing"
+    told = "\x1b[1mone\r\n\ntwo\nthree\nfour\nkernsmith: said [ 1.0] five\n"
+    console.write_text(f"{told}kernsmith: end own status=5 x\n")
+    assert last_lines(console) == (
+        "the console's last lines: two / three / four / kernsmith: said [ 1.0] five"
+    )

@@ -3,7 +3,12 @@
 # what they have made of the data.
 if [ "$1" = start ]; then
     redis-server --bind 127.0.0.1 --daemonize yes --save '' --appendonly no --logfile /tmp/redis.log --dir /tmp
-    until redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
+    tries=100
+    until redis-cli ping 2>/dev/null | grep -q PONG; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { echo 'Redis does not answer:'; tail -n 3 /tmp/redis.log; exit 1; }
+        sleep 0.1
+    done
     exit
 fi
 redis-cli flushall &&

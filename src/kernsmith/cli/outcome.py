@@ -144,7 +144,8 @@ def _packages(
         display.note(f"no packages: {built[-1]} does not work")
         return {}
     display.stage(f"package of {built[-1]}")
-    made = make_packages(result.kernels[built[-1]], folder, kind, display.note)
+    kernel = result.kernels[built[-1]]
+    made = make_packages(kernel, folder, kind, display.note, display.compiled)
     return {built[-1]: tuple(map(str, made))}
 
 

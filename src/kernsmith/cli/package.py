@@ -56,7 +56,9 @@ def package(
     chosen = named_kernel(kernel)
     with ProgressDisplay() as display:
         display.stage("package")
-        packages = make_packages(chosen, output or Path(), KINDS[format], display.note)
+        packages = make_packages(
+            chosen, output or Path(), KINDS[format], display.note, display.compiled
+        )
     if json:
         document = {"kernel": chosen.key, "packages": [str(path) for path in packages]}
         sys.stdout.write(json_text.dumps(document, indent=1) + "\n")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HotFunctionView:
-    """share: of all bytes of code that were executed. entered: branches to its first byte."""
+    """share: of all bytes of code that were executed, or of all instructions. entered: branches to
+    its first byte; None where they were not counted."""
 
     name: str
     share: float
-    entered: int
+    entered: int | None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ class StressView:
         machine does not count both.
     spread: from the lowest to the highest random layout, in per cent of their geometric mean, of
         the study's own metric; None for fewer than two layouts.
-    functions: the kernel's hottest; empty where that kernel was not trained on the workload.
+    functions: the kernel's hottest, by instructions of a trace, or else by bytes of the training;
+        empty where that kernel was neither traced in the model nor trained on the workload.
     """
 
     workload: str

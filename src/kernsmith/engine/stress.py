@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What each workload of a study asks of the baseline's kernel: from its runs and its training."""
+"""What each workload of a study asks of the baseline's kernel: from its runs, from what its trace
+costs by function, and from its training."""
 
 from __future__ import annotations
 
@@ -7,11 +8,14 @@ from collections.abc import Sequence
 
 from kernsmith.document import RunView, StressView
 from kernsmith.document.hottest import HotFunctionView
+from kernsmith.engine.function_costs import ALL, Costs, costs_path, read_costs
 from kernsmith.engine.hottest import hottest_functions
+from kernsmith.engine.traces import trace_path
 from kernsmith.engine.training import kept_counts
 from kernsmith.engine.verdicts import StudyResult
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
+from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, USER_INSTRUCTIONS
 from kernsmith.profile import read_counts
 from kernsmith.stats.means import geometric_mean
@@ -63,6 +67,28 @@ def _functions(result: StudyResult, workload: Workload) -> tuple[HotFunctionView
     kernel = result.kernels.get(result.prepared.variants[0].name)
     if kernel is None:
         return ()
+    return _traced(result, kernel, workload) or _trained(result, kernel, workload)
+
+
+def _traced(result: StudyResult, kernel: Kernel, workload: Workload) -> tuple[HotFunctionView, ...]:
+    machine = result.prepared.machine
+    if machine.cpu is None:
+        return ()
+    costs = read_costs(costs_path(trace_path(kernel, workload, machine), machine.cpu))
+    return hottest_costs(costs.symbols)[:SHOWN] if costs else ()
+
+
+def hottest_costs(costs: Costs) -> tuple[HotFunctionView, ...]:
+    """By instructions; how often a function is entered is not told there."""
+    whole = costs[ALL][KERNEL_INSTRUCTIONS]
+    parts = {name: each[KERNEL_INSTRUCTIONS] for name, each in costs.items() if name != ALL}
+    hottest = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
+    return tuple(HotFunctionView(name, part / whole, None) for name, part in hottest if part)
+
+
+def _trained(
+    result: StudyResult, kernel: Kernel, workload: Workload
+) -> tuple[HotFunctionView, ...]:
     path = kept_counts(kernel, workload, result.prepared.trainer)
     if path is None:
         return ()

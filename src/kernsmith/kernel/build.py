@@ -48,7 +48,8 @@ from kernsmith.kernel.standing import clear_for, standing_kernel
 from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
 
 BUILD_SECONDS = 4 * 3600.0
-_COMPILED = re.compile(r"^  (CC|AS)\s")
+COMPILED = re.compile(r"^  (CC|AS)\s")
+"""What kbuild says of each file that is compiled."""
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
 _MISTAKES_SHOWN = 12
@@ -214,7 +215,7 @@ def _keep_log(folder: Path) -> int:
 
 def _compiled_in(log: Path) -> int:
     text = log.read_text(encoding="utf-8", errors="replace")
-    return sum(_COMPILED.match(line) is not None for line in text.splitlines())
+    return sum(COMPILED.match(line) is not None for line in text.splitlines())
 
 
 def _check_unchanged(source: Source) -> None:
@@ -232,7 +233,7 @@ def _compile(
 
     def count(line: str) -> None:
         nonlocal compiled
-        if _COMPILED.match(line):
+        if COMPILED.match(line):
             compiled += 1
             on_progress(compiled, recipe.objects)
 

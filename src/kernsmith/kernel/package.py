@@ -7,12 +7,14 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed
 from kernsmith.files import copy_file, write_text
 from kernsmith.kernel.artifact import Kernel, file_digest
+from kernsmith.kernel.build import COMPILED
 from kernsmith.kernel.kbuild import copy_output, make_again
 from kernsmith.kernel.note import FOLDER, NOTE, kernel_release, named, write_note
 from kernsmith.kernel.package_kind import DEB, KINDS, PackageKind
@@ -60,6 +62,7 @@ def make_packages(
     folder: Path,
     kind: PackageKind = KINDS[DEB],
     remark: Callable[[str], None] = lambda sentence: None,
+    progress: Callable[[int], None] = lambda compiled: None,
 ) -> list[Path]:
     """Run kbuild's own target in a copy of the kernel's output; returns the packages.
 
@@ -69,6 +72,7 @@ def make_packages(
 
     folder: gets the packages and `package.log`.
     remark: called with a sentence where a package lacks that note.
+    progress: called with the number of files of modules that are compiled.
 
     Raises:
         ProgramMissing: what makes such packages is not installed.
@@ -83,7 +87,10 @@ def make_packages(
         environment = _environment(kernel, kind, work)
         log = folder / "package.log"
         try:
-            make_again(kernel, work, kind.target, log=log, environment=environment)
+            make_again(
+                kernel, work, kind.target,
+                log=log, environment=environment, on_line=_counted(progress),
+            )  # fmt: skip
         except ProcessFailed as error:
             raise PackagingFailed(f"the kernel cannot be packaged: {error}") from error
         packages = sorted(work.glob(kind.made))
@@ -97,6 +104,16 @@ def make_packages(
         for package, name in zip(packages, names, strict=True):
             copy_file(package, folder / name)
     return [folder / name for name in names]
+
+
+def _counted(progress: Callable[[int], None]) -> Callable[[str], None]:
+    compiled = count(1)
+
+    def read(line: str) -> None:
+        if COMPILED.match(line):
+            progress(next(compiled))
+
+    return read
 
 
 def _environment(kernel: Kernel, kind: PackageKind, work: Path) -> dict[str, str | None]:

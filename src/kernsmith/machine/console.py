@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from pathlib import Path
 
 from kernsmith.machine.interleaved import told_apart
 from kernsmith.machine.protocol import FAILED, OK, PANIC, Placement
@@ -32,6 +33,13 @@ _BEFORE = {
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 # What goes on behind it is a kernel without one of its threads, which may never come to an end.
 _OOPS = re.compile(r"\bOops: .*")
+# mm/oom_kill.c, of a whole guest, of a group, or of a set of nodes.
+_NO_MEMORY = re.compile(r"[Oo]ut of memory[^:]*: Killed process \d+ \((.{1,64}?)\)")
+# How a guest was called, what its program and the tracer say to us, and how every guest ends.
+_NOT_TOLD = re.compile(
+    r"\$ \S*qemu-system-|kernsmith(-tracer)?: (?!said )|(\[ *\d+\.\d+\] )?reboot: "
+)
+_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,7 @@ class Said:
     garbled: the first figure that is no finite number, as it stands there; None without one.
     modules: where modules were loaded. log: the end of the kernel's log, where one was refused.
     oops: the first one, in the kernel's own words, empty without one.
+    starved: the first program that the kernel killed, for the guest had no memory left.
     """
 
     began: bool
@@ -53,6 +62,7 @@ class Said:
     modules: Placement = field(default_factory=dict)
     log: tuple[str, ...] = ()
     oops: str = ""
+    starved: str = ""
 
     def verdict(self, workload: str) -> tuple[str, str]:
         """(status, reason) for a boot that was to run this workload and has ended."""
@@ -68,13 +78,17 @@ class Said:
         if name != workload:
             return FAILED, f"the guest ran {name!r} instead"
         if status:
-            return FAILED, f"the workload failed with errno {status} {message}".rstrip()
+            return FAILED, self.explained(
+                f"the workload failed with errno {status} {message}".rstrip()
+            )
         if self.garbled is not None:
             return FAILED, f"the guest's figure {self.garbled!r} is no number"
         return OK, ""
 
     def explained(self, what: str) -> str:
-        """What happened, and the kernel's oops in front of it, if there was one."""
+        """What happened, and what the kernel told before, of an oops or of memory."""
+        if self.starved:
+            what += f": the guest had no memory left, and its kernel killed {self.starved}"
         return f"{what}, behind {self.oops}" if self.oops else what
 
 
@@ -83,7 +97,7 @@ def read_console(text: str) -> Said:
 
     Foreign lines are ignored, and so are characters that no one can see.
     """
-    began, ended, panic, garbled, oops = False, None, "", None, ""
+    began, ended, panic, garbled, oops, starved = False, None, "", None, "", ""
     metrics: dict[str, float] = {}
     modules: dict[str, dict[str, int]] = {}
     log: list[str] = []
@@ -109,4 +123,22 @@ def read_console(text: str) -> Said:
             panic = panic or match[1]
         elif match := _OOPS.search(line):
             oops = oops or match[0]
-    return Said(began, ended, panic, metrics, garbled, modules, tuple(log), oops)
+        elif match := _NO_MEMORY.search(line):
+            starved = starved or match[1]
+    return Said(began, ended, panic, metrics, garbled, modules, tuple(log), oops, starved)
+
+
+def last_lines(console: Path, count: int = _SHOWN) -> str:
+    """The end of a console in one line, to stand behind a sentence; empty where there is none."""
+    try:
+        text = console.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
+    last = [line for line in lines if line and not _NOT_TOLD.match(line)][-count:]
+    return f"the console's last lines: {' / '.join(last)}" if last else "it said nothing"
+
+
+def shown(console: Path) -> str:
+    """Where a console is, and its end, to stand behind the reason of a failure."""
+    return "; ".join(filter(None, (f"console: {console}", last_lines(console))))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kernsmith import process
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
-from kernsmith.machine.console import read_console
+from kernsmith.machine.console import last_lines, read_console
 from kernsmith.machine.protocol import FAILED, HANG, PANIC
 from kernsmith.machine.qemu_threads import pin_and_go
 from kernsmith.machine.serial_line import LineClosed, NoAnswer, SerialLine
@@ -21,7 +21,6 @@ from kernsmith.machine.session_lines import SESSION, Answer, end_of, order, read
 from kernsmith.threads import threads
 
 _END_SECONDS = 5.0
-_SHOWN = 4
 _FATAL = ("KVM internal error", "KVM: entry failed")
 
 
@@ -141,9 +140,7 @@ class Guest:
     def _death(self, what: str, error: NoAnswer) -> GuestDied:
         """How the guest ended, with the last that it said."""
         text = self.console.read_text(encoding="utf-8", errors="replace")
-        lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
-        last = [line for line in lines if line][-_SHOWN:]
-        said = f"; the console's last lines: {' / '.join(last)}" if last else "; it said nothing"
+        said = f"; {last_lines(self.console)}"
         killed = isinstance(error, LineClosed) and self._is_killed()
         self.end()
         log = self.console.with_suffix(".qemu.log").read_text(encoding="utf-8", errors="replace")

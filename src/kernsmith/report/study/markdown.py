@@ -16,6 +16,7 @@ from kernsmith.report.study.machines import pair_lines, pair_tables
 from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
+from kernsmith.report.study.stress import stress_table
 from kernsmith.report.study.verified import verified_lines
 from kernsmith.report.study.words import (
     confidence,
@@ -52,6 +53,8 @@ def study_markdown(document: StudyDocument) -> str:
     if said := noise_lines(document):
         sections.append(Bullets(said))
     sections += [*attribution_notes(document), *design_sections(document)]
+    if asked := stress_table(document):
+        sections.append(asked)
     if document.remarks:
         sections += [Heading("What is otherwise than asked"), Bullets(document.remarks)]
     if document.failures:

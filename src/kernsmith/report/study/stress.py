@@ -9,10 +9,25 @@ from kernsmith.report.page import Column, Details, Section, Table, Text, Value
 
 def stress_sections(document: StudyDocument) -> list[Section]:
     """A folded table; none where nothing is known."""
+    table = stress_table(document)
+    if table is None:
+        return []
+    text = Text(
+        f"Of {document.baseline}: the part of all instructions that is the kernel's; from the "
+        f"lowest to the highest random layout in {document.study.metric}; and the functions that "
+        "are most of the kernel's instructions, or, of a workload without a trace, of the code "
+        "that ran in its training."
+    )
+    return [Details(f"What each workload asks of the kernel ({len(table.rows)} rows)", [
+        text, table,
+    ])]  # fmt: skip
+
+
+def stress_table(document: StudyDocument) -> Table | None:
+    """The same by itself."""
     known = [each for each in document.stress if _is_known(each)]
     if not known:
-        return []
-    metric = document.study.metric
+        return None
     columns = [
         Column("workload"),
         Column("in the kernel", number=".0%"),
@@ -22,14 +37,7 @@ def stress_sections(document: StudyDocument) -> list[Section]:
     rows: list[list[Value]] = [
         [each.workload, each.kernel_share, each.spread, _functions(each)] for each in known
     ]
-    text = Text(
-        f"Of {document.baseline}: the part of all instructions that is the kernel's; from the "
-        f"lowest to the highest random layout in {metric}; and, where it was trained on the "
-        "workload, the functions that are most of the code that ran there."
-    )
-    return [Details(f"What each workload asks of the kernel ({len(rows)} rows)", [
-        text, Table(columns, rows, caption="Workloads"),
-    ])]  # fmt: skip
+    return Table(columns, rows, caption="What each workload asks of the kernel")
 
 
 def _is_known(stress: StressView) -> bool:
