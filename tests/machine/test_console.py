@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernsmith.machine.console import last_lines, read_console, shown
+from kernsmith.machine.console import last_lines, read_console, with_console
 
 GOOD = """[    0.1] Linux version 7.3.4\r
 kernsmith: begin pipe\r
@@ -155,11 +155,16 @@ def test_a_line_of_modules_that_is_cut_says_nothing(line: str) -> None:
 
 def test_the_end_of_a_console_is_what_was_said_in_the_guest(tmp_path: Path) -> None:
     console = tmp_path / "console.log"
-    assert shown(console) == f"console: {console}"
+    assert with_console("why", console) == f"why; console: {console}"
+    console.write_text("$ /usr/bin/qemu-system-x86_64 -m 512\n")
+    assert with_console("why", console) == f"why; console: {console}; it said nothing"
     console.write_text("kernsmith: begin own\n")
-    assert shown(console) == f"console: {console}; it said nothing"
+    assert last_lines(console) == "the console's last lines: kernsmith: begin own"
     told = "\x1b[1mone\r\n\ntwo\nthree\nfour\nkernsmith: said [ 1.0] five\n"
     console.write_text(f"{told}kernsmith: end own status=5 x\n")
     assert last_lines(console) == (
         "the console's last lines: two / three / four / kernsmith: said [ 1.0] five"
     )
+    assert with_console("why", console) == f"why; console: {console}; {last_lines(console)}"
+    told = f"panic; {last_lines(console)}"
+    assert with_console(told, console) == f"{told}; console: {console}"

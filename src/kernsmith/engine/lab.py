@@ -24,7 +24,7 @@ from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, TraceFile, layout_name, read_link_map
 from kernsmith.layout.evaluate import movable_in
 from kernsmith.machine import Job, Outcome
-from kernsmith.machine.console import shown
+from kernsmith.machine.console import with_console
 from kernsmith.machine.tcg import Tcg
 
 # Sorting functions that lld has itself.
@@ -175,7 +175,7 @@ def _run_all(
         if not outcome.ok or (job.trace and outcome.trace is None):
             failed = TraceFailed(
                 f"{job.workload.name} failed ({outcome.status}): "
-                f"{outcome.reason or 'no trace came out'}; {shown(outcome.console)}"
+                f"{with_console(outcome.reason or 'no trace came out', outcome.console)}"
             )
             failed.of_host = outcome.lost
             raise failed

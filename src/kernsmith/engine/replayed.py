@@ -37,7 +37,7 @@ from kernsmith.layout import Arrangement
 from kernsmith.ledger import Ledger, RunRow
 from kernsmith.ledger.rows import OK, REPLAYED_FROM
 from kernsmith.machine import Job
-from kernsmith.machine.console import shown
+from kernsmith.machine.console import with_console
 from kernsmith.store import new_consoles
 from kernsmith.study import Trial
 
@@ -252,9 +252,8 @@ class _Work:
             group.default = outcome.metrics, str(outcome.console)
         else:
             what = f"{group.workload.name} in the default layout"
-            self.events.note(
-                f"{outcome.status}: {what}: {outcome.reason}; {shown(outcome.console)}"
-            )
+            why = with_console(outcome.reason, outcome.console)
+            self.events.note(f"{outcome.status}: {what}: {why}")
 
     def _replayed(self, group: _Group, replayed: Replayed) -> None:
         assert group.default is not None

@@ -16,7 +16,7 @@ from kernsmith.errors import DiskFull, KernsmithError, UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Boot, Job, Machine, Outcome
-from kernsmith.machine.console import shown
+from kernsmith.machine.console import with_console
 from kernsmith.study import digest_of
 
 Seen = Callable[[Kernel, Workload, Outcome, str], None]
@@ -120,7 +120,7 @@ def _keep(
     if not outcome.ok or not left:
         failed = TrainingFailed(
             f"training on {workload.name} failed ({outcome.status}): "
-            f"{outcome.reason or 'no counts came out'}; {shown(outcome.console)}"
+            f"{with_console(outcome.reason or 'no counts came out', outcome.console)}"
         )
         failed.of_host = outcome.lost
         raise failed

@@ -23,7 +23,7 @@ from kernsmith.engine.trial_rows import (
 from kernsmith.engine.workers import LocalWorkers, Workers
 from kernsmith.ledger import Ledger, RunRow, TrialRow
 from kernsmith.machine import Boot, Job, Machine
-from kernsmith.machine.console import shown
+from kernsmith.machine.console import with_console
 from kernsmith.machine.protocol import Carried
 from kernsmith.store import new_consoles
 from kernsmith.study import Trial
@@ -148,7 +148,7 @@ class _Work:
             self.events.progress("trials", self.done, self.total)
         if not run.ok:
             what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
-            self.events.note(f"{run.status}: {what}: {run.reason}; {shown(Path(run.console))}")
+            self.events.note(f"{run.status}: {what}: {with_console(run.reason, Path(run.console))}")
 
     def _begin(self, trial: Trial) -> Job | None:
         """Claim a trial; None when it has a run, or another process has it and is not finished."""

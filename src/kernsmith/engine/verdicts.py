@@ -13,7 +13,7 @@ from kernsmith.engine.prepare import Prepared
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
-from kernsmith.machine.console import shown
+from kernsmith.machine.console import with_console
 from kernsmith.machine.metrics import (
     CORE_CYCLES,
     METRICS,
@@ -116,7 +116,7 @@ def judge(
         if item.run is not None and not item.run.ok:
             trial, run = item.trial, item.run
             what = f"{trial.variant.name}, {trial.layout}, {trial.workload}"
-            failures.append(f"{run.status}: {what}: {run.reason}; {shown(Path(run.console))}")
+            failures.append(f"{run.status}: {what}: {with_console(run.reason, Path(run.console))}")
     checks = find_checks(
         [
             Replicated(each.trial, each.run, each.booted)

@@ -48,8 +48,7 @@ from kernsmith.kernel.standing import clear_for, standing_kernel
 from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
 
 BUILD_SECONDS = 4 * 3600.0
-COMPILED = re.compile(r"^  (CC|AS)\s")
-"""What kbuild says of each file that is compiled."""
+COMPILED = re.compile(r"^  (CC|AS)\s")  # what kbuild says of each file that is compiled
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
 _MISTAKES_SHOWN = 12

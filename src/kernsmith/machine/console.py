@@ -35,11 +35,11 @@ _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 _OOPS = re.compile(r"\bOops: .*")
 # mm/oom_kill.c, of a whole guest, of a group, or of a set of nodes.
 _NO_MEMORY = re.compile(r"[Oo]ut of memory[^:]*: Killed process \d+ \((.{1,64}?)\)")
-# How a guest was called, what its program and the tracer say to us, and how every guest ends.
-_NOT_TOLD = re.compile(
-    r"\$ \S*qemu-system-|kernsmith(-tracer)?: (?!said )|(\[ *\d+\.\d+\] )?reboot: "
-)
+_COMMAND = re.compile(r"\$ \S*qemu-system-")
+# What the guest's program and the tracer say to us, and how every guest ends.
+_PROTOCOL = re.compile(r"kernsmith(-tracer)?: (?!said )|(\[ *\d+\.\d+\] )?reboot: ")
 _SHOWN = 4
+_LAST = "the console's last lines: "
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,21 @@ def read_console(text: str) -> Said:
 
 
 def last_lines(console: Path, count: int = _SHOWN) -> str:
-    """The end of a console in one line, to stand behind a sentence; empty where there is none."""
+    """The end of a console in one line, to stand behind a sentence; empty where there is none.
+
+    What was said in the guest, and only where nothing was, what its program says to us.
+    """
     try:
         text = console.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
     lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
-    last = [line for line in lines if line and not _NOT_TOLD.match(line)][-count:]
-    return f"the console's last lines: {' / '.join(last)}" if last else "it said nothing"
+    lines = [line for line in lines if line and not _COMMAND.match(line)]
+    last = ([line for line in lines if not _PROTOCOL.match(line)] or lines)[-count:]
+    return f"{_LAST}{' / '.join(last)}" if last else "it said nothing"
 
 
-def shown(console: Path) -> str:
-    """Where a console is, and its end, to stand behind the reason of a failure."""
-    return "; ".join(filter(None, (f"console: {console}", last_lines(console))))
+def with_console(reason: str, console: Path) -> str:
+    """Why a run failed, where its console is, and the end of that, which some reasons have."""
+    last = "" if _LAST in reason else last_lines(console)
+    return "; ".join(filter(None, (reason, f"console: {console}", last)))

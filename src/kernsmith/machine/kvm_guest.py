@@ -85,21 +85,22 @@ class Guest:
         sockets = Path(self._open.enter_context(folder))
         pool = self._open.enter_context(threads(1))
         control = sockets / "control"
-        self.console.parent.mkdir(parents=True, exist_ok=True)
-        self._line = line = self._open.enter_context(SerialLine(sockets / "line", self.console))
-        command = [
-            *self.command, "-S", "-qmp", f"unix:{control},server=on,wait=off",
-            "-serial", line.option,
-        ]  # fmt: skip
         log = self.console.with_suffix(".qemu.log")
-        self._running = running = pool.submit(
-            process.run, command, log=log, timeout=None, on_line=_listen, capture=False
-        )
-        line.alive = lambda: not running.done()
         try:
+            self.console.parent.mkdir(parents=True, exist_ok=True)
+            self._line = line = self._open.enter_context(SerialLine(sockets / "line", self.console))
+            command = [
+                *self.command, "-S", "-qmp", f"unix:{control},server=on,wait=off",
+                "-serial", line.option,
+            ]  # fmt: skip
+            self._running = running = pool.submit(
+                process.run, command, log=log, timeout=None, on_line=_listen, capture=False
+            )
+            line.alive = lambda: not running.done()
             self.thread = pin_and_go(control, self.processor, line.alive)
         except BaseException as error:
-            failure = running.exception() if running.done() else None
+            qemu = self._running
+            failure = qemu.exception() if qemu and qemu.done() else None
             self.end()
             raise _not_started(failure or error) from None
         try:
