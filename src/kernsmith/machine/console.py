@@ -35,7 +35,6 @@ _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 _OOPS = re.compile(r"\bOops: .*")
 # mm/oom_kill.c, of a whole guest, of a group, or of a set of nodes.
 _NO_MEMORY = re.compile(r"[Oo]ut of memory[^:]*: Killed process \d+ \((.{1,64}?)\)")
-_COMMAND = re.compile(r"\$ \S*qemu-system-")
 # What the guest's program and the tracer say to us, and how every guest ends.
 _PROTOCOL = re.compile(r"kernsmith(-tracer)?: (?!said )|(\[ *\d+\.\d+\] )?reboot: ")
 _SHOWN = 4
@@ -137,8 +136,10 @@ def last_lines(console: Path, count: int = _SHOWN) -> str:
         text = console.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+    first, _, rest = text.partition("\n")
+    text = rest if first.startswith("$ ") else text  # the command that began it
     lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
-    lines = [line for line in lines if line and not _COMMAND.match(line)]
+    lines = [line for line in lines if line]
     last = ([line for line in lines if not _PROTOCOL.match(line)] or lines)[-count:]
     return f"{_LAST}{' / '.join(last)}" if last else "it said nothing"
 
