@@ -11,6 +11,10 @@ import pytest
 
 from kernels import ALL, kept_kernel
 from kernsmith import process
+from kernsmith.cli.optimize import optimize
+from kernsmith.cli.prove import prove as command
+from kernsmith.document import StudyDocument
+from kernsmith.document.text import read_document
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.config import read_fragment, render_config
@@ -145,3 +149,38 @@ def test_what_is_installed_boots_from_disk_and_is_what_was_built(
     assert seen["root"] == f"{FIRMWARE[firmware].root} ext4"
     assert {"ext4", "virtio_blk", "virtio_pci"} <= set(seen["modules"].split())
     assert seen["system"] in ("running", "degraded")
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(not os.environ.get(ALL), reason="it takes minutes: make test-all does it")
+def test_what_is_optimized_ends_as_a_package_that_is_proved(
+    disk_kernel: Kernel, tmp_path: Path
+) -> None:
+    """The first of its kernels is `disk_kernel`; how it is asked once more is `prove --study`."""
+    report = tmp_path / "report"
+    code = optimize(
+        source="debian:7.3",
+        config="disk",
+        workload=("pipe",),
+        layouts=0,
+        steps="autofdo",
+        suffix="web",
+        package="deb",
+        oracle=("none",),
+        output=report,
+        ledger=f"sqlite:///{tmp_path / 'ledger.db'}",
+    )
+    document = read_document(report / "study.json")
+    assert isinstance(document, StudyDocument)
+    (proved,) = document.proved
+    assert (code, proved.holds, proved.failed, proved.reason) == (0, True, "", "")
+    kernel = next(view for view in document.variants if not view.baseline).provenance
+    assert kernel is not None
+    seen = {fact.what: fact.seen for fact in proved.facts}
+    assert seen["build id"] == kernel["build_id"] != disk_kernel.build_id
+    assert "workload pipe" in seen
+    assert Path(proved.console).is_file()
+    assert "login after" in (report / "report.md").read_text()
+    again = tmp_path / "again"
+    study = report / "study.json"
+    assert command(Path(proved.package), workload=("pipe",), study=study, output=again) == 0

@@ -60,6 +60,7 @@ def optimize(
     root: Annotated[Path | None, Parameter(name="--root")] = None,
     suffix: str = "",
     package: Format | None = None,
+    proof: bool = True,
     oracle: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     output: OutputFolder | None = None,
     ledger: str | None = None,
@@ -168,6 +169,10 @@ def optimize(
     package
         End with packages of the last kernel that was built, in packages/ beside the report: deb,
         rpm, pacman or tar, see `kernsmith package --help`.
+    proof
+        Have the deb proved: installed in a fresh Debian, booted from a disk by firmware, and asked
+        what it is, see `kernsmith prove --help`. What cannot be asked, such as a kernel without a
+        disk's drivers, is told, and is no failure.
     oracle
         Ask this oracle whether the new kernel works, if it is better: kunit, selftests, lockdep,
         ubsan or kasan, see `kernsmith verify --help`; may be given several times. Default:
@@ -210,7 +215,7 @@ def optimize(
     )
     from kernsmith.cli.outcome import run_and_show
     from kernsmith.engine.oracles import select_oracles
-    from kernsmith.kernel.package_kind import KINDS
+    from kernsmith.kernel.package_kind import DEB, KINDS
     from kernsmith.study.file import located
 
     return run_and_show(
@@ -220,6 +225,7 @@ def optimize(
         as_json=json,
         keep_traces=keep_traces,
         package=KINDS[package] if package else None,
+        proved=proof and package == DEB,
         oracles=select_oracles(oracles_on(machine, oracle)),
         unasked=not oracle,
     )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.document import (
     BisectDocument,
     BlameDocument,
+    FactView,
+    ProvedView,
     SharesDocument,
     StudyDocument,
     VerifiedView,
@@ -24,10 +26,12 @@ from kernsmith.engine.attribution import folded_stacks
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.oracles import Oracle
 from kernsmith.engine.verify import check_boots, verify
+from kernsmith.errors import KernsmithError, UserError
 from kernsmith.files import write_text
 from kernsmith.kernel.package import make_packages
 from kernsmith.kernel.package_kind import PackageKind
 from kernsmith.ledger import Ledger
+from kernsmith.proof.proof import CONSOLE, prove
 from kernsmith.report.bisect.page import bisect_page
 from kernsmith.report.blame.page import blame_markdown, blame_page
 from kernsmith.report.shares.page import shares_markdown, shares_page
@@ -51,14 +55,15 @@ def run_and_show(
     as_json: bool,
     keep_traces: bool = False,
     package: PackageKind | None = None,
+    proved: bool = False,
     oracles: Sequence[Oracle] = (),
     unasked: bool = False,
 ) -> int:
     """Run, write the report's files, print tables or JSON; see `exit_code`.
 
-    package: what packages of the last variant are made of, when all is measured. oracles: what is
-    asked of variants that are better. unasked: nobody has named them: where there is no answer,
-    that is a remark.
+    package: what packages of the last variant are made of, when all is measured. proved: whether
+    that is installed and booted. oracles: what is asked of variants that are better. unasked:
+    nobody has named them: where there is no answer, that is a remark.
     """
     document = run_and_write(
         study,
@@ -66,6 +71,7 @@ def run_and_show(
         ledger=ledger,
         keep_traces=keep_traces,
         package=package,
+        proved=proved,
         oracles=oracles,
         unasked=unasked,
     )
@@ -80,6 +86,7 @@ def run_and_write(
     ledger: str | None,
     keep_traces: bool = False,
     package: PackageKind | None = None,
+    proved: bool = False,
     oracles: Sequence[Oracle] = (),
     unasked: bool = False,
 ) -> StudyDocument:
@@ -114,6 +121,10 @@ def run_and_write(
                 views = (replace(v, packages=packages.get(v.name, ())) for v in document.variants)
                 document = replace(document, variants=tuple(views))
                 _write_document(document, folder)
+                if proved and packages:
+                    proofs = tuple(_proved(packages, package, folder / "proof", display))
+                    document = replace(document, proved=proofs)
+                    _write_document(document, folder)
             return document
     finally:
         opened.close()
@@ -147,6 +158,31 @@ def _packages(
     kernel = result.kernels[built[-1]]
     made = make_packages(kernel, folder, kind, display.note, display.compiled)
     return {built[-1]: tuple(map(str, made))}
+
+
+def _proved(
+    packages: Mapping[str, Sequence[str]],
+    kind: PackageKind,
+    folder: Path,
+    display: ProgressDisplay,
+) -> Iterator[ProvedView]:
+    """Install and boot packages; a kernel that cannot be asked is a remark, and no failure."""
+    for variant, paths in packages.items():
+        package = next(path for path in map(Path, paths) if kind.is_main(path))
+        display.stage(f"proof of {package.name}")
+        view = ProvedView(variant, str(package), (), "", "", 0.0, str(folder / CONSOLE))
+        try:
+            found = prove(package, folder, progress=display.note)
+        except UserError as error:
+            display.note(f"not proved: {error}")
+            yield replace(view, reason=str(error), console="")
+        except KernsmithError as error:
+            yield replace(view, failed=str(error))
+        else:
+            facts = tuple(
+                FactView(fact.what, fact.seen, fact.expected, fact.holds) for fact in found.facts
+            )
+            yield replace(view, facts=facts, seconds=found.seconds)
 
 
 def _verified(
@@ -260,6 +296,8 @@ def show(document: StudyDocument, *, as_json: bool) -> None:
 
 
 def exit_code(document: StudyDocument) -> int:
-    """0, or 1 when a trial or a variant failed, a replay is not what booting gave, or a variant
-    does not work."""
-    return 0 if not document.failures and all(each.works for each in document.verified) else 1
+    """0, or 1 when a trial or a variant failed, a replay is not what booting gave, a variant does
+    not work, or its package is not what was measured."""
+    works = all(each.works for each in document.verified)
+    holds = all(each.holds for each in document.proved)
+    return 0 if works and holds and not document.failures else 1

@@ -32,6 +32,7 @@ from kernsmith.document.layouts import (
 )
 from kernsmith.document.noise import NoiseView
 from kernsmith.document.pair import ComparedView, RanksView
+from kernsmith.document.proved import FactView, ProvedView
 from kernsmith.document.shares import (
     FunctionShareView,
     MixChangeView,
@@ -78,6 +79,7 @@ __all__ = [
     "CollisionsView",
     "CommitView",
     "ComparedView",
+    "FactView",
     "FactorsView",
     "FaultView",
     "FlameNodeView",
@@ -104,6 +106,7 @@ __all__ = [
     "OrdersDocument",
     "PairView",
     "PointView",
+    "ProvedView",
     "RanksView",
     "RevisionView",
     "RunView",

@@ -13,6 +13,7 @@ from kernsmith.document.factors import Bounds, FactorsView
 from kernsmith.document.hottest import HottestView
 from kernsmith.document.noise import NoiseView
 from kernsmith.document.pair import ComparedView, RanksView
+from kernsmith.document.proved import ProvedView
 from kernsmith.document.stress import StressView
 from kernsmith.document.verified import VerifiedView
 
@@ -333,6 +334,7 @@ class StudyDocument:
     stress: tuple[StressView, ...] = ()
     noise: tuple[NoiseView, ...] = ()
     verified: tuple[VerifiedView, ...] = ()
+    proved: tuple[ProvedView, ...] = ()
     pair: PairView | None = None
     disturbances: tuple[str, ...] = ()
     text_ends: tuple[TextEndView, ...] = ()

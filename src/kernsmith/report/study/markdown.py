@@ -14,6 +14,7 @@ from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.machines import pair_lines, pair_tables
 from kernsmith.report.study.noise import noise_lines
+from kernsmith.report.study.proved import proved_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.stress import stress_table
@@ -43,7 +44,8 @@ def study_markdown(document: StudyDocument) -> str:
     ]
     sections: list[Section] = [Text(_conditions(document))]
     if lines:
-        lines += [*verified_lines(document), *(line for _, line in sequential(document))]
+        lines += [*verified_lines(document), *proved_lines(document)]
+        lines += [*(line for _, line in sequential(document))]
         sections += [Bullets(lines)]
         sections += [_overall_table(document), *speciality_tables(document)]
         sections += [_workload_table(document)]

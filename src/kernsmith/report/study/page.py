@@ -36,6 +36,7 @@ from kernsmith.report.study.hottest import hottest_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.machines import pair_sections
 from kernsmith.report.study.noise import noise_lines
+from kernsmith.report.study.proved import proved_lines, proved_table, refuted_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.stress import stress_sections
@@ -133,7 +134,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
     sections += [
         Verdict(line, "worse") for name in document.others if (line := harmed(document, name))
     ]
-    broken = broken_lines(document)
+    broken = [*broken_lines(document), *refuted_lines(document)]
     sections += [Verdict(line, "warning") for line in broken]
     rest = [line for _, line in heads if line not in {line for _, line in overall[:_FEW]}]
     if len(overall) > _FEW:
@@ -154,6 +155,7 @@ def _answer_sections(document: StudyDocument) -> list[Section]:
         lines += [f"{name}: {line}" for line in luck_lines(document, name)]
     lines += noise_lines(document)
     lines += [line for line in verified_lines(document) if line not in broken]
+    lines += [line for line in proved_lines(document) if line not in broken]
     return [*sections, Bullets([*rest, *lines])]
 
 
@@ -376,4 +378,5 @@ def _repeat_sections(document: StudyDocument) -> list[Section]:
         if variant.package_command and not variant.baseline:
             made = "\n".join(variant.packages) or variant.package_command
             sections.append(Code(made, caption=f"Installable packages of {variant.name}"))
+    sections += [proved_table(answer) for answer in document.proved if answer.facts]
     return sections

@@ -15,6 +15,7 @@ from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
 from kernsmith.report.study.machines import pair_lines, pair_tables
 from kernsmith.report.study.noise import noise_lines
+from kernsmith.report.study.proved import proved_lines
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
 from kernsmith.report.study.verified import verified_lines
@@ -48,7 +49,7 @@ def print_study(document: StudyDocument, console: Console) -> None:
             say(console, f"{variant}: {line}")
         for line in attribution_lines(document, variant):
             say(console, f"{variant}: {line}")
-    for line in verified_lines(document):
+    for line in (*verified_lines(document), *proved_lines(document)):
         say(console, line)
     if tables := pair_tables(document):
         say(console, as_text(tables))
