@@ -10,6 +10,7 @@
 #include "timed/region.h"
 #endif
 #ifdef KERNSMITH_OWN
+#include "own/figures.h"
 #include "own/usage.h"
 #endif
 
@@ -133,6 +134,9 @@ static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
 		return error;
 	struct times begin = now();
 
+	OF_PROCESSES(error = figures_begin(OWN_METRICS));
+	if (error)
+		return error;
 	OF_PROCESSES(usage_begin());
 	AROUND(region_begin(rounds));
 	MARK(MARKER_BEGIN);
@@ -151,7 +155,8 @@ static int measure(const struct workload *w, unsigned rounds, unsigned warmup)
 	printf("kernsmith: metric user_seconds=%.9f\n", end.user - begin.user);
 	printf("kernsmith: metric sys_seconds=%.9f\n", end.sys - begin.sys);
 	OF_PROCESSES(usage_tell());
-	return 0;
+	OF_PROCESSES(error = figures_tell(OWN_METRICS));
+	return error;
 }
 
 int run_workload(const char *name, long rounds, long warmup)

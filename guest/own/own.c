@@ -3,9 +3,10 @@
  * A user's own workload: a program that came into the guest in OWN_FOLDER, or one of the guest's root
  * file system. Files there: `words` (what to execute: words that each end with a zero byte), `set-up`
  * (the same, of what is executed once before: none, if it is empty), `status` (the exit status that
- * it must have, a number), `output` (what it must print, if that is checked).
+ * it must have, a number), `output` (what it must print, if that is checked), `metrics` (own/figures.h).
  */
 #include "failure.h"
+#include "own/figures.h"
 #include "workload.h"
 
 #include <fcntl.h>
@@ -88,9 +89,12 @@ static _Noreturn void execute(char *const words[])
 {
 	static char home[] = "HOME=/tmp", path[] = "PATH=" PROGRAMS ":" OWN_FOLDER;
 	static char language[] = "LC_ALL=C.UTF-8";
-	char *environment[] = { home, path, language, NULL };
+	static char metrics[] = "KERNSMITH_METRICS=" FIGURES;
+	char *environment[] = { home, path, language, NULL, NULL };
 	int nothing = open("/dev/null", O_RDONLY);
 
+	if (access(OWN_METRICS, R_OK) == 0)
+		environment[3] = metrics;
 	signal(SIGPIPE, SIG_DFL);	/* which the runner ignores */
 	if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(printed, STDOUT_FILENO) >= 0)
 		execve(program, words, environment);

@@ -47,6 +47,7 @@ _PACKAGES = {
     "gzip": "gzip",
     "ld": "binutils",
     "make": "make",
+    "bsdtar": "libarchive-tools",
     "makepkg": "makepkg",
     "mke2fs": "e2fsprogs",
     "mmdebstrap": "mmdebstrap",

@@ -17,6 +17,7 @@ from kernsmith.guest.own import read_own_workload
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Job, Outcome, run_once
+from kernsmith.machine.metrics import check_own_metrics
 from kernsmith.machine.tcg import open_machine
 from kernsmith.paths import shipped
 from kernsmith.study.file import read_study
@@ -33,6 +34,10 @@ PROGRAM = """
             return 3;
         if (strcmp(line, "die") == 0)
             abort();
+        const char *metrics = getenv("KERNSMITH_METRICS");
+        FILE *own = metrics ? fopen(metrics, "a") : NULL;
+        if (own && words[2])
+            fputs(words[2], own);
         printf("it says %s", line);
         return 0;
     }
@@ -117,6 +122,8 @@ def test_equal_content_is_the_same_workload_wherever_it_lies(file: Path, tmp_pat
         ('"bin/reader"', r'"a\u0000b"', "program: it has letters that cannot be printed"),
         ('files = ["data"]', r'files = ["a\u0000b"]', "files.0: 'a\\x00b' is no path to a file"),
         ("rounds = 4", r'description = "\u001b[2J"', "description: it has letters that cannot be"),
+        ("[check]", '[metrics]\nP99 = "us"\n[check]', "metrics: 'P99' is no name: small letters"),
+        ("[check]", '[metrics]\np99 = "\\u001b"\n[check]', "metrics.p99: String should match"),
     ],
 )
 def test_mistakes_are_told_with_their_place(file: Path, old: str, new: str, told: str) -> None:
@@ -257,6 +264,48 @@ def test_what_did_not_do_its_work_has_no_figures(
     outcome = ran(file, micro_kernel, tmp_path / "run")
     assert not outcome.ok and not outcome.metrics
     assert told in outcome.reason
+
+
+METRICS = '[metrics]\nlatency = "us"\nsize = ""\n\n[check]'
+
+
+@pytest.mark.kernel
+def test_it_tells_figures_of_its_own(file: Path, micro_kernel: Kernel, tmp_path: Path) -> None:
+    """Each round writes two latencies; the figure is their mean."""
+    words = '"data/line", "latency=2.5\\nlatency=3\\nsize=-1e3\\n"'
+    file.write_text(TABLE.replace('"data/line"', words).replace("[check]", METRICS))
+    outcome = ran(file, micro_kernel, tmp_path / "run")
+    assert outcome.ok, outcome.reason
+    assert outcome.metrics["latency"] == (2.75, "us")
+    assert outcome.metrics["size"] == (-1000.0, "")
+    assert outcome.metrics["kernel_instructions"][1] == "instructions"
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("latency=2\\n", "the program wrote nothing of its own metric size"),
+        ("latency=fast\\n", "the program wrote no number of its own metric latency"),
+        ("latency=inf\\n", "the program wrote no number of its own metric latency"),
+        ("latency\\n", "the program's own metrics have no line latency"),
+        ("speed=2\\n", "the workload's file has no metric speed"),
+    ],
+)
+def test_figures_that_are_none_are_told(
+    file: Path, micro_kernel: Kernel, tmp_path: Path, written: str, told: str
+) -> None:
+    words = f'"data/line", "{written}"'
+    file.write_text(TABLE.replace('"data/line"', words).replace("[check]", METRICS))
+    outcome = ran(file, micro_kernel, tmp_path / "run")
+    assert not outcome.ok and not outcome.metrics
+    assert told in outcome.reason
+
+
+def test_its_figures_have_no_names_of_the_machines(file: Path) -> None:
+    file.write_text(TABLE.replace("[check]", '[metrics]\nvirtual_seconds = "s"\n\n[check]'))
+    with pytest.raises(UserError, match="'virtual_seconds' is what machines measure"):
+        check_own_metrics(read_own_workload(file))
 
 
 @pytest.mark.kernel

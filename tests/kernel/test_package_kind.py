@@ -60,16 +60,21 @@ def test_what_is_missing_is_one_sentence(
     assert str(caught.value) == told.format("sudo apt-get install")
 
 
-def test_makepkg_does_not_run_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in KINDS[PACMAN].programs:
+def test_root_is_another_user_to_makepkg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*KINDS[PACMAN].programs, "unshare"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(package_kind.os, "geteuid", lambda: 0)
-    with pytest.raises(UserError, match="makepkg does not run as root"):
+    KINDS[PACMAN].check()
+    assert KINDS[PACMAN].as_user()[0] == "unshare"
+    assert not KINDS[DEB].as_user()
+    (tmp_path / "unshare").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(UserError, match="makepkg does not run as root, and there are no user name"):
         KINDS[PACMAN].check()
     monkeypatch.setattr(package_kind.os, "geteuid", lambda: 1000)
     KINDS[PACMAN].check()
+    assert not KINDS[PACMAN].as_user()
 
 
 def test_names_tell_kernels_of_one_release_apart_and_leave_the_builds_number() -> None:

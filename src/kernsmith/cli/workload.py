@@ -91,6 +91,9 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
         "vcpus": str(each.vcpus),
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
+    if each.metrics:
+        told = (f"{name} ({unit})" if unit else name for name, unit in each.metrics)
+        lines |= {"metrics": ", ".join(told)}
     if each.file:
         lines |= {"file": each.file, "content": each.content or "known when its root is made"}
     if each.root:
@@ -253,8 +256,10 @@ def _run(
     from kernsmith.kernel.artifact import named_kernel
     from kernsmith.kernel.config import parse_config
     from kernsmith.machine import Job, run_once
+    from kernsmith.machine.metrics import check_own_metrics
     from kernsmith.machine.tcg import open_machine
 
+    check_own_metrics(each)
     chosen = named_kernel(kernel)
     symbols = parse_config((chosen.output / ".config").read_text())
     if missing := each.missing(symbols, loads=bool(chosen.modules)):
@@ -293,9 +298,12 @@ def _print_run(each: Workload, outcome: Outcome, functions: tuple[HotFunctionVie
     table.add_column(each.name, justify="right")
     table.add_column("unit")
     table.add_column(f"per {each.unit}", justify="right")
+    own = dict(each.metrics)
     for name, (value, unit) in outcome.metrics.items():
         shown = f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
-        table.add_row(name, shown, unit, f"{value / each.done:,.6g}")
+        # Its own are of a round already, and perhaps no amounts.
+        each_one = "" if name in own else f"{value / each.done:,.6g}"
+        table.add_row(name, shown, unit, each_one)
     result_console(markup=False).print(table)
     for function in functions:
         print(f"{function.share:7.2%}  {function.name}")
@@ -337,6 +345,7 @@ def _as_json(each: Workload) -> dict[str, Any]:
         "operations": each.operations,
         "unit": each.unit,
         "vcpus": each.vcpus,
+        "metrics": dict(each.metrics),
         "needs": list(each.needs),
         "file": each.file or None,
         "content": each.content or None,

@@ -26,7 +26,7 @@ from kernsmith.ledger import OK, BootRow, Ledger, RunRow, TrialRow, now
 from kernsmith.ledger.measured import MeasuredRun
 from kernsmith.machine.command import Ran, find_command, run_command
 from kernsmith.machine.conditions import Condition, conditions, throttled, throttling
-from kernsmith.machine.metrics import SECONDS, metric
+from kernsmith.machine.metrics import SECONDS, in_units
 from kernsmith.machine.protocol import FAILED
 from kernsmith.machine.running import RunningKernel, running_kernel
 from kernsmith.stats.multiple import holm
@@ -227,7 +227,7 @@ class _Session:
                 trial=digest, attempt=1, status=OK if well else FAILED,
                 reason="" if well else _failure(words, ran), console="", started_at=now(),
                 wall_seconds=ran.metrics[SECONDS],
-                metrics={name: (value, metric(name).unit) for name, value in ran.metrics.items()},
+                metrics=in_units(ran.metrics),
                 provenance={"exit_code": ran.exit_code}, boot=self.boot,
             )
         )  # fmt: skip

@@ -23,6 +23,7 @@ from kernsmith.kernel.source import Source, check_source, resolve_source
 from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
+from kernsmith.machine.metrics import check_own_metrics
 from kernsmith.machine.protocol import Choosy
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
 from kernsmith.study.check import check_study
@@ -313,6 +314,8 @@ def _check_workloads(workloads: Sequence[Workload], machine: Machine) -> None:
     reasons = map(machine.refusal, workloads) if isinstance(machine, Choosy) else ()
     for reason in filter(None, reasons):
         raise UserError(reason)
+    for workload in workloads:
+        check_own_metrics(workload)
 
 
 def check_metric(name: str, machine: Machine) -> None:

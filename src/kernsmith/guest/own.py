@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import stat
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -47,6 +47,10 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SYMBOL = re.compile(r"CONFIG_[A-Z0-9_]+")
 _FOLDER = "workload"
 _MOST_WORDS = 255
+# guest/own/figures.c has no place for more, nor for longer ones.
+_MOST_METRICS = 16
+_METRIC = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+_MetricUnit = Annotated[str, Field(max_length=20, pattern=r"^[\w/%µ. -]*$")]
 
 
 class _Check(BaseModel):
@@ -114,6 +118,8 @@ class OwnWorkload(BaseModel):
     root: the root file system; without it the guest has nothing but the program and its files.
     source: parts of a kernel's source, which lie in the folder `source` beside the files.
     vcpus: how many processors the guest has that it runs in.
+    metrics: figures of its own by their names, and their units. Its program writes them, as lines
+        NAME=NUMBER, to the file that KERNSMITH_METRICS names (guest/own/figures.h).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -133,6 +139,15 @@ class OwnWorkload(BaseModel):
     root: _Root | None = None
     source: SourceParts | None = None
     vcpus: Vcpus = 1
+    metrics: dict[str, _MetricUnit] = Field(default_factory=dict, max_length=_MOST_METRICS)
+
+    @field_validator("metrics")
+    @classmethod
+    def _own_names(cls, metrics: dict[str, str]) -> dict[str, str]:
+        for name in metrics:
+            if not _METRIC.fullmatch(name):
+                raise ValueError(f"{name!r} is no name: small letters, digits and _, up to 40")
+        return metrics
 
     @field_validator("name")
     @classmethod
@@ -191,6 +206,7 @@ def described(path: Path) -> Workload:
     return Workload(
         said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
         operations=said.operations, unit=said.unit, vcpus=said.vcpus,
+        metrics=tuple(said.metrics.items()),
     )  # fmt: skip
 
 
@@ -263,6 +279,8 @@ def read_own_workload(
     if said.check.output:
         expected = beside.read(said.check.output, "check.output")
         members.append(Member(f"{_FOLDER}/output", expected))
+    if said.metrics:
+        members.append(Member(f"{_FOLDER}/metrics", _with_zeros(list(said.metrics))))
     systemd = said.root is not None and said.root.init == "systemd"
     needs = dict.fromkeys(
         (*said.needs, *(image.needs if image else ()), *(SYSTEMD_NEEDS if systemd else ()))
@@ -273,6 +291,7 @@ def read_own_workload(
         said.warmup, tuple(needs), str(path),
         kept_initramfs(archive, said.name), image.path if image else None,
         said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
+        metrics=tuple(said.metrics.items()),
     )  # fmt: skip
 
 
@@ -332,7 +351,7 @@ def _members(beside: Beside, path: Path, names: list[str], program: str) -> list
         for inside in beside.below(str(Path(name)), key):
             found |= {str(part): key for part in Path(inside).parents if part != Path()}
             found[inside] = key
-    clash = {"words", "set-up", "status", "output", SOURCE_FOLDER} & set(found)
+    clash = {"words", "set-up", "status", "output", "metrics", SOURCE_FOLDER} & set(found)
     if clash:
         raise UserError(f"{path}: files: {clash.pop()!r} is a name that the guest needs itself")
     members = [Member(_FOLDER)]

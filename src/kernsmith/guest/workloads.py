@@ -45,6 +45,7 @@ class Workload:
     operations, unit: what a round is, in numbers: 16 times a `loop`.
     baseline: of the index that it belongs to (see `guest.index`).
     vcpus: how many the guest has that it runs in.
+    metrics: figures that it tells itself, by their names and units.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Workload:
     baseline: Baseline | None = None
     program: str = ""
     vcpus: int = 1
+    metrics: tuple[tuple[str, str], ...] = ()
 
     @property
     def content(self) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -61,10 +61,12 @@ def make_again(
     log: Path,
     on_line: Callable[[str], None] | None = None,
     environment: Mapping[str, str | None] = MappingProxyType({}),
+    prefix: Sequence[str] = (),
 ) -> None:
     """Make targets in the copy of a kernel's output in a folder, as the kernel was made.
 
-    environment: set beside that of the kernel's build; None removes a variable.
+    environment: set beside that of the kernel's build; None removes a variable. prefix: words in
+        front of make's.
 
     Raises:
         ProcessFailed: make ended with an error.
@@ -74,7 +76,7 @@ def make_again(
     while "=" not in words[-1]:
         words.pop()  # what was made when the kernel was built
     process.run(
-        [*words, f"-j{os.cpu_count() or 1}", *targets],
+        [*prefix, *words, f"-j{os.cpu_count() or 1}", *targets],
         log=log,
         timeout=BUILD_SECONDS,
         env=build_environment(compilers) | kernel.provenance["environment"] | dict(environment),

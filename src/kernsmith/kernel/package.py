@@ -90,6 +90,7 @@ def make_packages(
             make_again(
                 kernel, work, kind.target,
                 log=log, environment=environment, on_line=_counted(progress),
+                prefix=kind.as_user(),
             )  # fmt: skip
         except ProcessFailed as error:
             raise PackagingFailed(f"the kernel cannot be packaged: {error}") from error

@@ -13,6 +13,8 @@ from kernsmith import process
 from kernsmith.errors import UserError
 
 DEB, RPM, PACMAN, TAR = "deb", "rpm", "pacman", "tar"
+_AS_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,24 @@ class PackageKind:
 
         Raises:
             ProgramMissing: a program is not installed; the message says how it is.
-            UserError: its program does not run as root.
+            UserError: its program does not run as root, and nobody can be made another user.
         """
         for program in self.programs:
             process.find(program)
-        if self.needs_a_user and os.geteuid() == 0:
-            raise UserError(
-                f"{self.programs[0]} does not run as root: make the package as another user"
-            )
+        if words := self.as_user():
+            process.find(words[0])
+            tried = process.run([*words, "true"], timeout=_SECONDS, check=False)
+            if tried.returncode:
+                raise UserError(
+                    f"{self.programs[0]} does not run as root, and there are no user namespaces "
+                    f"here to be another user in ({' '.join(words)} true): make the package as "
+                    "another user"
+                )
+
+    def as_user(self) -> tuple[str, ...]:
+        """Words in front of a command that make root somebody else to it, and the owner of all
+        that is root's; none where nobody asks, or somebody else is at work."""
+        return _AS_USER if self.needs_a_user and os.geteuid() == 0 else ()
 
 
 def _unpack_rpm(package: Path, folder: Path) -> list[str | Path]:
@@ -122,7 +134,7 @@ KINDS: dict[str, PackageKind] = {
     ),
     PACMAN: PackageKind(
         target="pacman-pkg",
-        programs=("makepkg", "zstd", "rsync"),
+        programs=("makepkg", "bsdtar", "zstd", "rsync"),
         variables=lambda named: {
             "PACMAN_PKGBASE": f"linux-{named.mark.replace('.', '-')}",
             "MAKEPKGOPTS": "--nodeps --force",

@@ -43,6 +43,7 @@ from kernsmith.machine.metrics import (
     REFERENCE_CYCLES,
     VERSION,
     in_order,
+    in_units,
     metric,
 )
 from kernsmith.machine.pinned import PinnedProgram, pin, pin_program
@@ -322,7 +323,7 @@ def _figures(answer: Answer, clock: str) -> tuple[dict[str, tuple[float, str]], 
         )
         absent |= dict.fromkeys(OF_REAL_CLOCK, why)
     figures = {name: value for name, value in figures.items() if name not in absent}
-    return {name: (value, metric(name).unit) for name, value in figures.items()}, absent
+    return in_units(figures), absent
 
 
 def _told_of(died: GuestDied) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from kernsmith.errors import UserError
+from kernsmith.guest.workloads import Workload
 from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"
@@ -124,6 +126,31 @@ _PLACE = {metric.name: place for place, metric in enumerate(_ALL)}
 def metric(name: str) -> Metric:
     """The metric of this name; one that a guest invented has no unit and is a count of its own."""
     return _BY_NAME.get(name) or Metric(name, "", "", "counted")
+
+
+def check_own_metrics(workload: Workload) -> None:
+    """That what a workload tells itself has no name of what machines measure.
+
+    Raises:
+        UserError: it has.
+    """
+    for name, _ in workload.metrics:
+        if name in _BY_NAME:
+            raise UserError(
+                f"{workload.file or workload.name}: metrics: {name!r} is what machines measure: "
+                "give the workload's own metric another name"
+            )
+
+
+def in_units(
+    figures: Mapping[str, float], own: Iterable[tuple[str, str]] = ()
+) -> dict[str, tuple[float, str]]:
+    """Figures with their units. own: those that a workload tells itself, and in which unit."""
+    units = dict(own)
+    return {
+        name: (value, units[name] if name in units else metric(name).unit)
+        for name, value in figures.items()
+    }
 
 
 def by_virtual_clock(figures: Mapping[str, float]) -> dict[str, float]:

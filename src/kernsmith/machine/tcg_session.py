@@ -17,7 +17,7 @@ from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine import snapshot
 from kernsmith.machine.besides import told_besides
 from kernsmith.machine.console import Said, read_console
-from kernsmith.machine.metrics import by_virtual_clock, metric
+from kernsmith.machine.metrics import by_virtual_clock, in_units
 from kernsmith.machine.protocol import FAILED, HANG, LOST, OK, Boot, Job, Outcome
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class TcgSession:
         except (OSError, ValueError, KeyError):
             return FAILED, "the tracer wrote no counters: the workload marked no region", {}
         figures = counted | by_virtual_clock(said.metrics)
-        return OK, "", {name: (value, metric(name).unit) for name, value in figures.items()}
+        return OK, "", in_units(figures, job.workload.metrics)
 
 
 def _is_lost(said: Said, job: Job, failure: str) -> bool:

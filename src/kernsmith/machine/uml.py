@@ -28,6 +28,7 @@ from kernsmith.machine.metrics import (
     CORE_CYCLES_EVEN,
     CORE_CYCLES_ODD,
     VERSION,
+    in_units,
     metric,
 )
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
@@ -187,7 +188,7 @@ def _figures(runs: Sequence[Run]) -> dict[str, tuple[float, str]]:
     units = np.array([run.units for run in runs])
     even, odd = halves(units)
     found = {CORE_CYCLES: estimate(units), CORE_CYCLES_EVEN: even, CORE_CYCLES_ODD: odd}
-    return {name: (value, metric(name).unit) for name, value in found.items()}
+    return in_units(found)
 
 
 def _sentence(warning: str) -> str:

@@ -21,7 +21,7 @@ from kernsmith.errors import KernsmithError
 from kernsmith.files import write_text
 from kernsmith.machine.batch import Planned, Recorded
 from kernsmith.machine.conditions import as_told, throttling
-from kernsmith.machine.metrics import REFERENCE_CYCLES, metric
+from kernsmith.machine.metrics import REFERENCE_CYCLES, in_units
 from kernsmith.machine.protocol import FAILED, OK, Boot, Job, Outcome
 from kernsmith.machine.remote.connection import RemoteFailed, Unreachable, patiently
 from kernsmith.machine.remote.host import Host, measured_batch
@@ -349,4 +349,4 @@ class SshSession:
 
 def named(figures: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     """Figures of the runner with their units."""
-    return {name: (value, metric(name).unit) for name, value in figures.items()}
+    return in_units(figures)

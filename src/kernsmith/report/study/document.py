@@ -163,12 +163,13 @@ def _source(prepared: Prepared, variant: Variant) -> SourceView:
 def _verdict(prepared: Prepared, verdict: Verdict, held: HeldView | None) -> VerdictView:
     effect = verdict.effect
     listed = {each.name: each for each in prepared.machine.metrics}
+    own = dict(pair for each in prepared.workloads for pair in each.metrics)
     known = listed.get(verdict.metric) or metric(verdict.metric)
     return VerdictView(
         variant=verdict.variant,
         workload=verdict.workload,
         metric=verdict.metric,
-        unit=known.unit,
+        unit=own.get(verdict.metric, known.unit),
         ratio=effect.ratio,
         ci=_bounds(effect.ci),
         p=effect.p,
