@@ -45,8 +45,8 @@ static int take(char *line, struct figure *figures, size_t count)
 	*equals = '\0';
 	double value = strtod(equals + 1, &end);
 
-	if (end == equals + 1 || *end || !isfinite(value))
-		return told("the program wrote no number of its own metric", line);
+	if (end == equals + 1 || *end || !isfinite(value) || value < 0)	/* ratios are asked for */
+		return told("the program wrote no number from 0 on of its own metric", line);
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(figures[i].name, line) == 0) {
 			figures[i].sum += value;

@@ -272,12 +272,12 @@ METRICS = '[metrics]\nlatency = "us"\nsize = ""\n\n[check]'
 @pytest.mark.kernel
 def test_it_tells_figures_of_its_own(file: Path, micro_kernel: Kernel, tmp_path: Path) -> None:
     """Each round writes two latencies; the figure is their mean."""
-    words = '"data/line", "latency=2.5\\nlatency=3\\nsize=-1e3\\n"'
+    words = '"data/line", "latency=2.5\\nlatency=3\\nsize=1e3\\n"'
     file.write_text(TABLE.replace('"data/line"', words).replace("[check]", METRICS))
     outcome = ran(file, micro_kernel, tmp_path / "run")
     assert outcome.ok, outcome.reason
     assert outcome.metrics["latency"] == (2.75, "us")
-    assert outcome.metrics["size"] == (-1000.0, "")
+    assert outcome.metrics["size"] == (1000.0, "")
     assert outcome.metrics["kernel_instructions"][1] == "instructions"
 
 
@@ -286,8 +286,9 @@ def test_it_tells_figures_of_its_own(file: Path, micro_kernel: Kernel, tmp_path:
     ("written", "told"),
     [
         ("latency=2\\n", "the program wrote nothing of its own metric size"),
-        ("latency=fast\\n", "the program wrote no number of its own metric latency"),
-        ("latency=inf\\n", "the program wrote no number of its own metric latency"),
+        ("latency=fast\\n", "the program wrote no number from 0 on of its own metric latency"),
+        ("latency=inf\\n", "the program wrote no number from 0 on of its own metric latency"),
+        ("latency=-1\\n", "the program wrote no number from 0 on of its own metric latency"),
         ("latency\\n", "the program's own metrics have no line latency"),
         ("speed=2\\n", "the workload's file has no metric speed"),
     ],
