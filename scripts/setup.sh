@@ -18,7 +18,7 @@ PACKAGES=(
 )
 readonly TEST_PACKAGES=(
     chromium chromium-driver e2fsprogs gpg gpg-agent libarchive-tools linux-perf lz4 makepkg mmdebstrap openssh-server ovmf
-    pahole postgresql qemu-utils rpm squashfs-tools tcc
+    pacman-package-manager pahole postgresql qemu-utils rpm squashfs-tools tcc
 )
 readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_OLDEST=3.11
 

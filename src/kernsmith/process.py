@@ -49,6 +49,7 @@ _PACKAGES = {
     "make": "make",
     "bsdtar": "libarchive-tools",
     "makepkg": "makepkg",
+    "pacman": "pacman-package-manager",
     "mke2fs": "e2fsprogs",
     "mmdebstrap": "mmdebstrap",
     "perl": "perl",

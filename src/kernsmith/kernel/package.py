@@ -43,8 +43,8 @@ exec {date} --utc --date=@"$SOURCE_DATE_EPOCH" "$@"
 _OBEYED = (
     "DEBEMAIL", "DEBFULLNAME", "DEB_BUILD_OPTIONS", "DEB_BUILD_PROFILES", "DPKG_FLAGS",
     "INSTALL_MOD_PATH", "INSTALL_MOD_STRIP", "KDEB_COMPRESS", "KDEB_PKGVERSION",
-    "KDEB_SOURCENAME", "MAKEPKGOPTS", "PACMAN_EXTRAPACKAGES", "PACMAN_PKGBASE", "PKGDEST",
-    "RPMOPTS", "XZ_OPT",
+    "KDEB_SOURCENAME", "LOGDEST", "MAKEPKGOPTS", "PACKAGER", "PACMAN_EXTRAPACKAGES",
+    "PACMAN_PKGBASE", "PKGDEST", "PKGEXT", "RPMOPTS", "SRCDEST", "SRCPKGDEST", "XZ_OPT",
 )  # fmt: skip
 
 
@@ -126,9 +126,15 @@ def _environment(kernel: Kernel, kind: PackageKind, work: Path) -> dict[str, str
         makefile,
         _WITH_NOTE.format(release=release, folder=FOLDER, note=shlex.quote(str(note))),
     )
-    date = programs / "date"
-    write_text(date, _DATE.format(date=process.find("date")))
-    date.chmod(0o755)
+    scripts = {"date": _DATE.format(date=process.find("date"))}
+    for program, edits in kind.edits.items():
+        script = process.find(program).read_text(encoding="utf-8")
+        for old, new in edits:
+            script = script.replace(old, new)
+        scripts[program] = script
+    for name, text in scripts.items():
+        write_text(programs / name, text)
+        (programs / name).chmod(0o755)
     return {
         **dict.fromkeys(_OBEYED),
         **kind.variables(named(kernel)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernsmith import process
@@ -45,6 +45,8 @@ class PackageKind:
     unpack: the command that unpacks a package into a folder.
     name: what a package is called here, by the name that kbuild gives it.
     needs_a_user: whether its program refuses to run as root.
+    edits: what is put in place of what in programs of its that are scripts, for packages that hold
+        nothing of the machine; another version that has no such words is run as it is.
     """
 
     target: str
@@ -58,6 +60,7 @@ class PackageKind:
     beside: str = "\0"
     name: Callable[[str, Named], str] = lambda file, named: file
     needs_a_user: bool = False
+    edits: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
 
     def is_main(self, package: Path) -> bool:
         """Whether a package is the one with the kernel."""
@@ -134,10 +137,19 @@ KINDS: dict[str, PackageKind] = {
     ),
     PACMAN: PackageKind(
         target="pacman-pkg",
-        programs=("makepkg", "bsdtar", "zstd", "rsync"),
+        # makepkg looks for pacman also where it is to ask it nothing.
+        programs=("makepkg", "pacman", "bsdtar", "zstd", "rsync"),
         variables=lambda named: {
             "PACMAN_PKGBASE": f"linux-{named.mark.replace('.', '-')}",
             "MAKEPKGOPTS": "--nodeps --force",
+            "PKGEXT": ".pkg.tar.zst",
+        },
+        # Into .BUILDINFO comes where it was made: what Arch's own builders write.
+        edits={
+            "makepkg": (
+                ('"builddir"  "${BUILDDIR}"', '"builddir"  "/build"'),
+                ('"startdir"  "${startdir}"', '"startdir"  "/startdir"'),
+            )
         },
         made="out/*.pkg.tar*",
         main="linux-kernsmith-????????-[0-9]*.pkg.tar*",
