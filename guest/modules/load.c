@@ -12,11 +12,14 @@
  *	kernsmith: said LINE
  *	kernsmith: end modules status=ERRNO load of NAME: message
  *
+ * Where all modules of the config are there to be loaded when somebody wants them, they lie in
+ * /modules/layer with the program that the kernel is to start for that (modprobe.c).
+ *
  * Kernels without modules boot without it, so that it is no part of what they execute.
  */
 #include "failure.h"
+#include "modules/sections.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,9 +27,9 @@
 #include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NAME = 64, PATH = 256, LINE = 256, LOG = 8192, SAID = 4 };
@@ -34,50 +37,6 @@ enum { NAME = 64, PATH = 256, LINE = 256, LOG = 8192, SAID = 4 };
 enum { READ_ALL = 3, CLEAR = 5 };
 
 static const char list[] = "/modules/list";
-
-/* One line of a small file, without its end; "" when there is none. */
-static void first_line(const char *path, char *line, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, line, size - 1);
-
-	line[length > 0 ? length : 0] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
-
-/* Kernels without CONFIG_KALLSYMS do not tell it. */
-static void print_sections(const char *name)
-{
-	char path[PATH], file[PATH + NAME_MAX + 2], address[32];
-
-	snprintf(path, sizeof(path), "/sys/module/%s/sections", name);
-	DIR *folder = opendir(path);
-
-	if (!folder)
-		return;
-	for (struct dirent *entry; (entry = readdir(folder));) {
-		if (entry->d_type != DT_REG)
-			continue;
-		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
-		first_line(file, address, sizeof(address));
-		if (strncmp(address, "0x", 2) == 0)
-			printf("kernsmith: section %s %s %s\n", name, entry->d_name, address + 2);
-	}
-	closedir(folder);
-}
-
-/*
- * What a module has for its own start is freed by a worker of the kernel's. The next module may be
- * put there: whether it is must not depend on who is first.
- */
-static void wait_until_freed(void)
-{
-	struct timespec t = { .tv_nsec = 100000000 };
-
-	nanosleep(&t, NULL);
-}
 
 /* The end of the kernel's log: its console shows no warnings. */
 static void print_log(void)
@@ -113,9 +72,8 @@ static int load(const char *name)
 	close(fd);
 	if (error)
 		return error;
-	printf("kernsmith: module %s\n", name);
-	print_sections(name);
-	wait_until_freed();
+	module_tell(stdout, name);
+	module_settle();
 	return 0;
 }
 
@@ -132,6 +90,33 @@ static int load_all(void)
 		error = load(name);
 	}
 	fclose(names);
+	return error;
+}
+
+/* Where there is a layer: who loads modules then. A root file system gets it from root/root.c. */
+static int on_demand(void)
+{
+	static const char program[] = "/usr/lib/kernsmith/modprobe";
+	static const char *const folders[] = { "/usr", "/usr/lib" };
+
+	if (access("/modules/layer", F_OK))
+		return 0;
+	for (size_t i = 0; i < 2; i++)
+		if (mkdir(folders[i], 0755) && errno != EEXIST)
+			return failed(folders[i]);
+	if (symlink("/modules/layer/usr/lib/modules", "/usr/lib/modules") ||
+	    symlink("/modules/layer/usr/lib/kernsmith", "/usr/lib/kernsmith"))
+		return failed("links to the modules");
+	if (mount("proc", "/proc", "proc", 0, NULL))
+		return failed("mount /proc");
+	int fd = open("/proc/sys/kernel/modprobe", O_WRONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || write(fd, program, sizeof(program) - 1) < 0)
+		error = failed("/proc/sys/kernel/modprobe");
+	if (fd >= 0)
+		close(fd);
+	if (umount("/proc") && !error)	/* /init mounts it */
+		error = failed("umount /proc");
 	return error;
 }
 
@@ -154,6 +139,9 @@ int main(void)
 		return 2;
 	}
 	int error = mount("sysfs", "/sys", "sysfs", 0, NULL) ? failed("mount /sys") : load_all();
+
+	if (!error)
+		error = on_demand();
 
 	if (!error && umount("/sys"))	/* /init mounts it */
 		error = failed("umount /sys");

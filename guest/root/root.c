@@ -7,7 +7,7 @@
  *
  * Built with KERNSMITH_SYSTEMD it becomes the root's own systemd instead, which starts a unit of
  * kernsmith's when all others are up (service.c). What it needs for that is in /root/above of the
- * initramfs, which lies above the image as one layer more.
+ * initramfs, which lies above the image as one layer more. So does /modules/layer, if it is there.
  *
  * What fails is told as of a workload:
  *
@@ -27,12 +27,13 @@
 
 /* What the preprocessor leaves for guests without systemd is what it was: their figures stay. */
 #ifdef KERNSMITH_SYSTEMD
-#define LOWER "lowerdir=/root/above:/image"
+#define LOWER "/root/above:/image"
 static const char type_file[] = "/root/type", disk[] = "/dev/mtdblock0";
 #else
-#define LOWER "lowerdir=/image"
+#define LOWER "/image"
 static const char type_file[] = "/root/type", program[] = "/root/init", disk[] = "/dev/mtdblock0";
 #endif
+#define UPPER "upperdir=/written/files,workdir=/written/work"
 static const char own_files[] = "/workload";
 
 static int make_folder(const char *path)
@@ -56,7 +57,7 @@ static int mount_layers(const char *type)
 	static const char *const layers[] = { "/written/files", "/written/work", NULL };
 	/* A journal that was not closed is not replayed: nothing writes to the image. */
 	const char *options = strncmp(type, "ext", 3) == 0 ? "noload" : "";
-	char what[64];
+	char what[128];
 
 	snprintf(what, sizeof(what), "mount of the image, %s", type);
 	int error = make_folders(folders);
@@ -72,8 +73,11 @@ static int mount_layers(const char *type)
 	if (mount("tmpfs", "/written", "tmpfs", 0, "mode=755"))
 		return failed("mount of a tmpfs");
 	error = make_folders(layers);
-	if (!error && mount("overlay", "/tree", "overlay", 0,
-			    LOWER ",upperdir=/written/files,workdir=/written/work"))
+	/* Of a kernel whose modules are loaded when somebody wants them (modules/load.c). */
+	const char *modules = access("/modules/layer", F_OK) ? "" : "/modules/layer:";
+
+	snprintf(what, sizeof(what), "lowerdir=%s%s,%s", modules, LOWER, UPPER);
+	if (!error && mount("overlay", "/tree", "overlay", 0, what))
 		error = failed("mount of an overlay");
 	return error;
 }

@@ -13,18 +13,21 @@ from typing import Any
 import pytest
 from test_study_run import kernsmith
 
-from kernels import ALL
+from kernels import ALL, kept_kernel
 from kernsmith.guest import build_layer, module_loader
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest, named_kernel
 from kernsmith.kernel.build import build_environment
 from kernsmith.kernel.kbuild import command_in
 from kernsmith.kernel.module_code import code_spans
+from kernsmith.kernel.recipe import make_recipe
+from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.machine import Job, Outcome, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.process import run
 from kernsmith.profile import read_counts
+from kernsmith.study import Study, plan_variants
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("modules")]
 
@@ -200,3 +203,26 @@ def test_an_external_module_is_built_against_the_trained_kernel_and_loaded(
     outcome = boot(kernel, tmp_path / "boot", archive)
     assert outcome.ok, outcome.reason
     assert "greeting" in outcome.modules
+
+
+@pytest.fixture(scope="module")
+def on_demand(source: Source) -> Kernel:
+    """All modules of the config `modules`, none of which is loaded before somebody wants it."""
+    factors = (("modules", ("installed", "none")),)
+    study = Study(source="debian:7.3", config="modules", factors=factors)
+    return kept_kernel(make_recipe(plan_variants(study, ())[0], source))
+
+
+def test_a_module_is_loaded_when_somebody_wants_it(on_demand: Kernel, tmp_path: Path) -> None:
+    """The sockets by their protocol, each cipher by its name; what nobody wants stays out."""
+    first, second = (boot(on_demand, tmp_path / name) for name in ("first", "second"))
+    assert first.ok, first.reason
+    assert first.metrics == second.metrics
+    assert first.modules == second.modules
+    assert {"af_alg", *LOADED} <= set(first.modules) <= set(on_demand.modules)
+    spans = code_spans(on_demand, first.modules)
+    assert set(spans) == set(first.modules)
+    workload = load_catalogue().select(["pipe"])[0]
+    job = Job(workload, tmp_path / "pipe", modules=on_demand.guest_archive)
+    quiet = run_once(open_machine("skylake"), on_demand.vmlinux, job)
+    assert quiet.ok and not quiet.modules

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kernsmith.errors import UserError
 from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.modules import (
+    INSTALLED,
     TEXT_IN_GROUPS,
     built_modules,
     check_modules,
@@ -71,8 +72,30 @@ def test_a_module_that_the_build_has_not_is_named_with_those_that_it_has(output:
         load_order(["fat"], output / "nothing")
 
 
+def never(folder: Path) -> None:
+    """Modules that are named are not installed."""
+    raise AssertionError(folder)
+
+
+def test_all_are_installed_as_a_layer_with_who_loads_them(output: Path, tmp_path: Path) -> None:
+    def install(folder: Path) -> None:
+        modules = folder / "lib/modules/7.3.4"
+        (modules / "kernel").mkdir(parents=True)
+        (modules / "kernel/fat.ko").write_bytes(b"stripped")
+        (modules / "build").symlink_to(output)
+
+    noted = place_modules([INSTALLED], output, tmp_path, install)
+    assert {each["name"] for each in noted} == {"fat", "twofish_common", "twofish_generic"}
+    assert (tmp_path / "modules/fat.ko").read_bytes() == b"\x7fELF fs/fat/fat"
+    archive = (tmp_path / "modules.cpio").read_bytes()
+    for name in (b"usr/lib/modules/7.3.4/kernel/fat.ko", b"usr/lib/kernsmith/modprobe"):
+        assert b"modules/layer/" + name + b"\0" in archive
+    assert b"stripped" in archive and b"7.3.4/build" not in archive
+    assert b"\x7fELF fs/fat" not in archive, "nothing is loaded before it is wanted"
+
+
 def test_the_smallest_set_is_kept_with_what_loads_it(output: Path, tmp_path: Path) -> None:
-    noted = place_modules(["twofish_generic"], output, tmp_path)
+    noted = place_modules(["twofish_generic"], output, tmp_path, never)
     assert [each["name"] for each in noted] == ["twofish_common", "twofish_generic"]
     assert noted[1]["file"] == "crypto/twofish_generic.ko"
     kept = sorted(path.name for path in (tmp_path / "modules").iterdir())
@@ -81,7 +104,7 @@ def test_the_smallest_set_is_kept_with_what_loads_it(output: Path, tmp_path: Pat
     assert b"twofish_common\ntwofish_generic\n" in archive
     assert b"\x7fELF crypto/twofish_generic" in archive
     again = tmp_path / "again"
-    assert place_modules(["twofish_generic"], output, again) == noted
+    assert place_modules(["twofish_generic"], output, again, never) == noted
     assert (again / "modules.cpio").read_bytes() == archive
 
 

@@ -262,7 +262,7 @@ def _run(
     check_own_metrics(each)
     chosen = named_kernel(kernel)
     symbols = parse_config((chosen.output / ".config").read_text())
-    if missing := each.missing(symbols, loads=bool(chosen.modules)):
+    if missing := each.missing(symbols, loads=bool(chosen.modules), on_demand=chosen.on_demand):
         module = symbols.get(missing[0].removeprefix("CONFIG_")) == "m"
         what = f"{missing[0]}{' (a module, which nobody loads)' if module else ''}"
         raise UserError(

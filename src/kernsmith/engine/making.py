@@ -21,6 +21,7 @@ from kernsmith.kernel.reordered import find_reordered, reordered
 from kernsmith.layout import PlacedOrder
 from kernsmith.machine.tcg import NAME as TCG
 from kernsmith.store import local_store
+from kernsmith.study.factors.modules import INSTALLED
 
 
 class WorkloadRefused(UserError):
@@ -75,7 +76,8 @@ def build(say: Say, asked: Build) -> str:
         # In a guest of this machine nobody loads modules but those that the recipe names.
         loads = bool(asked.recipe.modules) or asked.machine != TCG
         for workload in asked.workloads:
-            if missing := workload.missing(symbols, loads=loads):
+            on_demand = INSTALLED in asked.recipe.modules
+            if missing := workload.missing(symbols, loads=loads, on_demand=on_demand):
                 raise WorkloadRefused(
                     f"the workload {workload.name} needs {', '.join(missing)}, which the config "
                     f"{variant.config!r} of {variant.name!r} does not set{workload.advice}"

@@ -19,6 +19,7 @@ from kernsmith.kernel.config_source import read_config
 from kernsmith.kernel.source import Source
 from kernsmith.study import Variant
 from kernsmith.study.config_word import parse_config_word
+from kernsmith.study.factors.modules import INSTALLED
 
 _RUNS = "for the workloads of the study"
 
@@ -42,7 +43,11 @@ def with_needs(
         symbols = {**config.symbols, **said}
         needs = {need.removeprefix("CONFIG_") for each in workloads for need in each.needs}
         if variant.modules:  # the study says itself what is loaded
-            needs -= {name for name, value in symbols.items() if value == "m"}
+            loaded = {name for name, value in symbols.items() if value == "m"}
+            if INSTALLED in variant.modules:
+                first = (need for each in workloads for need in each.first)
+                loaded -= {need.removeprefix("CONFIG_") for need in first}
+            needs -= loaded
         wanted = sorted(needs - said.keys())
         found = built_in(symbols, wanted, source.path)
         told = [each for each in config.added if each.symbol not in said]

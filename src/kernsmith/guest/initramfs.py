@@ -90,6 +90,11 @@ def build_layer(folder: str, programs: Mapping[str, bytes], files: Mapping[str, 
     return _archive(entries)
 
 
+def build_members(members: Sequence[Member]) -> bytes:
+    """An archive to put behind another one: folders before what is in them."""
+    return _archive([member.entry() for member in members])
+
+
 def with_program(archive: bytes, name: str, program: bytes) -> bytes:
     """An archive with another program in the place of one that it has: the last one of a name is
     what the kernel unpacks. name: its path from the root."""

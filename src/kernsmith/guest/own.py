@@ -282,16 +282,15 @@ def read_own_workload(
     if said.metrics:
         members.append(Member(f"{_FOLDER}/metrics", _with_zeros(list(said.metrics))))
     systemd = said.root is not None and said.root.init == "systemd"
-    needs = dict.fromkeys(
-        (*said.needs, *(image.needs if image else ()), *(SYSTEMD_NEEDS if systemd else ()))
-    )
+    first = (*(image.needs if image else ()), *(SYSTEMD_NEEDS if systemd else ()))
+    needs = dict.fromkeys((*said.needs, *first))
     archive = _initramfs(members, image, systemd=systemd)
     return Workload(
         said.name, (), said.description or f"{said.program} of {path.name}", said.rounds,
         said.warmup, tuple(needs), str(path),
         kept_initramfs(archive, said.name), image.path if image else None,
         said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
-        metrics=tuple(said.metrics.items()),
+        metrics=tuple(said.metrics.items()), first=first,
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ class Workload:
     sets: names of the sets that it belongs to.
     rounds, warmup: default amounts of work in the region of interest and before it.
     needs: kernel config symbols (`CONFIG_X`) without which it cannot run.
+    first: those of them that must be there before a module can be loaded: what its root needs.
     file: that of a user's own workload (see `guest.own`); empty for those of the catalogue.
     program: the guest program that it is part of; empty: `guest_program`.
     initramfs: what the guest is booted with, named by its content; None for those of
@@ -63,6 +64,7 @@ class Workload:
     program: str = ""
     vcpus: int = 1
     metrics: tuple[tuple[str, str], ...] = ()
+    first: tuple[str, ...] = ()
 
     @property
     def content(self) -> str:
@@ -86,15 +88,21 @@ class Workload:
         """Where a kernel has what it needs, for the end of a sentence that says it is missing."""
         return "; the shipped config root has what a root file system needs" if self.root else ""
 
-    def missing(self, symbols: Mapping[str, str], *, loads: bool = True) -> tuple[str, ...]:
+    def missing(
+        self, symbols: Mapping[str, str], *, loads: bool = True, on_demand: bool = False
+    ) -> tuple[str, ...]:
         """What it needs and a kernel with these config symbols (without `CONFIG_`) lacks.
 
-        loads: whether modules are loaded where it runs; else what is one is lacking.
+        loads: whether modules are loaded where it runs; else what is one is lacking. on_demand:
+        whether that is when somebody wants them, so that what its root needs must be built in.
         """
-        absent = ("n",) if loads else ("n", "m")
-        lacking = [
-            need for need in self.needs if symbols.get(need.removeprefix("CONFIG_"), "n") in absent
-        ]
+
+        def lacks(need: str) -> bool:
+            value = symbols.get(need.removeprefix("CONFIG_"), "n")
+            late = not loads or (on_demand and need in self.first)
+            return value == "n" or (value == "m" and late)
+
+        lacking = filter(lacks, self.needs)
         return tuple(dict.fromkeys((*lacking, *_missing_for(self.vcpus, symbols))))
 
 
@@ -244,6 +252,11 @@ def held_programs() -> tuple[Path, ...]:
 def module_loader() -> Path:
     """Where the build puts the program that loads a kernel's modules."""
     return shipped("build", "guest", "kernsmith-modules")
+
+
+def module_prober() -> Path:
+    """Where the build puts the program that a kernel starts for a module that somebody wants."""
+    return shipped("build", "guest", "kernsmith-modprobe")
 
 
 def load_catalogue() -> Catalogue:

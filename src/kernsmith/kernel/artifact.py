@@ -71,6 +71,11 @@ class Kernel:
         return tuple(each["name"] for each in self.provenance.get("modules", ()))
 
     @property
+    def on_demand(self) -> bool:
+        """Whether its guest has all modules of its config, and loads them when they are wanted."""
+        return bool(self.provenance.get("on_demand"))
+
+    @property
     def guest_archive(self) -> Path | None:
         """What is put behind the guest's archive so that these are loaded; None without any."""
         return self.folder / MODULES_ARCHIVE if self.modules else None

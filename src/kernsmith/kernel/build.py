@@ -46,6 +46,7 @@ from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.standing import clear_for, standing_kernel
 from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
+from kernsmith.study.factors.modules import INSTALLED
 
 BUILD_SECONDS = 4 * 3600.0
 COMPILED = re.compile(r"^  (CC|AS)\s")  # what kbuild says of each file that is compiled
@@ -300,10 +301,21 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
         "simd": {"beyond": list(_check_registers(recipe, folder))}
     }
     if recipe.modules:
-        provenance["modules"] = place_modules(recipe.modules, folder / "out", folder)
+        provenance["modules"] = place_modules(
+            recipe.modules, folder / "out", folder, lambda below: _install(recipe, folder, below)
+        )
+        provenance["on_demand"] = INSTALLED in recipe.modules
     images = (Path(recipe.arch.booted).name, recipe.arch.image)
     provenance = write_provenance(folder, provenance, *images)
     return Kernel(recipe.key, folder, provenance)
+
+
+def _install(recipe: Recipe, folder: Path, below: Path) -> None:
+    """Have kbuild install all modules below a folder: without debugging information, and not
+    compressed, for what loads them reads them as they are."""
+    process.find("depmod")
+    words = (f"INSTALL_MOD_PATH={below}", "INSTALL_MOD_STRIP=1", "CONFIG_MODULE_COMPRESS_ALL=")
+    _make(recipe, folder, "modules_install.log", *words, "modules_install")
 
 
 def _check_registers(recipe: Recipe, folder: Path) -> tuple[str, ...]:

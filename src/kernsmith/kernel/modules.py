@@ -4,25 +4,31 @@
 kbuild makes all that the config has as `m`. Of these the kernel's folder keeps the ones that are
 to be loaded and those that they depend on, in `modules/`, and an archive for the guest,
 `modules.cpio`, with the files, their order, and the program that loads them (guest/modules).
+
+Or all of them are installed, as `make modules_install` does it: the archive has /lib/modules then,
+as a layer above the guest's root, and the program that its kernel starts for a module that somebody
+wants.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kernsmith.errors import UserError
 from kernsmith.files import copy_file, write_bytes
-from kernsmith.guest.initramfs import build_layer
-from kernsmith.guest.workloads import module_loader
+from kernsmith.guest.initramfs import Member, build_layer, build_members, read_program
+from kernsmith.guest.workloads import module_loader, module_prober
 from kernsmith.kernel.artifact import MODULES, MODULES_ARCHIVE, Kernel, file_digest
+from kernsmith.study.factors.modules import INSTALLED
 
 TARGET = "modules"
 """What make is told beside a kernel's images."""
-FORMAT = 1
+FORMAT = 2
 """Part of the keys of kernels with modules: changes with what is done here or in the loader."""
 LINK_SCRIPT_OF_MODULES = "modules-in-groups.lds"
 """In kbuild's output: what comes before the tree's own script (scripts/module.lds.S)."""
@@ -44,6 +50,8 @@ _DEPENDS = re.compile(r'^MODULE_INFO\(depends, "([^"]*)"\);$', re.MULTILINE)
 # What a kernel lets modules be called (MODULE_NAME_LEN), and what a guest's list has.
 _NAME = re.compile(r"[A-Za-z0-9_]{1,55}")
 _SHOWN = 12
+# Where guest/modules/load.c and guest/root/root.c look for it.
+_LAYER = "modules/layer"
 
 
 @dataclass(frozen=True)
@@ -130,29 +138,31 @@ def check_modules(wanted: Sequence[str], symbols: Mapping[str, str]) -> None:
         )
 
 
-def place_modules(wanted: Sequence[str], output: Path, folder: Path) -> list[dict[str, Any]]:
+def place_modules(
+    wanted: Sequence[str], output: Path, folder: Path, install: Callable[[Path], None]
+) -> list[dict[str, Any]]:
     """Keep the modules to load in a kernel's folder, and make the guest's archive of them.
+
+    install: has kbuild install all modules below a folder.
 
     Returns what the provenance says of each, in the order in which they are loaded.
 
     Raises:
         UserError: the build has no such module, or the loader has not been built.
     """
-    order = load_order(wanted, output)
+    on_demand = INSTALLED in wanted
+    order = load_order(built_modules(output) if on_demand else wanted, output)
     files = {}
     for module in order:
         target = folder / MODULES / f"{module.name}.ko"
         copy_file(output / module.file, target)
-        files[target.name] = target.read_bytes()
-    files["list"] = "".join(f"{module.name}\n" for module in order).encode()
-    try:
-        loader = module_loader().read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"the program {module_loader()} cannot be read ({error.strerror}); build it with: "
-            "make setup"
-        ) from None
-    write_bytes(folder / MODULES_ARCHIVE, build_layer("modules", {"load": loader}, files))
+        if not on_demand:
+            files[target.name] = target.read_bytes()
+    files["list"] = "".join(name.removesuffix(".ko") + "\n" for name in files).encode()
+    archive = build_layer("modules", {"load": read_program(module_loader())}, files)
+    if on_demand and order:
+        archive += _layer(install)
+    write_bytes(folder / MODULES_ARCHIVE, archive)
     return [
         {
             "name": module.name,
@@ -161,6 +171,26 @@ def place_modules(wanted: Sequence[str], output: Path, folder: Path) -> list[dic
         }
         for module in order
     ]
+
+
+def _layer(install: Callable[[Path], None]) -> bytes:
+    """An archive with what `make modules_install` installs, and who loads it."""
+    with tempfile.TemporaryDirectory(prefix="kernsmith-modules-") as name:
+        install(Path(name))
+        below = Path(name) / "lib"
+        files = {
+            path.relative_to(below): None if path.is_dir() else path.read_bytes()
+            for path in sorted(below.rglob("*"))
+            if not path.is_symlink()  # to the source, and to where it was built
+        }
+    prober = read_program(module_prober())
+    return build_members(
+        [
+            *(Member(f"{_LAYER}/{part}") for part in ("", "usr", "usr/lib", "usr/lib/kernsmith")),
+            Member(f"{_LAYER}/usr/lib/kernsmith/modprobe", prober, executable=True),
+            *(Member(f"{_LAYER}/usr/lib/{path}", content) for path, content in files.items()),
+        ]
+    )
 
 
 def carry_modules(kernel: Kernel, folder: Path) -> None:
