@@ -52,6 +52,7 @@ def test_the_unit_is_in_the_initramfs_and_not_in_the_image(file: Path) -> None:
     for name in (b"root/above/etc/systemd/system/kernsmith.target\0", b"root/above/etc/machine-id"):
         assert name in archive and name not in usual
     assert set(workload.needs) - set(small.needs) == set(SYSTEMD_NEEDS)
+    assert set(SYSTEMD_NEEDS) < set(workload.first) <= set(workload.needs)
 
 
 def test_the_config_root_has_what_it_needs(file: Path) -> None:

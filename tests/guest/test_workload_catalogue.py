@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,10 @@ def test_a_workload_names_what_a_kernel_lacks(small: Catalogue) -> None:
     assert read.missing({"NET": "y", "UNIX": "m"}, loads=False) == ("CONFIG_UNIX",)
     assert read.missing({"NET": "y", "UNIX": "n"}) == ("CONFIG_UNIX",)
     assert read.missing({}) == ("CONFIG_NET", "CONFIG_UNIX")
+    assert read.missing({"NET": "y", "UNIX": "m"}, on_demand=True) == ()
+    rooted = replace(read, first=("CONFIG_UNIX",))
+    assert rooted.missing({"NET": "m", "UNIX": "m"}, on_demand=True) == ("CONFIG_UNIX",)
+    assert rooted.missing({"NET": "m", "UNIX": "m"}) == ()
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"workloads": [{"name": "x"}]}', "usage: nonsense"])

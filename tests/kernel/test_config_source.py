@@ -6,6 +6,7 @@ import json
 import lzma
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.running_config import running_config
 from kernsmith.kernel.source import Source
 from kernsmith.study import Design, Study, Variant
+from kernsmith.study.factors.modules import INSTALLED
 
 CLOUD = """\
 # Automatically generated file; DO NOT EDIT.
@@ -242,6 +244,11 @@ def test_workloads_find_built_in_what_the_guest_would_not_load(debian: Path, tre
     modules = Variant("s", "debian:cloud-amd64", modules=("algif_skcipher",))
     (loads,), _ = with_needs([modules], {"s": tree}, ciphers)
     assert "CRYPTO_USER_API_SKCIPHER" not in dict(loads.options)
+    installed = replace(modules, modules=(INSTALLED,))
+    rooted = [replace(each, first=("CONFIG_CRYPTO_USER_API_SKCIPHER",)) for each in ciphers]
+    for of, built in ((ciphers, False), (rooted, True)):
+        (demands,), _ = with_needs([installed], {"s": tree}, of)
+        assert ("CRYPTO_USER_API_SKCIPHER" in dict(demands.options)) == built
     shipped = Variant("s", "micro")
     assert with_needs([shipped], {"s": tree}, ciphers) == ((shipped,), ())
 
