@@ -29,6 +29,8 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -93,6 +95,45 @@ static int load_all(void)
 	return error;
 }
 
+/*
+ * Devices whose drivers come when somebody opens them: depmod lists them, one a line, as
+ * `loop loop-control c10:237`. There is one devtmpfs; who mounts it later finds them there.
+ */
+static int make_devices(void)
+{
+	struct utsname kernel;
+	char path[PATH], line[LINE], device[NAME], what;
+	unsigned major, minor;
+	int error = 0;
+
+	uname(&kernel);
+	snprintf(path, sizeof(path), "/usr/lib/modules/%.65s/modules.devname", kernel.release);
+	FILE *names = fopen(path, "re");
+
+	if (!names || mount("devtmpfs", "/dev", "devtmpfs", 0, NULL)) {
+		if (names)
+			fclose(names);
+		return 0;	/* none are listed, or nobody could open them */
+	}
+	while (!error && fgets(line, sizeof(line), names)) {
+		if (sscanf(line, "%*s %48s %c%u:%u", device, &what, &major, &minor) != 4)
+			continue;
+		snprintf(path, sizeof(path), "/dev/%s", device);
+		for (char *slash = path + 5; (slash = strchr(slash, '/')); *slash++ = '/') {
+			*slash = '\0';
+			mkdir(path, 0755);
+		}
+		mode_t mode = (what == 'b' ? S_IFBLK : S_IFCHR) | 0600;
+
+		if (mknod(path, mode, makedev(major, minor)) && errno != EEXIST)
+			error = failed(path);
+	}
+	fclose(names);
+	if (umount("/dev") && !error)
+		error = failed("umount /dev");
+	return error;
+}
+
 /* Where there is a layer: who loads modules then. A root file system gets it from root/root.c. */
 static int on_demand(void)
 {
@@ -117,7 +158,7 @@ static int on_demand(void)
 		close(fd);
 	if (umount("/proc") && !error)	/* /init mounts it */
 		error = failed("umount /proc");
-	return error;
+	return error ? error : make_devices();
 }
 
 static _Noreturn void end(int error)
