@@ -226,3 +226,32 @@ def test_a_module_is_loaded_when_somebody_wants_it(on_demand: Kernel, tmp_path: 
     job = Job(workload, tmp_path / "pipe", modules=on_demand.guest_archive)
     quiet = run_once(open_machine("skylake"), on_demand.vmlinux, job)
     assert quiet.ok and not quiet.modules
+
+
+@pytest.fixture(scope="module")
+def rooted(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Kernel:
+    """The config `root` with what a file system on a loop device needs as modules."""
+    config = tmp_path_factory.mktemp("rooted") / "rooted.config"
+    symbols = ("BLK_DEV_LOOP", "CRYPTO_CAMELLIA", "CRYPTO_SERPENT", "CRYPTO_TWOFISH")
+    symbols = (*symbols, "CRYPTO_USER_API_SKCIPHER", "EXT4_FS")
+    lines = "".join(f"CONFIG_{symbol}=m\n" for symbol in symbols)
+    config.write_text(f"# over root\nCONFIG_MODULES=y\n{lines}")
+    factors = (("modules", ("installed", "none")),)
+    study = Study(source="debian:7.3", config=str(config), factors=factors)
+    return kept_kernel(make_recipe(plan_variants(study, ())[0], source))
+
+
+def test_a_root_file_system_has_the_modules_above_it(rooted: Kernel, tmp_path: Path) -> None:
+    """mount(8) opens /dev/loop-control, which is there before its driver, and mounts an ext4."""
+    (workload,) = load_catalogue().including(["sqlite-ext4"]).select(["sqlite-ext4"])
+    first, second = (
+        run_once(
+            open_machine("skylake"),
+            rooted.vmlinux,
+            Job(workload, tmp_path / name, modules=rooted.guest_archive),
+        )
+        for name in ("first", "second")
+    )
+    assert first.ok, first.reason
+    assert {"ext4", "jbd2", "loop"} <= set(first.modules) < set(rooted.modules)
+    assert (first.metrics, first.modules) == (second.metrics, second.modules)
