@@ -54,6 +54,10 @@ static int load(const char *file)
 	int error = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
 
 	close(fd);
+	if (error && error != EEXIST && error != ENODEV && console) {
+		fprintf(console, "kernsmith: said load of %s: %s\n", file, strerror(error));
+		fflush(console);
+	}
 	if (error)
 		return error == EEXIST ? 0 : error;
 	name_of(file, name);
@@ -96,7 +100,7 @@ static int load_with_needs(const char *name)
 	return error;
 }
 
-/* Loads all modules that an alias means. */
+/* Loads all modules that an alias means; one of them is enough. */
 static int load_by_alias(const char *word)
 {
 	char *line = NULL, name[NAME];
@@ -113,7 +117,7 @@ static int load_by_alias(const char *word)
 		name_of(module, name);
 		int now = load_with_needs(name);
 
-		if (error == ENOENT || now)
+		if (error)
 			error = now;
 	}
 	if (aliases)

@@ -190,10 +190,40 @@ def test_counts_of_a_kernel_and_of_its_modules_are_told_apart() -> None:
     assert SMALL.of_kernel() == SMALL
 
 
-def test_modules_that_moved_are_not_merged() -> None:
-    moved = replace(LOADED, modules={"one": {".text": (0x300, 0x380)}})
-    with pytest.raises(UserError, match="modules at different places"):
-        merge_counts([LOADED, moved])
+def test_modules_that_other_boots_have_elsewhere_are_merged_at_one_place() -> None:
+    """The second boot has `two` where the first has `one`, and nobody wanted `one`."""
+    two = {".text": (0x100, 0x180), ".noinstr.text": (0x80, 0x90)}
+    other = BranchCounts(
+        ranges={(0x10, 0x1F): 12, (0x110, 0x11F): 9},
+        branches={(0x1F, 0x110): 1, (0x11F, 0x110): 8},
+        build_id="ab",
+        workloads=("pipe",),
+        modules={"two": two},
+    )
+    merged = merge_counts([LOADED, other])
+    assert merged.modules == LOADED.modules
+    assert merged.ranges == {(0x10, 0x1F): 17, (0x100, 0x10F): 7, (0x210, 0x21F): 18}
+    assert merged.branches[(0x21F, 0x210)] == 16 and merged.branches[(0x1F, 0x210)] == 1
+    assert merge_counts([other, LOADED]).of_module("two").ranges == {(0x110, 0x11F): 18}
+    nothing = replace(SMALL, build_id="ab")
+    assert merge_counts([nothing, other]).modules == other.modules
+
+
+def test_a_module_that_lies_where_another_did_gets_a_place_behind() -> None:
+    third = BranchCounts(
+        ranges={(0x100, 0x10F): 21}, branches={(0x10F, 0x100): 21}, build_id="ab",
+        workloads=("third",), modules={"three": {".text": (0x100, 0x200)}},
+    )  # fmt: skip
+    merged = merge_counts([LOADED, third])
+    assert merged.modules["three"] == {".text": (0x1100, 0x1200)}
+    assert merged.of_module("one").ranges == {(0x100, 0x10F): 7}
+    assert merged.of_module("three").ranges == {(0x1100, 0x110F): 21}
+
+
+def test_a_module_of_other_code_is_not_merged() -> None:
+    other = replace(LOADED, modules={"one": {".text": (0x300, 0x390)}})
+    with pytest.raises(UserError, match="the module one has other code in one of the profiles"):
+        merge_counts([LOADED, other])
 
 
 @settings(deadline=None)

@@ -36,7 +36,7 @@ def test_what_holds_is_one_sentence_and_a_table() -> None:
         (replace(PROVED, facts=(RIGHT, WRONG)), "is not what it says: build id: cd, not ab"),
         (
             replace(PROVED, facts=(), failed="the kernel panicked"),
-            "does not boot where it is installed: the kernel panicked",
+            "could not be installed, or did not boot: the kernel panicked",
         ),
     ],
 )

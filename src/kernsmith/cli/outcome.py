@@ -177,7 +177,11 @@ def _proved(
             display.note(f"not proved: {error}")
             yield replace(view, reason=str(error), console="")
         except KernsmithError as error:
-            yield replace(view, failed=str(error))
+            if error.of_host:
+                display.note(f"not proved: {error}")
+                yield replace(view, reason=str(error))
+            else:
+                yield replace(view, failed=str(error))
         else:
             facts = tuple(
                 FactView(fact.what, fact.seen, fact.expected, fact.holds) for fact in found.facts

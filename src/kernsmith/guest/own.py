@@ -50,7 +50,7 @@ _MOST_WORDS = 255
 # guest/own/figures.c has no place for more, nor for longer ones.
 _MOST_METRICS = 16
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-_MetricUnit = Annotated[str, Field(max_length=20, pattern=r"^[\w/%µ. -]*$")]
+_MetricUnit = Annotated[str, Field(max_length=16, pattern=r"^[\w/%µ. -]*$")]
 
 
 class _Check(BaseModel):

@@ -313,8 +313,8 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
 def _install(recipe: Recipe, folder: Path, below: Path) -> None:
     """Have kbuild install all modules below a folder: without debugging information, and not
     compressed, for what loads them reads them as they are."""
-    process.find("depmod")
-    words = (f"INSTALL_MOD_PATH={below}", "INSTALL_MOD_STRIP=1", "CONFIG_MODULE_COMPRESS_ALL=")
+    plain = ("CONFIG_MODULE_COMPRESS_ALL=", "suffix-y=")  # the second of trees before Linux 6.12
+    words = (f"INSTALL_MOD_PATH={below}", "INSTALL_MOD_STRIP=1", *plain)
     _make(recipe, folder, "modules_install.log", *words, "modules_install")
 
 

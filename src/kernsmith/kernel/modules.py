@@ -13,13 +13,15 @@ wants.
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernsmith.errors import UserError
+from kernsmith import process
+from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.files import copy_file, write_bytes
 from kernsmith.guest.initramfs import Member, build_layer, build_members, read_program
 from kernsmith.guest.workloads import module_loader, module_prober
@@ -28,7 +30,7 @@ from kernsmith.study.factors.modules import INSTALLED
 
 TARGET = "modules"
 """What make is told beside a kernel's images."""
-FORMAT = 2
+FORMAT = 3
 """Part of the keys of kernels with modules: changes with what is done here or in the loader."""
 LINK_SCRIPT_OF_MODULES = "modules-in-groups.lds"
 """In kbuild's output: what comes before the tree's own script (scripts/module.lds.S)."""
@@ -130,7 +132,12 @@ def check_modules(wanted: Sequence[str], symbols: Mapping[str, str]) -> None:
 
     Raises:
         UserError: it does not.
+        ProgramMissing: depmod, which makes the tables of modules that are installed, is not here.
     """
+    # As scripts/depmod.sh of the tree looks for it.
+    where = f"{process.search_path()}:/sbin:/usr/sbin"
+    if INSTALLED in wanted and shutil.which("depmod", path=where) is None:
+        raise ProgramMissing("depmod", process.remedy("depmod"))
     if wanted and symbols.get("MODULES", "n") != "y":
         raise UserError(
             f"the modules {', '.join(wanted)} cannot be loaded: the config does not set "

@@ -30,6 +30,7 @@ _RANGE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16}):(\d{1,20})")
 _BRANCH = re.compile(r"([0-9a-f]{1,16})->([0-9a-f]{1,16}):(\d{1,20})")
 
 _MODULE = re.compile(r"module (\w{1,55}) (\S{1,200}) ([0-9a-f]{1,16})-([0-9a-f]{1,16})", re.ASCII)
+_PAGE = 4096
 MOST = 1 << 63
 """Counts of a profile at most: LLVM keeps them in 64 bits."""
 _LARGEST = (1 << 64) - 1
@@ -120,22 +121,83 @@ class BranchCounts:
         return replace(self, ranges=ranges, branches=branches, modules={})
 
 
+def _at_one_place(parts: Sequence[BranchCounts]) -> list[BranchCounts]:
+    """Profiles of one kernel with the code of each module at the same place in all of them.
+
+    Where modules are loaded when somebody wants them, boots have others, in another order. A module
+    stays where it is in the first profile that has it, or lies behind all others where one of
+    these is there already.
+
+    Raises:
+        UserError: a module has other sections than in another boot.
+    """
+    if all(part.modules == parts[0].modules for part in parts):
+        return list(parts)
+    places: dict[str, dict[str, Pair]] = {}
+    for part in parts:
+        for name, sections in part.modules.items():
+            if name not in places:
+                places[name] = _free_place(sections, places)
+    return [_moved(part, places) for part in parts]
+
+
+def _free_place(sections: Mapping[str, Pair], taken: ModuleSpans) -> dict[str, Pair]:
+    others = [span for each in taken.values() for span in each.values()]
+    shift = 0
+    if any(a < end and start < b for a, b in sections.values() for start, end in others):
+        behind = max(end for _, end in others)
+        shift = _up_to_page(behind - min(start for start, _ in sections.values()))
+    return {section: (a + shift, b + shift) for section, (a, b) in sections.items()}
+
+
+def _up_to_page(distance: int) -> int:
+    return -(-distance // _PAGE) * _PAGE
+
+
+def _moved(part: BranchCounts, places: ModuleSpans) -> BranchCounts:
+    moves: list[tuple[int, int, int]] = []
+    for name, sections in part.modules.items():
+        for section, (start, end) in sections.items():
+            to = places[name].get(section, (0, 0))
+            if to[1] - to[0] != end - start:
+                raise UserError(
+                    f"the module {name} has other code in one of the profiles than in another: "
+                    "they cannot be merged"
+                )
+            moves.append((start, end, to[0] - start))
+
+    def at(address: int) -> int:
+        return address + next((by for a, b, by in moves if a <= address < b), 0)
+
+    if all(by == 0 for *_, by in moves):
+        return replace(part, modules=places)
+    return replace(
+        part,
+        ranges=_summed(((at(a), at(b)), count) for (a, b), count in part.ranges.items()),
+        branches=_summed(((at(a), at(b)), count) for (a, b), count in part.branches.items()),
+        modules=places,
+    )
+
+
+def _summed(counted: Iterable[tuple[Pair, int]]) -> dict[Pair, int]:
+    found: dict[Pair, int] = {}
+    for pair, count in counted:
+        found[pair] = found.get(pair, 0) + count
+    return found
+
+
 def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -> BranchCounts:
     """One profile of several workloads, each with the same weight unless there are `weights`.
 
     Raises:
-        UserError: profiles of different kernels, or of one with its modules at different places.
+        UserError: profiles of different kernels, or of one with modules of other code.
     """
     least = min(weights, default=1.0)
     given = [weight / least for weight in weights] or [1.0] * len(parts)
     identities = {part.build_id for part in parts}
     if len(identities) != 1:
         raise UserError("profiles of different kernels cannot be merged (their build ids differ)")
-    modules = parts[0].modules
-    if any(part.modules != modules for part in parts):
-        raise UserError(
-            "profiles of a kernel that had its modules at different places cannot be merged"
-        )
+    parts = _at_one_place(parts)
     heaviest = max(part.weight for part in parts)
     ranges: dict[Pair, int] = {}
     branches: dict[Pair, int] = {}
@@ -151,7 +213,7 @@ def merge_counts(parts: Sequence[BranchCounts], weights: Sequence[float] = ()) -
         identities.pop(),
         workloads=tuple(dict.fromkeys(name for part in parts for name in part.workloads)),
         sampled=any(part.sampled for part in parts),
-        modules=modules,
+        modules=parts[0].modules,
         source=next((part.source for part in parts if part.source), ""),
         machines=tuple(dict.fromkeys(name for part in parts for name in part.machines)),
     )
@@ -172,11 +234,6 @@ def merge_files(files: Sequence[Path], weights: Sequence[float] = ()) -> BranchC
             raise UserError(
                 f"{files[0]} and {file} are of different kernels and cannot be merged: their build "
                 f"ids are {first or 'absent'} and {part.build_id or 'absent'}"
-            )
-        if part.modules != parts[0].modules:
-            raise UserError(
-                f"{files[0]} and {file} are of boots with modules at different places and cannot "
-                "be merged"
             )
     return merge_counts(parts, weights)
 

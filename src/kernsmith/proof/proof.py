@@ -159,7 +159,13 @@ def _booted(
         seconds = time.monotonic() - began
         facts = tuple(ask(guest))
         guest.say("reboot -f")
-        qemu.result(timeout=_COMMAND_SECONDS)
+        try:
+            qemu.result(timeout=_COMMAND_SECONDS)
+        except TimeoutError:
+            raise KernsmithError(
+                f"it did not end in {_COMMAND_SECONDS:.0f} s when it was told to: reboot -f"
+                f"{last_lines(console)}"
+            ) from None
     return facts, seconds
 
 

@@ -163,13 +163,16 @@ def _source(prepared: Prepared, variant: Variant) -> SourceView:
 def _verdict(prepared: Prepared, verdict: Verdict, held: HeldView | None) -> VerdictView:
     effect = verdict.effect
     listed = {each.name: each for each in prepared.machine.metrics}
-    own = dict(pair for each in prepared.workloads for pair in each.metrics)
+    told = [dict(each.metrics) for each in prepared.workloads]
+    if verdict.workload in (names := [each.name for each in prepared.workloads]):
+        told = [told[names.index(verdict.workload)]]
+    own = {each[verdict.metric] for each in told if verdict.metric in each}
     known = listed.get(verdict.metric) or metric(verdict.metric)
     return VerdictView(
         variant=verdict.variant,
         workload=verdict.workload,
         metric=verdict.metric,
-        unit=own.get(verdict.metric, known.unit),
+        unit=own.pop() if len(own) == 1 else known.unit,
         ratio=effect.ratio,
         ci=_bounds(effect.ci),
         p=effect.p,

@@ -35,7 +35,7 @@ def _words(answer: ProvedView) -> str:
     if answer.reason:
         return f"not proved: {answer.reason}"
     if answer.failed:
-        return f"does not boot where it is installed: {answer.failed}"
+        return f"could not be installed, or did not boot: {answer.failed}"
     if wrong := [fact for fact in answer.facts if not fact.holds]:
         said = "; ".join(f"{each.what}: {each.seen}, not {each.expected}" for each in wrong)
         return f"is not what it says: {said}"
