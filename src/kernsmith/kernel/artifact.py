@@ -14,6 +14,7 @@ from kernsmith.arch import DEFAULT, Arch, find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import use
 from kernsmith.kernel.provenance import FILE, read_provenance
+from kernsmith.study.factors.modules import INSTALLED
 
 FOLDER_LETTERS = 20
 """So much of its key is the name of a kernel's folder."""
@@ -73,7 +74,7 @@ class Kernel:
     @property
     def on_demand(self) -> bool:
         """Whether its guest has all modules of its config, and loads them when they are wanted."""
-        return bool(self.provenance.get("on_demand"))
+        return INSTALLED in (self.provenance["variant"].get("modules") or ())
 
     @property
     def guest_archive(self) -> Path | None:

@@ -35,6 +35,7 @@ from kernsmith.kernel.modules import (
     LINK_SCRIPT_OF_MODULES,
     TEXT_IN_GROUPS,
     check_modules,
+    installation,
     place_modules,
 )
 from kernsmith.kernel.object_rules import FILE, write_rules
@@ -46,7 +47,6 @@ from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
 from kernsmith.kernel.standing import clear_for, standing_kernel
 from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
-from kernsmith.study.factors.modules import INSTALLED
 
 BUILD_SECONDS = 4 * 3600.0
 COMPILED = re.compile(r"^  (CC|AS)\s")  # what kbuild says of each file that is compiled
@@ -302,20 +302,14 @@ def _finish(recipe: Recipe, folder: Path, seconds: float) -> Kernel:
     }
     if recipe.modules:
         provenance["modules"] = place_modules(
-            recipe.modules, folder / "out", folder, lambda below: _install(recipe, folder, below)
+            recipe.modules,
+            folder / "out",
+            folder,
+            lambda below: _make(recipe, folder, "modules_install.log", *installation(below)),
         )
-        provenance["on_demand"] = INSTALLED in recipe.modules
     images = (Path(recipe.arch.booted).name, recipe.arch.image)
     provenance = write_provenance(folder, provenance, *images)
     return Kernel(recipe.key, folder, provenance)
-
-
-def _install(recipe: Recipe, folder: Path, below: Path) -> None:
-    """Have kbuild install all modules below a folder: without debugging information, and not
-    compressed, for what loads them reads them as they are."""
-    plain = ("CONFIG_MODULE_COMPRESS_ALL=", "suffix-y=")  # the second of trees before Linux 6.12
-    words = (f"INSTALL_MOD_PATH={below}", "INSTALL_MOD_STRIP=1", *plain)
-    _make(recipe, folder, "modules_install.log", *words, "modules_install")
 
 
 def _check_registers(recipe: Recipe, folder: Path) -> tuple[str, ...]:

@@ -180,6 +180,13 @@ def place_modules(
     ]
 
 
+def installation(below: Path) -> tuple[str, ...]:
+    """What make is told to install all modules below a folder: without debugging information, and
+    not compressed, for what loads them reads them as they are."""
+    plain = ("CONFIG_MODULE_COMPRESS_ALL=", "suffix-y=")  # the second of trees before Linux 6.12
+    return (f"INSTALL_MOD_PATH={below}", "INSTALL_MOD_STRIP=1", *plain, "modules_install")
+
+
 def _layer(install: Callable[[Path], None]) -> bytes:
     """An archive with what `make modules_install` installs, and who loads it."""
     with tempfile.TemporaryDirectory(prefix="kernsmith-modules-") as name:

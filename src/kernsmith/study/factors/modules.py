@@ -22,8 +22,7 @@ def _check(level: str) -> None:
     if not all(map(_NAME.fullmatch, names)) or (levels and len(names) > 1):
         raise LevelError(
             f"factor 'modules' has no level {level[:80]!r}: allowed are {CONFIG}, {INSTALLED}, "
-            f"{NONE}, and "
-            f"names of modules, several with {_AND!r} between them"
+            f"{NONE}, and names of modules, several with {_AND!r} between them"
         )
 
 
