@@ -162,6 +162,7 @@ class _Orders:
         self._rooms: dict[str, tuple[dict[str, Room], int]] = {}
         self._named: dict[tuple[str, str], list[str]] = {}
         self._made: dict[tuple[str, Layout], PlacedOrder] = {}
+        self._called: dict[tuple[str, Layout], str] = {}
 
     def prepare(self, kernel: Kernel, layouts: Sequence[Layout]) -> None:
         """Make what several layouts of a kernel share, before they are linked side by side."""
@@ -188,7 +189,11 @@ class _Orders:
         return Link(kernel.key, self._name(kernel, layout), self._order(kernel, layout))
 
     def _name(self, kernel: Kernel, layout: Layout) -> str:
-        return layout_name("random" if layout.seed else "order", self._order(kernel, layout).words)
+        key = (kernel.key, layout)
+        if key not in self._called:
+            words = self._order(kernel, layout).words
+            self._called[key] = layout_name("random" if layout.seed else "order", words)
+        return self._called[key]
 
     def _order(self, kernel: Kernel, layout: Layout) -> PlacedOrder:
         if (kernel.key, layout) not in self._made:

@@ -48,16 +48,22 @@ class KernelCode:
         return self.functions[self.tree[self.frames[part]][1]]
 
 
-@lru_cache(maxsize=2)
 def read_code(folder: Path, places: Path | None = None) -> KernelCode:
     """The code of the kernel in a folder.
 
     places: a file that says where its modules were (see `note_modules`); their functions have the
         module's name behind their own: `FUNCTION [MODULE]`.
     """
+    noted = places.read_text(encoding="utf-8") if places and places.exists() else ""
+    return _read_code(folder, noted)
+
+
+@lru_cache(maxsize=2)
+def _read_code(folder: Path, noted: str) -> KernelCode:
+    """noted: what the file says of the modules; workloads that have loaded none share the code."""
     symbols = [each for each in read_system_map(folder / "System.map") if is_function(each)]
     source = _source(folder / "vmlinux")
-    for name, spans in _loaded(folder, places).items():
+    for name, spans in _loaded(folder, noted).items():
         symbols += module_symbols(folder, {name: spans})
         if source.spans:
             source = source.with_module(name, spans, folder)
@@ -70,11 +76,9 @@ def note_modules(outcome: Outcome, places: Path) -> None:
         write_text(places, json.dumps(outcome.modules))
 
 
-def _loaded(folder: Path, places: Path | None) -> Mapping[str, Spans]:
-    if places is None or not places.exists():
-        return {}
-    kernel = load_kernel(folder)
-    return code_spans(kernel, json.loads(places.read_text(encoding="utf-8"))) if kernel else {}
+def _loaded(folder: Path, noted: str) -> Mapping[str, Spans]:
+    kernel = load_kernel(folder) if noted else None
+    return code_spans(kernel, json.loads(noted)) if kernel else {}
 
 
 @dataclass(frozen=True)
