@@ -159,7 +159,7 @@ def test_a_study_that_was_not_measured_is_no_pilot(tmp_path: Path) -> None:
 def test_what_was_not_measured_yet_is_called_as_its_machine_has_it(tmp_path: Path) -> None:
     prepared: Any = SimpleNamespace(
         study=Study(source="x", config="micro", factors=()),
-        machine=open_machine("zen4"),
+        metrics=open_machine("zen4").metrics,
         workloads=(),
     )
     with pytest.raises(UserError, match=r"^nothing of study has model_cycles yet: run it"):

@@ -123,7 +123,18 @@ def test_equal_content_is_the_same_workload_wherever_it_lies(file: Path, tmp_pat
         ('files = ["data"]', r'files = ["a\u0000b"]', "files.0: 'a\\x00b' is no path to a file"),
         ("rounds = 4", r'description = "\u001b[2J"', "description: it has letters that cannot be"),
         ("[check]", '[metrics]\nP99 = "us"\n[check]', "metrics: 'P99' is no name: small letters"),
-        ("[check]", '[metrics]\np99 = "\\u001b"\n[check]', "metrics.p99: String should match"),
+        ("[check]", '[metrics]\np99 = "\\u001b"\n[check]', "metrics.p99.unit: String should match"),
+        ("[check]", "[metrics]\np99 = 3\n[check]", "metrics.p99: "),
+        (
+            "[check]",
+            '[metrics]\np99 = { better = "higher" }\n[check]',
+            "metrics.p99.unit: Field requ",
+        ),
+        (
+            "[check]",
+            '[metrics]\np99 = { unit = "us", better = "more" }\n[check]',
+            "metrics.p99.better: ",
+        ),
     ],
 )
 def test_mistakes_are_told_with_their_place(file: Path, old: str, new: str, told: str) -> None:

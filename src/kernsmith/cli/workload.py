@@ -92,7 +92,7 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
     if each.metrics:
-        told = (f"{name} ({unit})" if unit else name for name, unit in each.metrics)
+        told = (f"{own.name} ({own.unit})" if own.unit else own.name for own in each.metrics)
         lines |= {"metrics": ", ".join(told)}
     if each.file:
         lines |= {"file": each.file, "content": each.content or "known when its root is made"}
@@ -298,7 +298,7 @@ def _print_run(each: Workload, outcome: Outcome, functions: tuple[HotFunctionVie
     table.add_column(each.name, justify="right")
     table.add_column("unit")
     table.add_column(f"per {each.unit}", justify="right")
-    own = dict(each.metrics)
+    own = {metric.name for metric in each.metrics}
     for name, (value, unit) in outcome.metrics.items():
         shown = f"{value:,.0f}" if value == int(value) else f"{value:,.6g}"
         # Its own are of a round already, and perhaps no amounts.
@@ -345,7 +345,7 @@ def _as_json(each: Workload) -> dict[str, Any]:
         "operations": each.operations,
         "unit": each.unit,
         "vcpus": each.vcpus,
-        "metrics": dict(each.metrics),
+        "metrics": {metric.name: metric.unit for metric in each.metrics},
         "needs": list(each.needs),
         "file": each.file or None,
         "content": each.content or None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kernsmith import paths
+from kernsmith.engine.asked_metric import check_metric, own_metrics
 from kernsmith.engine.best import asks_for_best, with_best_stack
 from kernsmith.engine.carried import changes, without_absent_steps
 from kernsmith.engine.events import Events
@@ -24,7 +25,7 @@ from kernsmith.kernel.toolchain import default_compiler, find_toolchain
 from kernsmith.kernel.toolchain.content import content_digest
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.metrics import check_own_metrics
-from kernsmith.machine.protocol import Choosy
+from kernsmith.machine.protocol import Choosy, Metric
 from kernsmith.study import Study, Trial, Variant, digest_of, plan_trials, plan_variants
 from kernsmith.study.check import check_study
 from kernsmith.study.folds import in_folds
@@ -74,6 +75,11 @@ class Prepared:
     refused: tuple[Refused, ...] = ()
     not_checked: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What the machine measures, and behind that what the workloads tell themselves."""
+        return (*self.machine.metrics, *own_metrics(self.study, self.workloads))
 
     @property
     def source(self) -> Source:
@@ -126,7 +132,7 @@ def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepare
         return [workload.name for workload in catalogue.select(words)]
 
     names = select(study.train or study.workloads)
-    check_metric(study.design.metric, machine)
+    check_metric(study, machine, workloads)
     sources: dict[str, Source] = {}
     if asks_for_best(study):
         _check_words(study)
@@ -316,16 +322,3 @@ def _check_workloads(workloads: Sequence[Workload], machine: Machine) -> None:
         raise UserError(reason)
     for workload in workloads:
         check_own_metrics(workload)
-
-
-def check_metric(name: str, machine: Machine) -> None:
-    """That a machine has the metric that a study is about, if it names one.
-
-    Raises:
-        UserError: it has not.
-    """
-    known = [metric.name for metric in machine.metrics]
-    if name and name not in known:
-        raise UserError(
-            f"the machine {machine.name} has no metric {name!r}: allowed are {', '.join(known)}"
-        )

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kernsmith.engine.asked_metric import check_metric
 from kernsmith.engine.events import Events
 from kernsmith.engine.prepare import (
     Prepared,
-    check_metric,
     left_out,
     resolve_sources,
     study_digest,
@@ -36,7 +36,7 @@ def prepare_programs(study: Study, machine: Machine, events: Events) -> Prepared
             events.note(f"{condition.name}: {condition.warning}")
     (workload,) = machine.workloads
     _check_words(study, machine, workload.name)
-    check_metric(study.design.metric, machine)
+    check_metric(study, machine)
     names = [workload.name]
 
     def select(words: Sequence[str]) -> list[str]:

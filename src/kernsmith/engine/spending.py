@@ -84,7 +84,7 @@ def pilot_of(
     """
     ended = [each for each in measured if each.run is not None and each.run.ok]
     known = {name for each in ended if each.run is not None for name in each.run.metrics}
-    listed = [each.name for each in prepared.machine.metrics]
+    listed = [each.name for each in prepared.metrics]
     metric = primary_metric(prepared.study.design, known or listed)
     names = [workload.name for workload in prepared.workloads]
     by_workload = {name: timings(ended, name, metric) for name in names}

@@ -278,6 +278,6 @@ def primary_metric(design: Design, measured: Collection[str]) -> str:
 
 def direction_of_study(prepared: Prepared) -> Better:
     """Whether less or more of the metric that a study is about is better."""
-    listed = {metric.name: metric for metric in prepared.machine.metrics}
+    listed = {metric.name: metric for metric in prepared.metrics}
     name = primary_metric(prepared.study.design, listed)
     return (listed.get(name) or catalogued(name)).better

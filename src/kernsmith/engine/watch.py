@@ -93,7 +93,7 @@ def watch_document(
     rows = observations(result.measured)
     metric = primary_metric(prepared.study.design, {row.metric for row in rows})
     better = direction_of_study(prepared)
-    listed = {each.name: each for each in prepared.machine.metrics}
+    listed = {each.name: each for each in prepared.metrics}
     kept = [row for row in rows if row.metric == metric]
     names = [workload.name for workload in prepared.workloads]
     tables = {name: _table([r for r in kept if r.workload == name], revisions) for name in names}

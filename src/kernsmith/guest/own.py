@@ -28,7 +28,7 @@ from kernsmith.guest.systemd import (
     systemd_layer,
     systemd_program,
 )
-from kernsmith.guest.workloads import Progress, Workload
+from kernsmith.guest.workloads import OwnMetric, Progress, Workload
 from kernsmith.paths import shipped
 from kernsmith.root import (
     DEFAULT_COMPONENTS,
@@ -51,6 +51,23 @@ _MOST_WORDS = 255
 _MOST_METRICS = 16
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 _MetricUnit = Annotated[str, Field(max_length=16, pattern=r"^[\w/%µ. -]*$")]
+
+
+class _Metric(BaseModel):
+    """A metric of its own; a text is its unit.
+
+    better: whether less of it is good, as of time, or more, as of throughput.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    unit: _MetricUnit
+    better: Literal["lower", "higher"] = "lower"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_short(cls, said: object) -> object:
+        return {"unit": said} if isinstance(said, str) else said
 
 
 class _Check(BaseModel):
@@ -118,8 +135,9 @@ class OwnWorkload(BaseModel):
     root: the root file system; without it the guest has nothing but the program and its files.
     source: parts of a kernel's source, which lie in the folder `source` beside the files.
     vcpus: how many processors the guest has that it runs in.
-    metrics: figures of its own by their names, and their units. Its program writes them, as lines
-        NAME=NUMBER, to the file that KERNSMITH_METRICS names (guest/own/figures.h).
+    metrics: figures of its own by their names, and their units, or all that there is to say of
+        each. Its program writes them, as lines NAME=NUMBER, to the file that KERNSMITH_METRICS
+        names (guest/own/figures.h).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -139,15 +157,21 @@ class OwnWorkload(BaseModel):
     root: _Root | None = None
     source: SourceParts | None = None
     vcpus: Vcpus = 1
-    metrics: dict[str, _MetricUnit] = Field(default_factory=dict, max_length=_MOST_METRICS)
+    metrics: dict[str, _Metric] = Field(default_factory=dict, max_length=_MOST_METRICS)
 
     @field_validator("metrics")
     @classmethod
-    def _own_names(cls, metrics: dict[str, str]) -> dict[str, str]:
+    def _own_names(cls, metrics: dict[str, _Metric]) -> dict[str, _Metric]:
         for name in metrics:
             if not _METRIC.fullmatch(name):
                 raise ValueError(f"{name!r} is no name: small letters, digits and _, up to 40")
         return metrics
+
+    @property
+    def own_metrics(self) -> tuple[OwnMetric, ...]:
+        """Its metrics, as far as the file says of them."""
+        said = self.metrics.items()
+        return tuple(OwnMetric(name, each.unit, each.better) for name, each in said)
 
     @field_validator("name")
     @classmethod
@@ -206,7 +230,7 @@ def described(path: Path) -> Workload:
     return Workload(
         said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
         operations=said.operations, unit=said.unit, vcpus=said.vcpus,
-        metrics=tuple(said.metrics.items()),
+        metrics=said.own_metrics,
     )  # fmt: skip
 
 
@@ -290,7 +314,7 @@ def read_own_workload(
         said.warmup, tuple(needs), str(path),
         kept_initramfs(archive, said.name), image.path if image else None,
         said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
-        metrics=tuple(said.metrics.items()), first=first,
+        metrics=said.own_metrics, first=first,
     )  # fmt: skip
 
 

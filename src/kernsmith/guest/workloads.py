@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -30,6 +31,15 @@ class Baseline:
 
 
 @dataclass(frozen=True)
+class OwnMetric:
+    """A figure that a workload tells itself. better: whether less of it is good, or more."""
+
+    name: str
+    unit: str
+    better: Literal["lower", "higher"] = "lower"
+
+
+@dataclass(frozen=True)
 class Workload:
     """What runs in the guest.
 
@@ -46,7 +56,7 @@ class Workload:
     operations, unit: what a round is, in numbers: 16 times a `loop`.
     baseline: of the index that it belongs to (see `guest.index`).
     vcpus: how many the guest has that it runs in.
-    metrics: figures that it tells itself, by their names and units.
+    metrics: figures that it tells itself.
     """
 
     name: str
@@ -63,7 +73,7 @@ class Workload:
     baseline: Baseline | None = None
     program: str = ""
     vcpus: int = 1
-    metrics: tuple[tuple[str, str], ...] = ()
+    metrics: tuple[OwnMetric, ...] = ()
     first: tuple[str, ...] = ()
 
     @property

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kernsmith.errors import UserError
-from kernsmith.guest.workloads import Workload
+from kernsmith.guest.workloads import OwnMetric, Workload
 from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"
@@ -134,19 +134,19 @@ def check_own_metrics(workload: Workload) -> None:
     Raises:
         UserError: it has.
     """
-    for name, _ in workload.metrics:
-        if name in _BY_NAME:
+    for each in workload.metrics:
+        if each.name in _BY_NAME:
             raise UserError(
-                f"{workload.file or workload.name}: metrics: {name!r} is what machines measure: "
-                "give the workload's own metric another name"
+                f"{workload.file or workload.name}: metrics: {each.name!r} is what machines "
+                "measure: give the workload's own metric another name"
             )
 
 
 def in_units(
-    figures: Mapping[str, float], own: Iterable[tuple[str, str]] = ()
+    figures: Mapping[str, float], own: Iterable[OwnMetric] = ()
 ) -> dict[str, tuple[float, str]]:
-    """Figures with their units. own: those that a workload tells itself, and in which unit."""
-    units = dict(own)
+    """Figures with their units. own: those that a workload tells itself."""
+    units = {each.name: each.unit for each in own}
     return {
         name: (value, units[name] if name in units else metric(name).unit)
         for name, value in figures.items()

@@ -28,6 +28,7 @@ from kernsmith.document import (
 from kernsmith.document.factors import Bounds
 from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.engine.absent import not_measured
+from kernsmith.engine.asked_metric import own_metrics
 from kernsmith.engine.attribution import attributions
 from kernsmith.engine.checks import LIMIT, Check
 from kernsmith.engine.disturbances import find_disturbances
@@ -76,7 +77,7 @@ def study_document(result: StudyResult) -> StudyDocument:
             assumptions=prepared.machine.assumptions,
             held=held,
         ),
-        metrics=tuple(MetricView(**asdict(each)) for each in prepared.machine.metrics),
+        metrics=tuple(MetricView(**asdict(each)) for each in prepared.metrics),
         workloads=tuple(
             WorkloadView(w.name, w.description, w.rounds, w.name in trained)
             for w in prepared.workloads
@@ -162,17 +163,15 @@ def _source(prepared: Prepared, variant: Variant) -> SourceView:
 
 def _verdict(prepared: Prepared, verdict: Verdict, held: HeldView | None) -> VerdictView:
     effect = verdict.effect
-    listed = {each.name: each for each in prepared.machine.metrics}
-    told = [dict(each.metrics) for each in prepared.workloads]
-    if verdict.workload in (names := [each.name for each in prepared.workloads]):
-        told = [told[names.index(verdict.workload)]]
-    own = {each[verdict.metric] for each in told if verdict.metric in each}
+    of_one = [each for each in prepared.workloads if each.name == verdict.workload]
+    own = own_metrics(prepared.study, of_one)
+    listed = {each.name: each for each in (*prepared.metrics, *own)}
     known = listed.get(verdict.metric) or metric(verdict.metric)
     return VerdictView(
         variant=verdict.variant,
         workload=verdict.workload,
         metric=verdict.metric,
-        unit=own.pop() if len(own) == 1 else known.unit,
+        unit=known.unit,
         ratio=effect.ratio,
         ci=_bounds(effect.ci),
         p=effect.p,
