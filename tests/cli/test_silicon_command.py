@@ -12,11 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernsmith import paths
 from kernsmith.cli import main
 from kernsmith.cli.silicon import tell_times
 from kernsmith.engine import Silent
 from kernsmith.engine.silicon import Bench, Row, Simulated, measure, read_rows
 from kernsmith.errors import UserError
+from kernsmith.machine.held import read_held
+from kernsmith.report.silicon import calibrated_sentence
 from kernsmith.silicon.binaries import Binary
 from kernsmith.silicon.builds import find_builds
 from kernsmith.silicon.timing import Timed
@@ -85,6 +88,48 @@ def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -
     assert told["effect"]["ratio"] == pytest.approx((108 / 104 * 99 / 96) ** 0.5)
     assert tell_times(rows, 25, json=False) == 0
     assert "1.0300" in capsys.readouterr().out
+
+
+def test_times_that_do_not_tell_layouts_apart_are_called_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By the halves of the runs: equal ones, and such as have another order in each half."""
+    draw = np.random.default_rng(1)
+    halves = [100 + draw.normal(0, 1, 12), 100 + draw.normal(0, 1, 12)]
+    for first, second, noisy in ((halves[0], halves[0], False), (*halves, True)):
+        rows = [
+            Row("lua", "O2", f"random:{at}", f"{at}", 25, (one + other) / 2, one, other)
+            for at, (one, other) in enumerate(zip(first, second, strict=True))
+        ]
+        assert tell_times(rows, 25, json=False) == 0
+        assert ("too noisy to tell layouts apart" in capsys.readouterr().out) == noisy
+
+
+def test_a_busy_machine_is_told_before_it_is_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Notes(Silent):
+        def note(self, text: str, share: float | None = None) -> None:
+            told.append(text)
+
+    binaries = Binaries(tmp_path)
+    monkeypatch.setattr("kernsmith.engine.silicon.make_binaries", binaries.make)
+    monkeypatch.setattr("kernsmith.engine.silicon.time_binaries", binaries.time)
+    bench = Bench(("lua",), find_builds(["O2"]), 0, 0, 4)
+    for load, words in ((0.2, []), (3.14, ["this machine is busy (load 3.1): times will be n"])):
+        told: list[str] = []
+        monkeypatch.setattr("os.getloadavg", lambda load=load: (load, load, load))
+        measure(bench, tmp_path / "times.csv", Notes())
+        assert [text[:48] for text in told] == words
+
+
+def test_programs_that_calibrated_the_model_do_not_judge_it() -> None:
+    held = read_held(paths.shipped("cpus/zen4.toml"))
+    said = calibrated_sentence("zen4", held, ["lua", "perl", "tcc"])
+    assert said.startswith("zen4 was calibrated with lua, tcc, so these do not judge it: ")
+    assert "off by 2.3 percentage points on average and 5.6 at worst" in said
+    assert not calibrated_sentence("zen4", held, ["perl", "uml"])
+    assert not calibrated_sentence("zen5", None, ["lua"])
 
 
 def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(

@@ -39,6 +39,16 @@ def test_a_perfect_model_of_exact_measurements_agrees_in_everything() -> None:
     assert (agreement.correlation, agreement.allowed) == (1, 1)
 
 
+def test_the_ratio_of_two_layouts_is_told_beside_how_far_they_are_apart() -> None:
+    """Layouts that spread by 1 %: two are 1.13 % apart on average; a model of none says 1."""
+    flat = [Point(**{**vars(each), "modelled": 1.0}) for each in points(0, 0, layouts=60)]
+    exact, ignorant = of(0, 0, layouts=60), judge(flat, "O2")
+    assert exact.layout_error == pytest.approx(0)
+    assert exact.layout_difference == ignorant.layout_error == pytest.approx(1.13, abs=0.15)
+    noisy = of(0.005, 0, layouts=60).ranks[0]
+    assert noisy.noise == pytest.approx(100 * 0.005 * (2 / np.pi) ** 0.5, rel=0.2)
+
+
 def test_ratios_are_of_the_layouts_that_both_builds_have() -> None:
     few = [p for p in points(0, 0) if p.build != "Os" or p.layout in ("random:3", "random:7")]
     (ratio,) = (r for r in judge(few, "O2").ratios if (r.group, r.build) == ("lua", "Os"))

@@ -252,6 +252,7 @@ def _held(found: _Found, fit: Fit) -> Held:
         sign_percent=None if share is None else round(100 * share),
         rank_correlation=round(agreement.correlation, 2),
         rank_allowed=round(agreement.allowed, 2),
+        names=tuple(fit.programs),
     )
 
 

@@ -98,8 +98,9 @@ def silicon(
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.best_order import check_orders
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
+    from kernsmith.machine.held import read_held
     from kernsmith.machine.tcg import Table, open_machine
-    from kernsmith.report.silicon import print_agreement, print_orders
+    from kernsmith.report.silicon import calibrated_sentence, print_agreement, print_orders
     from kernsmith.silicon.builds import BASELINE, find_builds
     from kernsmith.silicon.programs import check_programs
     from kernsmith.silicon.timing import check_clock, processor_name
@@ -120,12 +121,16 @@ def silicon(
     modelled = {digest: one.counters["model_cycles"] for digest, one in figures.items()}
     drawn, orders_told = apart(rows, modelled)
     agreement = judge(points(drawn, lambda row: modelled[row.digest]), BASELINE, factor=1.0)
+    held = read_held(machine.cpu)
     if json:
         document = _document(agreement, processor_name(), cpu, depth, bench.runs)
         document["orders"] = [asdict(one) for one in orders_told]
+        document["calibrated_with"] = list(held.names) if held and held.of == "programs" else []
         _write(document)
     else:
         print_agreement(agreement, processor_name(), cpu, result_console())
+        if said := calibrated_sentence(Path(cpu).stem, held, programs):
+            result_console(markup=False).print(said)
         print_orders(orders_told, processor_name(), result_console())
     return 0
 
@@ -137,6 +142,7 @@ def tell_times(rows: Sequence[Row], runs: int, json: bool) -> int:
     from kernsmith.report.silicon import print_orders, print_times
     from kernsmith.silicon.builds import BASELINE
     from kernsmith.silicon.timing import processor_name
+    from kernsmith.stats.agreement import allowed_by_noise
     from kernsmith.stats.builds import build_effects
 
     drawn, orders = apart(rows)
@@ -151,7 +157,7 @@ def tell_times(rows: Sequence[Row], runs: int, json: bool) -> int:
         }
         _write(document)
     else:
-        print_times(effects, processor_name(), result_console())
+        print_times(effects, processor_name(), result_console(), allowed_by_noise(times(drawn)))
         print_orders(orders, processor_name(), result_console())
     return 0
 

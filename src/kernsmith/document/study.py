@@ -54,7 +54,8 @@ class HeldView:
     cycles. ratio_points, worst_points: mean and largest error of the ratio of two builds, in
     percentage points. sign_percent: of pairs of builds that the processor tells apart, how many the
     model orders the same way. rank_correlation: of layouts of one build; rank_allowed: what the
-    noise of the times allows.
+    noise of the times allows. names: of the programs or workloads, which have calibrated the file's
+    own figures.
     """
 
     processor: str
@@ -68,6 +69,7 @@ class HeldView:
     rank_correlation: float
     rank_allowed: float
     of: str = "programs"
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ class Held(BaseModel):
     """A model's errors on programs that did not calibrate it.
 
     processor: what it was held against. measured: year and month. programs: how many; of: what
-        they were, programs or a kernel's workloads.
+        they were, programs or a kernel's workloads. names: which; each was judged by figures that
+        others had calibrated, but those of the file itself are of all of them.
     calibrated: how many of its figures were fitted; 0: none.
     cycles_percent: mean error of cycles. ratio_points, worst_points: mean and largest error of the
         ratio of two builds, in percentage points. sign_percent: of the pairs of builds that the
@@ -43,6 +44,7 @@ class Held(BaseModel):
     sign_percent: float | None = Field(None, ge=0, le=100)
     rank_correlation: float = Field(ge=-1, le=1)
     rank_allowed: float = Field(ge=0, le=1)
+    names: tuple[str, ...] = ()
 
 
 def read_held(cpu: Path | None) -> Held | None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from kernsmith.machine.held import Held
 from kernsmith.stats.agreement import Agreement, Signs
 from kernsmith.stats.builds import BuildEffect
 from kernsmith.stats.orders import OrderEffect
@@ -29,6 +30,11 @@ class Subject:
 
 
 PROGRAMS = Subject()
+_ENOUGH = 0.5
+_TOO_NOISY = (
+    "These times are too noisy to tell layouts apart: repeat with more --runs on a machine that "
+    "does nothing else."
+)
 
 
 def print_agreement(
@@ -44,8 +50,16 @@ def print_agreement(
         console.print(escape(sentence))
 
 
-def print_times(effects: Sequence[BuildEffect], processor: str, console: Console) -> None:
-    """A table of builds against the baseline, by this processor alone; without builds, nothing."""
+def print_times(
+    effects: Sequence[BuildEffect], processor: str, console: Console, allowed: float | None = None
+) -> None:
+    """A table of builds against the baseline, by this processor alone; without builds, none.
+
+    allowed: how well a perfect model would rank the layouts, see `stats.agreement`; where that is
+        little, it is told.
+    """
+    if allowed is not None and allowed < _ENOUGH:
+        console.print(_TOO_NOISY)
     if not effects:
         return
     table = Table("program", "build", title=f"cycles of builds against O2 on {escape(processor)}")
@@ -104,14 +118,28 @@ def agreement_sentences(
     if agreement.ranks:
         told.append(
             f"Layouts of one {of.build}: rank correlation {agreement.correlation:.2f} on average, "
-            f"where noise allows {agreement.allowed:.2f}; {_signs(agreement.layouts)}."
+            f"where noise allows {agreement.allowed:.2f}; {_signs(agreement.layouts)}; the ratio "
+            f"of two is off by {agreement.layout_error:.2f} percentage points on average, where "
+            f"two are {agreement.layout_difference:.2f} apart."
         )
-        if agreement.allowed < 0.5:
-            told.append(
-                "These times are too noisy to tell layouts apart: repeat with more --runs on a "
-                "machine that does nothing else."
-            )
+        if agreement.allowed < _ENOUGH:
+            told.append(_TOO_NOISY)
     return told
+
+
+def calibrated_sentence(cpu: str, held: Held | None, programs: Sequence[str]) -> str:
+    """That some of these programs have calibrated the model that they judge here; else empty.
+
+    cpu: the model's name. held: what its file says of its truth.
+    """
+    known = [name for name in programs if held and held.of == "programs" and name in held.names]
+    if held is None or not known:
+        return ""
+    return (
+        f"{cpu} was calibrated with {', '.join(known)}, so these do not judge it: on programs that "
+        f"had no part in it, builds are off by {held.ratio_points:.1f} percentage points on "
+        f"average and {held.worst_points:.1f} at worst."
+    )
 
 
 def _signs(signs: Signs) -> str:
@@ -141,7 +169,10 @@ def _builds(agreement: Agreement, of: Subject) -> Table:
 
 def _layouts(agreement: Agreement, of: Subject) -> Table:
     table = Table(of.group, of.build, title="layouts of the same objects")
-    for heading in ("layouts", "spread", "model's spread", "rank correlation", "noise allows"):
+    for heading in (
+        "layouts", "spread", "model's spread", "rank correlation", "noise allows",
+        "two differ by, points", "off by", "noise",
+    ):  # fmt: skip
         table.add_column(heading, justify="right")
     for rank in agreement.ranks:
         table.add_row(
@@ -152,5 +183,8 @@ def _layouts(agreement: Agreement, of: Subject) -> Table:
             f"{rank.modelled_spread:.2f} %",
             f"{rank.correlation:.2f}",
             f"{rank.allowed:.2f}",
+            f"{rank.difference:.2f}",
+            f"{rank.error:.2f}",
+            f"{rank.noise:.2f}",
         )
     return table

@@ -68,6 +68,9 @@ class Ranks:
         (Spearman 1904: the square root of the reliability; Spearman 1910 and Brown 1910: that of
         all runs, from their halves). Zero when the halves do not correlate.
     spread: standard deviation of log measured values over layouts, in per cent.
+    error: how far the model is off in the ratio of two layouts, mean over all pairs of them, in
+        percentage points. difference: how far their ratio is from 1, which is the error of a model
+        that knows nothing of layouts. noise: that of such a ratio.
     """
 
     group: str
@@ -77,6 +80,9 @@ class Ranks:
     allowed: float
     spread: float
     modelled_spread: float
+    error: float
+    difference: float
+    noise: float
 
     @property
     def share(self) -> float | None:
@@ -132,6 +138,16 @@ class Agreement:
         """Mean over builds of what noise allows."""
         return float(np.mean([rank.allowed for rank in self.ranks])) if self.ranks else math.nan
 
+    @property
+    def layout_error(self) -> float:
+        """Mean over builds of the error of two layouts' ratio, in percentage points."""
+        return float(np.mean([rank.error for rank in self.ranks])) if self.ranks else math.nan
+
+    @property
+    def layout_difference(self) -> float:
+        """Mean over builds of how far two layouts are apart, in percentage points."""
+        return float(np.mean([rank.difference for rank in self.ranks])) if self.ranks else math.nan
+
 
 def judge(points: Sequence[Point], baseline: str, factor: float | None = None) -> Agreement:
     """Hold a model against measurements.
@@ -157,6 +173,16 @@ def judge(points: Sequence[Point], baseline: str, factor: float | None = None) -
         ranks=tuple(_ranks(key, layouts) for key, layouts in builds.items() if len(layouts) > 3),
         layouts=_layout_signs(list(builds.values())),
     )
+
+
+def allowed_by_noise(rows: Sequence[Measured]) -> float | None:
+    """How well a perfect model would rank layouts: see `Ranks`, mean over builds with four layouts
+    or more; None where there is no such build."""
+    builds: dict[tuple[str, str], list[Point]] = {}
+    for point in with_modelled(rows, [row.measured for row in rows]):
+        builds.setdefault((point.group, point.build), []).append(point)
+    found = [_ranks(key, points).allowed for key, points in builds.items() if len(points) > 3]
+    return float(np.mean(found)) if found else None
 
 
 def _mean(points: Sequence[Point], what: str) -> float:
@@ -226,7 +252,8 @@ def _ranks(key: tuple[str, str], points: Sequence[Point]) -> Ranks:
         return np.log([getattr(point, kind) for point in points])
 
     measured, modelled = column("measured"), column("modelled")
-    halves = spearman(column("first"), column("second"))
+    first, second = column("first"), column("second")
+    halves = spearman(first, second)
     reliability = 2 * halves / (1 + halves) if halves > 0 else 0.0
     return Ranks(
         *key,
@@ -235,7 +262,17 @@ def _ranks(key: tuple[str, str], points: Sequence[Point]) -> Ranks:
         math.sqrt(reliability),
         100 * float(measured.std(ddof=1)),
         100 * float(modelled.std(ddof=1)),
+        100 * float(np.mean(np.abs(_pairwise(modelled) - _pairwise(measured)))),
+        100 * float(np.mean(np.abs(_pairwise(measured) - 1))),
+        50 * float(np.mean(np.abs(_pairwise(first) - _pairwise(second)))),
     )
+
+
+def _pairwise(logs: np.ndarray) -> np.ndarray:
+    """The ratio of each to each one in front of it."""
+    one, other = np.tril_indices(len(logs), -1)
+    ratios: np.ndarray = np.exp(logs[one] - logs[other])
+    return ratios
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> float:

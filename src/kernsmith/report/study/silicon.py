@@ -32,12 +32,14 @@ def caution(cpu: str, held: HeldView | None) -> str:
             "gain that is 0.834, and ranked random layouts hardly better than chance (rank "
             "correlation 0.19); one in time, fitted to that processor, is nearer (docs/silicon.md)."
         )
+    names = f" ({', '.join(held.names)})" if held.names else ""
     return (
         f"model_cycles is a model: held against {held.processor} in {held.measured}, on "
-        f"{held.programs} {held.of}, its ratios between builds were off by {held.ratio_points:.1f} "
-        f"percentage points on average and {held.worst_points:.1f} at worst; layouts of one build "
-        f"it ranked with a correlation of {held.rank_correlation:.2f}, where noise allows "
-        f"{held.rank_allowed:.2f} (docs/silicon.md)."
+        f"{held.programs} {held.of}{names}, its ratios between builds were off by "
+        f"{held.ratio_points:.1f} percentage points on average and {held.worst_points:.1f} at "
+        f"worst; layouts of one build it ranked with a correlation of "
+        f"{held.rank_correlation:.2f}, where noise allows {held.rank_allowed:.2f} "
+        "(docs/silicon.md)."
     )
 
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""docs/silicon.md and the model's file say of `emeraldrapids` what docs/silicon.csv says."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from kernsmith import paths
+from kernsmith.machine.held import Held, read_held
+from kernsmith.stats.agreement import Agreement, Ranks
+
+
+@pytest.fixture(scope="module")
+def judged() -> Agreement:
+    spec = importlib.util.spec_from_file_location("judged", paths.shipped("bench/judged.py"))
+    assert spec and spec.loader
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    found: Agreement = bench.judged()
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return paths.shipped("docs/silicon.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def baseline(judged: Agreement) -> list[Ranks]:
+    return [each for each in judged.ranks if each.layouts == 17]
+
+
+def test_the_page_has_the_sums(judged: Agreement, baseline: list[Ranks], page: str) -> None:
+    signs = judged.builds
+    correlation, allowed = (
+        np.mean([getattr(each, what) for each in baseline]) for what in ("correlation", "allowed")
+    )
+    error, apart = (
+        np.mean([getattr(each, what) for each in baseline]) for what in ("error", "difference")
+    )
+    for figure in (
+        f"**{100 * judged.cycles:.1f} %**",
+        f"**{judged.mean_error:.1f} and {judged.worst_error:.1f}**",
+        f"**{100 * signs.right / signs.pairs:.0f} %** ({signs.right} of {signs.pairs})",
+        f"**{correlation:.2f} of {allowed:.2f}**",
+        f"**{error:.2f}**; {apart:.2f}",
+    ):
+        assert figure in page
+
+
+def test_the_page_has_every_build_and_every_program(
+    judged: Agreement, baseline: list[Ranks], page: str
+) -> None:
+    for ratio in judged.ratios:
+        assert f" {ratio.measured:.3f} | {ratio.modelled:.3f} |" in page or ratio.group == "uml"
+    for each in baseline:
+        (row,) = (
+            line
+            for line in page.splitlines()
+            if line.startswith(f"| `{each.group}` |") and line.endswith(f" {each.error:.2f} |")
+        )
+        assert f"| {each.correlation:.2f} |" in row
+        assert f"| {each.spread:.2f} % | {each.modelled_spread:.2f} % |" in row
+        assert f"| {each.difference:.2f} |" in row
+
+
+def test_the_models_file_says_the_same(judged: Agreement, baseline: list[Ranks]) -> None:
+    held = read_held(paths.shipped("cpus/emeraldrapids.toml"))
+    assert isinstance(held, Held)
+    assert held.cycles_percent == round(100 * judged.cycles, 1)
+    assert (held.ratio_points, held.worst_points) == (
+        round(judged.mean_error, 1),
+        round(judged.worst_error, 1),
+    )
+    assert held.sign_percent == round(100 * (judged.builds.share or 0))
+    assert held.rank_correlation == round(np.mean([each.correlation for each in baseline]), 2)
+    assert set(held.names) == {each.group for each in baseline}
+    assert held.programs == len(held.names)
