@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernsmith.errors import UserError
+from kernsmith.guest.own import described, shipped_files
+from kernsmith.guest.workloads import load_catalogue
 from kernsmith.machine import Machine, find_machine
 from kernsmith.machine.tcg import Tcg
 from kernsmith.study import Study
@@ -31,6 +33,18 @@ def test_what_a_study_file_sets_the_machine_has(tmp_path: Path) -> None:
     machine = opened(study_of(tmp_path, "time_limit = 12.5\nslots = 3\nsnapshots = true"))
     assert isinstance(machine, Tcg)
     assert (machine.boot_seconds, machine.slots, machine.snapshots) == (12.5, 3, True)
+
+
+def test_a_boot_may_take_what_the_study_says_else_the_workload_else_300_seconds(
+    tmp_path: Path,
+) -> None:
+    said, silent = (opened(study_of(tmp_path, text)) for text in ("time_limit = 12.5", "slots = 3"))
+    assert isinstance(said, Tcg) and isinstance(silent, Tcg)
+    (pipe,) = load_catalogue().select(["pipe"])
+    (compiles,) = (described(file) for file in shipped_files("bzimage"))
+    (serves,) = (described(file) for file in shipped_files("nginx"))
+    limits = [(said.limit(each), silent.limit(each)) for each in (pipe, compiles, serves)]
+    assert limits == [(12.5, 300), (12.5, 1800), (12.5, 900)]
 
 
 def test_what_it_does_not_set_is_as_without_the_table(tmp_path: Path) -> None:

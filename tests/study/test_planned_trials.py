@@ -88,7 +88,7 @@ def test_only_random_layouts_shuffle_data_and_only_where_that_is_asked_for() -> 
         "default", "random:1.1+data", "random:1.2+data"
     }  # fmt: skip
     assert asked.digest != study(design=Design(layouts=2)).digest
-    with pytest.raises(UserError, match=r"design\.data: no CPU model sees where data lie"):
+    with pytest.raises(UserError, match=r"design\.data: loads and stores are in no trace"):
         plan_variants(study(design=Design(layouts_by="replay", data=True)), WORKLOADS)
 
 

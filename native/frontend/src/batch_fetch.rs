@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is fetched for the blocks of a piece: lines, pages, and micro-ops.
+//!
+//! The line behind one that is asked for is asked for, too, where the model says so: Smith, *Sequential
+//! Program Prefetching in Memory Hierarchies* (IEEE Computer 11(12), 1978).
 
 use std::ops::Range;
 

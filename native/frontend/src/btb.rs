@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a branch goes: branch target buffer, indirect target table and return stack.
+//! Where a branch goes: branch target buffer, indirect target table and return stack (Kaeli, Emma,
+//! *Branch History Table Prediction of Moving Target Branches due to Subroutine Returns*, ISCA 1991).
 
 use super::{PredictorGeometry, Replacement, SetAssociative};
 

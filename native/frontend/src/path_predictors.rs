@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What runs ahead of fetch: directions, targets and buffers of taken branches.
 //!
+//! Branch target buffers: Lee, Smith, *Branch Prediction Strategies and Branch Target Buffer Design*
+//! (IEEE Computer 17(1), 1984), in up to three levels (Bonanno et al., *Two Level Bulk Preload Branch
+//! Prediction*, HPCA 2013, has two and why). How vendors index theirs is not disclosed: sets are taken
+//! by the branch's low address bits.
+//!
 //! Time decides nothing of what they say, so they need no clock: what a branch costs is told with the
 //! block that it leads to, and may be heard by who fetches that much later.
 

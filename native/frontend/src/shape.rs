@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! How a block's micro-ops lie in the windows of the micro-op cache, or of the decoders: worked out
 //! once for an address.
+//!
+//! The cache: Solomon, Mendelson, Orenstein, Almog, Ronen, *Micro-Operation Cache: A Power Aware
+//! Frontend for Variable Instruction Length ISA* (ISLPED 2001); its lines and windows are the vendors'.
 
 use super::clocks::{TICKS, ticks};
 use super::{FetchGeometry, OpCacheGeometry};

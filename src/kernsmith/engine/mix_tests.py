@@ -126,7 +126,8 @@ class RunsWorkloads:
         """With a time limit of some times what it took on the good kernel."""
         if not isinstance(self.machine, Tcg):
             return self
-        seconds = min(self.machine.boot_seconds, max(LEAST_SECONDS, _TIMES * good.seconds))
+        allowed = max(map(self.machine.limit, self.workloads))
+        seconds = min(allowed, max(LEAST_SECONDS, _TIMES * good.seconds))
         return replace(self, machine=replace(self.machine, boot_seconds=seconds))
 
     def _run(self, image: Path, base: Kernel, folder: Path) -> Judged:

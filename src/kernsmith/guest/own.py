@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import stat
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -19,6 +19,7 @@ from kernsmith.foreign import read_toml
 from kernsmith.guest.beside import Beside
 from kernsmith.guest.elf import program_kind
 from kernsmith.guest.initramfs import Member, build_initramfs, kept_initramfs, read_program
+from kernsmith.guest.own_metric import MOST_METRICS, MetricTable, check_names, told
 from kernsmith.guest.source_parts import FOLDER as SOURCE_FOLDER
 from kernsmith.guest.source_parts import SourceParts
 from kernsmith.guest.suite import Operations, Unit, Vcpus
@@ -28,7 +29,7 @@ from kernsmith.guest.systemd import (
     systemd_layer,
     systemd_program,
 )
-from kernsmith.guest.workloads import OwnMetric, Progress, Workload
+from kernsmith.guest.workloads import Progress, Workload
 from kernsmith.paths import shipped
 from kernsmith.root import (
     DEFAULT_COMPONENTS,
@@ -47,27 +48,9 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SYMBOL = re.compile(r"CONFIG_[A-Z0-9_]+")
 _FOLDER = "workload"
 _MOST_WORDS = 255
-# guest/own/figures.c has no place for more, nor for longer ones.
-_MOST_METRICS = 16
-_METRIC = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-_MetricUnit = Annotated[str, Field(max_length=16, pattern=r"^[\w/%µ. -]*$")]
-
-
-class _Metric(BaseModel):
-    """A metric of its own; a text is its unit.
-
-    better: whether less of it is good, as of time, or more, as of throughput.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    unit: _MetricUnit
-    better: Literal["lower", "higher"] = "lower"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_short(cls, said: object) -> object:
-        return {"unit": said} if isinstance(said, str) else said
+# Of a boot with a root file system: on a distribution's kernel, beside others, servers and systemd
+# have taken more than three hundred.
+_ROOT_SECONDS = 900.0
 
 
 class _Check(BaseModel):
@@ -135,6 +118,8 @@ class OwnWorkload(BaseModel):
     root: the root file system; without it the guest has nothing but the program and its files.
     source: parts of a kernel's source, which lie in the folder `source` beside the files.
     vcpus: how many processors the guest has that it runs in.
+    time_limit: seconds that a boot with it may take in the `tcg` machine, where no study says
+        otherwise; 0: 300, with a root 900.
     metrics: figures of its own by their names, and their units, or all that there is to say of
         each. Its program writes them, as lines NAME=NUMBER, to the file that KERNSMITH_METRICS
         names (guest/own/figures.h).
@@ -157,21 +142,19 @@ class OwnWorkload(BaseModel):
     root: _Root | None = None
     source: SourceParts | None = None
     vcpus: Vcpus = 1
-    metrics: dict[str, _Metric] = Field(default_factory=dict, max_length=_MOST_METRICS)
+    time_limit: float = Field(0.0, ge=0, le=86_400)
+    metrics: dict[str, MetricTable] = Field(default_factory=dict, max_length=MOST_METRICS)
 
     @field_validator("metrics")
     @classmethod
-    def _own_names(cls, metrics: dict[str, _Metric]) -> dict[str, _Metric]:
-        for name in metrics:
-            if not _METRIC.fullmatch(name):
-                raise ValueError(f"{name!r} is no name: small letters, digits and _, up to 40")
+    def _own_names(cls, metrics: dict[str, MetricTable]) -> dict[str, MetricTable]:
+        check_names(metrics)
         return metrics
 
     @property
-    def own_metrics(self) -> tuple[OwnMetric, ...]:
-        """Its metrics, as far as the file says of them."""
-        said = self.metrics.items()
-        return tuple(OwnMetric(name, each.unit, each.better) for name, each in said)
+    def seconds(self) -> float:
+        """The time limit of a boot; 0: as of any other."""
+        return self.time_limit or (_ROOT_SECONDS if self.root else 0.0)
 
     @field_validator("name")
     @classmethod
@@ -230,7 +213,7 @@ def described(path: Path) -> Workload:
     return Workload(
         said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
         operations=said.operations, unit=said.unit, vcpus=said.vcpus,
-        metrics=said.own_metrics,
+        metrics=told(said.metrics), time_limit=said.seconds,
     )  # fmt: skip
 
 
@@ -314,7 +297,7 @@ def read_own_workload(
         said.warmup, tuple(needs), str(path),
         kept_initramfs(archive, said.name), image.path if image else None,
         said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
-        metrics=said.own_metrics, first=first,
+        metrics=told(said.metrics), first=first, time_limit=said.seconds,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -14,6 +13,7 @@ from kernsmith import process
 from kernsmith.arch import find_arch
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.guest.initramfs import build_initramfs, kept_initramfs
+from kernsmith.guest.own_metric import OwnMetric
 from kernsmith.paths import shipped
 
 Progress = Callable[[str, float | None], None]
@@ -28,15 +28,6 @@ class Baseline:
 
     count: float
     seconds: float = 1.0
-
-
-@dataclass(frozen=True)
-class OwnMetric:
-    """A figure that a workload tells itself. better: whether less of it is good, or more."""
-
-    name: str
-    unit: str
-    better: Literal["lower", "higher"] = "lower"
 
 
 @dataclass(frozen=True)
@@ -57,6 +48,8 @@ class Workload:
     baseline: of the index that it belongs to (see `guest.index`).
     vcpus: how many the guest has that it runs in.
     metrics: figures that it tells itself.
+    time_limit: seconds that a boot with it may take in the `tcg` machine, unless a study says how
+        many; 0: as many as any.
     """
 
     name: str
@@ -74,6 +67,7 @@ class Workload:
     program: str = ""
     vcpus: int = 1
     metrics: tuple[OwnMetric, ...] = ()
+    time_limit: float = 0.0
     first: tuple[str, ...] = ()
 
     @property

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kernsmith.errors import UserError
-from kernsmith.guest.workloads import OwnMetric, Workload
+from kernsmith.guest.own_metric import OwnMetric
+from kernsmith.guest.workloads import Workload
 from kernsmith.machine.protocol import Metric
 
 MODEL_CYCLES = "model_cycles"

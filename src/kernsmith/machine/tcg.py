@@ -70,7 +70,7 @@ class Table(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    time_limit: float = Field(BOOT_SECONDS, gt=0)
+    time_limit: float | None = Field(None, gt=0)
     slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     depth: Depth = FRONTEND
     vcpus: Vcpus = 1
@@ -82,7 +82,8 @@ class Tcg:
     """QEMU with `-icount` and the tracer plugin; all of it pinned when it was opened.
 
     model, tracer, guest: the CPU model, the plugin, and the initramfs.
-    boot_seconds: the time limit of a boot. slots: sessions at once; they share nothing.
+    boot_seconds: the time limit of a boot; None: see `limit`. slots: sessions at once, which share
+        nothing.
     depth: of the simulation. What trains or traces is the depth `frontend`: loads and stores are in
         no trace.
     vcpus: of every guest; one has more where its workload needs more. They take turns in one
@@ -94,7 +95,7 @@ class Tcg:
     tracer: Pinned
     guest: Pinned
     qemu: PinnedProgram
-    boot_seconds: float = BOOT_SECONDS
+    boot_seconds: float | None = None
     slots: int = 1
     depth: Depth = FRONTEND
     vcpus: int = 1
@@ -110,6 +111,11 @@ class Tcg:
     def cpu(self) -> Path:
         """The CPU model's file."""
         return self.model.path
+
+    def limit(self, workload: Workload) -> float:
+        """Seconds that a boot with a workload may take: what the machine is told, else what the
+        workload needs."""
+        return self.boot_seconds or workload.time_limit or BOOT_SECONDS
 
     @property
     def follows_data(self) -> bool:

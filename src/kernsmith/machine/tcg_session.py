@@ -76,20 +76,17 @@ class TcgSession:
             self.image, job, initramfs, files, behind, besides, told_later=parted is not None
         )
         console = job.folder / "console.log"
-        hung, seconds, failure = False, machine.boot_seconds, ""
+        hung, limit, failure = False, machine.limit(job.workload), ""
+        seconds = limit
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         try:
             if parted is None:
-                seconds = process.run(
-                    command, log=console, timeout=machine.boot_seconds, capture=False
-                ).seconds
+                seconds = process.run(command, log=console, timeout=limit, capture=False).seconds
             else:
                 known = {each: file_digest(each) for each in (self.image, initramfs)}
                 known |= {machine.qemu.path: machine.qemu.digest}
                 known |= {path: "" for path in (job.workload.root,) if path}  # the initramfs has it
-                seconds = snapshot.run(
-                    command, parted, behind, known, console, machine.boot_seconds
-                )
+                seconds = snapshot.run(command, parted, behind, known, console, limit)
         except snapshot.NoSnapshot as error:
             hung, failure = error.hung, "" if error.ended else str(error)
         except ProcessTimedOut:
@@ -115,7 +112,9 @@ class TcgSession:
         self, job: Job, said: Said, counters: Path, hung: bool, failure: str
     ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
         if hung and not said.panic:
-            return HANG, said.explained(f"no end after {self.machine.boot_seconds:g} s"), {}
+            limit = f"{self.machine.limit(job.workload):g}"
+            reason = f"no end after {limit} s (time_limit in the workload's file allows more)"
+            return HANG, said.explained(reason), {}
         status, reason = said.verdict(job.workload.name)
         if status != OK:
             told = [reason] if said.began or not failure else []

@@ -122,8 +122,8 @@ def _check_design(study: Study, steps: Sequence[str]) -> None:
         )
     if design.layouts_by == "replay" and design.data:
         raise UserError(
-            "design.data: no CPU model sees where data lie, and replays say nothing of it: allowed "
-            'is false, or layouts_by = "boot"'
+            "design.data: loads and stores are in no trace, so a replay says nothing of where data "
+            'lie: allowed is false, or layouts_by = "boot"'
         )
 
 
