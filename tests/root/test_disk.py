@@ -52,6 +52,28 @@ def kept(path: Path, content: bytes) -> bool:
     return image.filesystem == "ext4" and image.path.read_bytes()[: len(content)] == content
 
 
+@pytest.mark.parametrize(
+    ("name", "at", "magic"),
+    [
+        ("xfs", 0, b"XFSB"),
+        ("btrfs", 65_600, b"_BHRfS_M"),
+        ("LUKS", 0, b"LUKS\xba\xbe"),
+        ("LVM", 512, b"LABELONE"),
+    ],
+)
+def test_what_no_guest_mounts_is_told_with_what_to_do(
+    tmp_path: Path, name: str, at: int, magic: bytes
+) -> None:
+    other = (bytes(at) + magic).ljust(1 << 17, b"\0")
+    bare, disk = tmp_path / "bare", gpt(tmp_path / "disk.raw", (ROOT, other), (LINUX, bytes(4096)))
+    bare.write_bytes(other)
+    advice = f": {name}, whose files can be given as a folder"
+    with pytest.raises(UserError, match=rf"nor a disk with one{advice}$"):
+        root_of(bare)
+    with pytest.raises(UserError, match=rf"without a partition of .* \(it has 2{advice}\)$"):
+        root_of(disk)
+
+
 def test_the_root_of_a_disk_is_what_its_type_calls_so(tmp_path: Path) -> None:
     small, large = ext4(tmp_path / "small", "2M"), ext4(tmp_path / "large", "6M")
     disk = gpt(tmp_path / "disk.raw", (SYSTEM, bytes(SECTOR * 8)), (ROOT, small), (LINUX, large))

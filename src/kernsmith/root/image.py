@@ -13,7 +13,7 @@ import os
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,7 +115,7 @@ def root_of(path: Path) -> RootImage:
         if not kind:
             raise UserError(
                 f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4, nor "
-                "a disk with one"
+                f"a disk with one{_instead([foreign(path)])}"
             )
         return keep(part, kind)
 
@@ -133,9 +133,10 @@ def _of_disk(path: Path, start: bytes, part: Path) -> str:
             (each, kind) for each in found if (kind := filesystem_of(_start(disk, each.offset)))
         ]
         if not known:
+            others = [foreign(disk, each.offset) for each in found]
             raise UserError(
                 f"the root {path} is a disk without a partition of squashfs, erofs or ext4 "
-                f"(it has {len(found)})"
+                f"(it has {len(found)}{_instead(others)})"
             )
         chosen, kind = max(known, key=lambda each: (each[0].root, each[0].size))
         check_size(path, chosen.size)
@@ -166,6 +167,34 @@ def filesystem_of(start: bytes) -> str:
     if struct.unpack_from("<H", start, 1024 + 0x38)[0] == 0xEF53:
         return "ext4"
     return ""
+
+
+def foreign(path: Path, offset: int = 0) -> str:
+    """What there is that no guest mounts here, by its magic numbers; empty: nothing that is known.
+
+    Documentation/filesystems/xfs, fs/btrfs (`BTRFS_MAGIC` in the superblock at 64 KiB), the LUKS
+    specification, and LVM2's label in one of the first four sectors.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            start = file.read(65_536 + 4096)
+    except OSError:
+        return ""
+    labels = (start[at : at + 8] for at in range(0, 2048, 512))
+    found = {
+        "xfs": start[:4] == b"XFSB",
+        "btrfs": start[65_600:65_608] == b"_BHRfS_M",
+        "LUKS": start[:6] == b"LUKS\xba\xbe",
+        "LVM": b"LABELONE" in labels,
+    }
+    return next((name for name, there in found.items() if there), "")
+
+
+def _instead(others: Sequence[str]) -> str:
+    """What stands there in place of a root, and what to do."""
+    known = ", ".join(dict.fromkeys(filter(None, others)))
+    return f": {known}, whose files can be given as a folder" if known else ""
 
 
 def pack(archive: Path, image: Path, log: Path) -> None:
