@@ -40,7 +40,7 @@ _FILES = (
     *(f"build/guest/kernsmith-guest-{name}" for name in _SUITES),
     *(f"build/guest/timed/kernsmith-{name}" for name in ("guest", "own")),
     *(f"build/guest/timed/kernsmith-guest-{name}" for name in _SUITES),
-    *(str(file.relative_to(_ROOT)) for file in sorted(_ROOT.glob("guest/workloads/*/suite.toml"))),
+    *(str(file.relative_to(_ROOT)) for file in sorted(_ROOT.glob("guest/workloads/**/suite.toml"))),
     "guest/marker.h",
 )
 

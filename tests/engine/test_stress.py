@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a workload asks of the kernel, from the runs of a study."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernsmith.document import RunView
-from kernsmith.engine.stress import hottest_costs, kernel_share, layout_spread
+from kernsmith.engine.stress import hottest_costs, kernel_share, layout_spread, per_operation
+from kernsmith.guest.own_metric import OwnMetric
+from kernsmith.guest.workloads import load_catalogue
 
 
 def run(layout: str, **metrics: float) -> RunView:
@@ -33,3 +37,13 @@ def test_functions_are_hottest_by_instructions() -> None:
     assert [(each.name, each.share, each.entered) for each in found] == [
         ("g", 0.75, None), ("f", 0.2, None), ("?", 0.05, None),
     ]  # fmt: skip
+
+
+def test_one_operation_takes_its_part_of_all_that_were_done() -> None:
+    (pipe,) = load_catalogue().select(["pipe"])
+    many = replace(pipe, rounds=10, operations=4)
+    runs = [run("default", model_cycles=400.0), run("random:1.1", model_cycles=900.0)]
+    assert per_operation(runs, "model_cycles", many) == pytest.approx(600 / 40)
+    assert per_operation(runs, "l1i_misses", many) is None
+    told = replace(many, metrics=(OwnMetric("model_cycles", "cycles"),))
+    assert per_operation(runs, "model_cycles", told) is None

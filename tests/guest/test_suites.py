@@ -61,6 +61,14 @@ def test_what_is_said_beside_the_code_is_of_workloads_that_are_there(name: str) 
     assert set(said) == {w.name for w in CATALOGUE if w.name.startswith(f"{name}-")}
 
 
+def test_the_first_program_s_rounds_are_told_in_numbers() -> None:
+    said = read_suite("").workloads
+    assert set(said) == {w.name for w in CATALOGUE.select(["lab", "nat"])}
+    (packets, calls) = CATALOGUE.select(["nat-udp-64", "null-syscall"])
+    assert (calls.operations, calls.unit) == (20, "system call")
+    assert (packets.operations, packets.unit) == (8, "packet")
+
+
 def test_high_load_is_four_copies_of_more() -> None:
     for low in CATALOGUE.select(["unixbench"]):
         (high,) = CATALOGUE.select([f"{low.name}-high"])
@@ -75,12 +83,12 @@ def test_a_file_with_a_mistake_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         read_suite("mine")
 
 
-def test_what_is_not_said_is_one_operation_a_round(tmp_path: Path) -> None:
-    assert read_suite("android").workloads == {}
-    (binder,) = CATALOGUE.select(["binder"])
-    assert (binder.operations, binder.unit, binder.baseline) == (1, "round", None)
+def test_what_is_not_said_is_one_operation_a_round() -> None:
+    assert read_suite("none").workloads == {}
     (shell,) = CATALOGUE.select(["unixbench-shell1"])
     assert shell.baseline == Baseline(42.4, 60.0)
+    (bare,) = read_suite("none").described([shell])
+    assert (bare.operations, bare.unit, bare.baseline) == (1, "round", None)
 
 
 def boot(kernel: Kernel, workload: Workload, folder: Path) -> Outcome:

@@ -9,14 +9,15 @@ from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 
 STUDY = study_document([verdict(0.9, (0.8, 0.95))])
-PIPE = StressView("pipe", 0.8125, 3.214, (HotFunctionView("anon_pipe_read", 0.25, 7),))
+STUDY = replace(STUDY, workloads=tuple(replace(each, unit="transfer") for each in STUDY.workloads))
+PIPE = StressView("pipe", 0.8125, 3.214, (HotFunctionView("anon_pipe_read", 0.25, 7),), 1234.5)
 NOTHING = StressView("file", None, None, ())
 
 
 def test_a_row_tells_share_spread_and_functions() -> None:
     page = study_page(replace(STUDY, stress=(PIPE, NOTHING)))
     assert "What each workload asks of the kernel (1 rows)" in page
-    for told in ("81%", "3.21", "anon_pipe_read 25%"):
+    for told in ("81%", "3.21", "1,234", "transfer", "anon_pipe_read 25%"):
         assert told in page
 
 
@@ -24,7 +25,7 @@ def test_markdown_has_it_too() -> None:
     told = study_markdown(replace(STUDY, stress=(PIPE, NOTHING)))
     (row,) = [line for line in told.splitlines() if line.startswith("| pipe |")]
     assert [cell.strip() for cell in row.split("|")[1:-1]] == [
-        "pipe", "81%", "3.21", r"anon\_pipe\_read 25%",
+        "pipe", "81%", "3.21", "1,234", "transfer", r"anon\_pipe\_read 25%",
     ]  # fmt: skip
 
 

@@ -18,9 +18,13 @@ class StressView:
         the study's own metric; None for fewer than two layouts.
     functions: the kernel's hottest, by instructions of a trace, or else by bytes of the training;
         empty where that kernel was neither traced in the model nor trained on the workload.
+    per_operation: the study's own metric for one operation of the workload (`WorkloadView`),
+        geometric mean over all layouts; None where it was not measured, or is what the workload
+        tells itself.
     """
 
     workload: str
     kernel_share: float | None
     spread: float | None
     functions: tuple[HotFunctionView, ...]
+    per_operation: float | None = None

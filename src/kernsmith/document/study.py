@@ -106,12 +106,15 @@ class MetricView:
 
 @dataclass(frozen=True)
 class WorkloadView:
-    """trained: a profile of this study was made from it."""
+    """trained: a profile of this study was made from it. operations, unit: what a round is, in
+    numbers."""
 
     name: str
     description: str
     rounds: int
     trained: bool
+    operations: int = 1
+    unit: str = "round"
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,27 @@ def find_stress(
     """Of each workload of the study, in its order. metric: of whose figures the spread is told."""
     baseline = result.prepared.variants[0].name
     own = [run for run in runs if run.variant == baseline and run.metrics]
-    return tuple(
-        StressView(
-            workload.name,
-            kernel_share([run for run in own if run.workload == workload.name]),
-            layout_spread([run for run in own if run.workload == workload.name], metric),
-            _functions(result, workload),
+    found = []
+    for workload in result.prepared.workloads:
+        runs_of = [run for run in own if run.workload == workload.name]
+        found.append(
+            StressView(
+                workload.name,
+                kernel_share(runs_of),
+                layout_spread(runs_of, metric),
+                _functions(result, workload),
+                per_operation(runs_of, metric, workload),
+            )
         )
-        for workload in result.prepared.workloads
-    )
+    return tuple(found)
+
+
+def per_operation(runs: Sequence[RunView], metric: str, workload: Workload) -> float | None:
+    """Of one operation; what a workload tells itself is no amount of all of them."""
+    values = [run.metrics[metric] for run in runs if run.metrics.get(metric, 0.0) > 0]
+    if not values or metric in (each.name for each in workload.metrics):
+        return None
+    return geometric_mean(values) / workload.done
 
 
 def kernel_share(runs: Sequence[RunView]) -> float | None:

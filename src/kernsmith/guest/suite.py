@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a folder of the fast guest's workloads says beside its C code: `suite.toml`.
+"""What a folder of the fast guest's workloads says beside its C code: `suite.toml`. Those of the
+first program, in `guest/workloads` itself, have one, too.
 
 The guest's program itself says what runs and how often, for it is what runs. This file says what a
 program cannot know of itself, by the same keys as the file of a user's own workload: how many
@@ -91,7 +92,7 @@ class Suite(BaseModel):
 
 
 def read_suite(name: str) -> Suite:
-    """What is said of a folder of workloads; of most of them nothing is.
+    """What is said of a folder of workloads, by its name; empty: of those in none.
 
     Raises:
         UserError: a key or value is not allowed.

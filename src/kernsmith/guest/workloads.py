@@ -274,7 +274,7 @@ def load_catalogue() -> Catalogue:
     from kernsmith.guest.suite import read_suite
 
     own, *suites = (_listed(program) for program in (guest_program(), *suite_programs()))
-    known = list(own.workloads)
+    known = list(read_suite("").described(own.workloads))
     for program, listed in zip(suite_programs(), suites, strict=True):
         suite = read_suite(program.name.removeprefix(f"{guest_program().name}-"))
         kept = kept_initramfs(build_initramfs(program, suite.members()), program.name)

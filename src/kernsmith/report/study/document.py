@@ -79,7 +79,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         ),
         metrics=tuple(MetricView(**asdict(each)) for each in prepared.metrics),
         workloads=tuple(
-            WorkloadView(w.name, w.description, w.rounds, w.name in trained)
+            WorkloadView(w.name, w.description, w.rounds, w.name in trained, w.operations, w.unit)
             for w in prepared.workloads
         ),
         variants=tuple(_variant(result, variant) for variant in prepared.variants),

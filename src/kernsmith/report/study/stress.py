@@ -14,7 +14,8 @@ def stress_sections(document: StudyDocument) -> list[Section]:
         return []
     text = Text(
         f"Of {document.baseline}: the part of all instructions that is the kernel's; from the "
-        f"lowest to the highest random layout in {document.study.metric}; and the functions that "
+        f"lowest to the highest random layout in {document.study.metric}; what one operation takes "
+        "of that, mean over layouts; and the functions that "
         "are most of the kernel's instructions, or, of a workload without a trace, of the code "
         "that ran in its training."
     )
@@ -28,14 +29,25 @@ def stress_table(document: StudyDocument) -> Table | None:
     known = [each for each in document.stress if _is_known(each)]
     if not known:
         return None
+    units = {each.name: each.unit for each in document.workloads}
     columns = [
         Column("workload"),
         Column("in the kernel", number=".0%"),
         Column("spread over layouts, %", number=".2f"),
+        Column(f"{document.study.metric} each", number=",.4g"),
+        Column("operation"),
         Column("hottest functions of the kernel"),
     ]
     rows: list[list[Value]] = [
-        [each.workload, each.kernel_share, each.spread, _functions(each)] for each in known
+        [
+            each.workload,
+            each.kernel_share,
+            each.spread,
+            each.per_operation,
+            units.get(each.workload, ""),
+            _functions(each),
+        ]
+        for each in known
     ]
     return Table(columns, rows, caption="What each workload asks of the kernel")
 
