@@ -80,8 +80,8 @@ def test_an_unknown_name_is_answered_with_what_is_allowed(small: Catalogue) -> N
     sets = ", ".join(sorted({"fs", "lab", "router", *(path.parent.name for path in files)}))
     names = ", ".join(["read", "fork", "nat", *(path.stem for path in files)])
     assert str(raised.value) == (
-        f"there is no workload 'raed': allowed are the sets {sets}, the workloads {names}, and "
-        "files of your own (….toml)"
+        f"there is no workload 'raed': allowed are the sets {sets}, the workloads {names}, "
+        "stressors (stress-ng:NAME:OPERATIONS), and files of your own (….toml)"
     )
     assert raised.value.exit_code == 2
 

@@ -18,6 +18,9 @@ from kernsmith.paths import shipped
 
 Progress = Callable[[str, float | None], None]
 
+PREFIX = "stress-ng:"
+"""What a word for a stressor of stress-ng begins with (`guest.stressor`)."""
+
 MOST_VCPUS = 8
 """As many as the shipped configs have (CONFIG_NR_CPUS)."""
 
@@ -130,7 +133,8 @@ class UnknownWorkload(UserError):
         self.name = name
         super().__init__(
             f"there is no workload {name!r}: allowed are the sets {', '.join(sets)}, "
-            f"the workloads {', '.join(workloads)}, and files of your own (….toml)"
+            f"the workloads {', '.join(workloads)}, stressors (stress-ng:NAME:OPERATIONS), and "
+            "files of your own (….toml)"
         )
 
 
@@ -183,7 +187,7 @@ class Catalogue:
         look_only: bool = False,
     ) -> Catalogue:
         """The catalogue with those workloads behind it that these words name by a file: users' own,
-        which end with `.toml`, and shipped ones by their names or sets.
+        which end with `.toml`, stressors of stress-ng, and shipped ones by their names or sets.
 
         root: what those with a root file system run in, instead of what their files say.
         progress: called with what is being done, where a root file system must be made.
@@ -199,10 +203,16 @@ class Catalogue:
             read_own_workload,
             shipped_files,
         )
+        from kernsmith.guest.stressor import stressor_file
 
         known = list(self.workloads)
         for word in dict.fromkeys(words):
-            files = [Path(word)] if word.endswith(SUFFIX) else shipped_files(word)
+            if word.endswith(SUFFIX):
+                files = [Path(word)]
+            elif word.startswith(PREFIX):
+                files = [stressor_file(word)]
+            else:
+                files = [*shipped_files(word)]
             for path in files:
                 if look_only and root is None and lacks_root(path):
                     own = described(path)
@@ -211,7 +221,8 @@ class Catalogue:
                 if word.endswith(SUFFIX):
                     own = replace(own, file=word)
                 else:
-                    own = replace(own, sets=(path.parent.name,))
+                    named = word if word.startswith(PREFIX) else path.parent.name
+                    own = replace(own, sets=(named,))
                 if own in known:
                     continue
                 if own.name in (*self.sets, *(each.name for each in known)):
