@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each mechanism of a model does to its agreement with this processor, by leaving it out.
+
+``python bench/mechanisms.py [MODEL [LAYOUTS [PROGRAM...]]]``: programs are timed and simulated as
+`kernsmith silicon` does it, and a sixteenth of what each binary executes is replayed by the model
+without this mechanism and without that. Without words: `zen4`, `tcc` in four layouts.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from kernsmith._native import cpu_model_check
+from kernsmith.cli.progress import ProgressDisplay
+from kernsmith.engine.calibration_programs import simulate_parts, timed_programs
+from kernsmith.engine.silicon import Bench, guest_kernel, measure, simulated, table_file, times
+from kernsmith.machine.tcg import open_machine
+from kernsmith.silicon.builds import BASELINE, find_builds
+from kernsmith.silicon.timing import processor_name
+from kernsmith.stats.agreement import Agreement, judge, with_modelled
+
+BUILDS = ("O3", "Os", "align64", "instrumented", "autofdo", "gcc-O2")
+EVERY = 16
+RUNS = 25
+
+# By what is left out: keys and their values; None takes a table away.
+WITHOUT: Mapping[str, Mapping[str, Any]] = {
+    "nothing": {},
+    "fetching what prediction comes to": {"decoupled.fetch.prefetch": "off"},
+    "the line behind": {"decoupled.fetch.next_line": "off"},
+    "the micro-op cache": {"decoupled.op_cache": None, "decoupled.fetch.switch_cycles": None},
+    "switching to the decoders": {"decoupled.fetch.switch_cycles": 0},
+    "steering from the decoders": {"decoupled.fetch.decode_steer_cycles": 0},
+    "slower target buffers": {
+        f"decoupled.buffers.{level}.cycles": 0 for level in ("l0", "l1", "l2")
+    },
+    "what a taken branch takes": {"decoupled.fetch.taken_cycles": 0},
+    "targets by history": {"decoupled.predictor.target_sets": 2},
+    "long histories": {"decoupled.predictor.longest_history": 40},
+    "what a misprediction waits for": {"decoupled.core.resolve_cycles": 0},
+    "L1i misses": {"l1i.miss_cycles": 0, "l2.miss_cycles": 0},
+    "TLB misses": {"itlb.miss_cycles": 0, "stlb.miss_cycles": 0},
+    "what data cost": {"decoupled.core.stall_cycles": 0},
+}
+
+
+def without(text: str, changes: Mapping[str, Any]) -> str:
+    """A model's file with these changes, as far as it has their tables."""
+    document = tomlkit.parse(text)
+    for key, value in changes.items():
+        *tables, last = key.split(".")
+        at: Any = document
+        for table in tables:
+            at = at.get(table, {})
+        if value is None:
+            at.pop(last, None)
+        elif at:
+            at[last] = value
+    return tomlkit.dumps(document)
+
+
+def possible(text: str, folder: Path) -> dict[str, Path]:
+    """Files of the models without something, as far as the model has it, by what they are without."""
+    found = {}
+    for number, (what, changes) in enumerate(WITHOUT.items()):
+        path = folder / f"{number}.toml"
+        path.write_text(without(text, changes), encoding="utf-8")
+        with suppress(ValueError):
+            cpu_model_check(path)
+            found[what] = path
+    return found
+
+
+def judgements(
+    cpu: str, layouts: int, programs: tuple[str, ...]
+) -> Iterator[tuple[str, float, Agreement]]:
+    """What is left out, what that makes of all cycles, and the agreement with this processor."""
+    machine = open_machine(cpu)
+    bench = Bench(programs, find_builds(BUILDS), layouts, 2, RUNS)
+    with ProgressDisplay() as display, tempfile.TemporaryDirectory() as name:
+        rows, made = measure(bench, table_file(), display)
+        binaries = [binary for one in made.values() for binary in one]
+        figures = simulated(machine, guest_kernel(display), binaries, display, every=EVERY)
+        timed = timed_programs(rows, figures)
+        text = machine.cpu.read_text(encoding="utf-8")
+        cpus = possible(text, Path(name))
+        display.stage(f"{len(timed)} binaries by {len(cpus)} models")
+        costs = simulate_parts(timed, list(cpus.values()))
+    for what, cost in zip(cpus, costs, strict=True):
+        changed = cost / costs[0]
+        cycles = [one.modelled * by for one, by in zip(timed, changed, strict=True)]
+        agreement = judge(with_modelled(times(rows), cycles), BASELINE, factor=1.0)
+        yield what, 100 * float(changed.mean() - 1), agreement
+
+
+def main(cpu: str = "zen4", layouts: str = "3", *programs: str) -> None:
+    print(f"{cpu} on {processor_name()}\n")
+    print(
+        "| without | cycles, all | cycles off by | builds: mean and worst, points | right signs | "
+        "layouts: rank, noise allows | ratio of two, points; apart |"
+    )
+    print("| --- |" + " ---: |" * 6)
+    for what, change, found in judgements(cpu, int(layouts), programs or ("tcc",)):
+        signs = found.builds
+        print(
+            f"| {what} | {change:+.2f} % | {100 * found.cycles:.1f} % | {found.mean_error:.2f}, "
+            f"{found.worst_error:.2f} | {signs.right} of {signs.pairs} | {found.correlation:.2f}, "
+            f"{found.allowed:.2f} | {found.layout_error:.2f}; {found.layout_difference:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
