@@ -67,7 +67,7 @@ def without(text: str, changes: Mapping[str, Any]) -> str:
 
 
 def possible(text: str, folder: Path) -> dict[str, Path]:
-    """Files of the models without something, as far as the model has it, by what they are without."""
+    """Files of the model without what it has, by what they are without."""
     found = {}
     for number, (what, changes) in enumerate(WITHOUT.items()):
         path = folder / f"{number}.toml"
