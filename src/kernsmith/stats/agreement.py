@@ -131,22 +131,26 @@ class Agreement:
     @property
     def correlation(self) -> float:
         """Mean over builds of the rank correlation of layouts."""
-        return float(np.mean([rank.correlation for rank in self.ranks])) if self.ranks else math.nan
+        return self._over_ranks("correlation")
 
     @property
     def allowed(self) -> float:
         """Mean over builds of what noise allows."""
-        return float(np.mean([rank.allowed for rank in self.ranks])) if self.ranks else math.nan
+        return self._over_ranks("allowed")
 
     @property
     def layout_error(self) -> float:
         """Mean over builds of the error of two layouts' ratio, in percentage points."""
-        return float(np.mean([rank.error for rank in self.ranks])) if self.ranks else math.nan
+        return self._over_ranks("error")
 
     @property
     def layout_difference(self) -> float:
         """Mean over builds of how far two layouts are apart, in percentage points."""
-        return float(np.mean([rank.difference for rank in self.ranks])) if self.ranks else math.nan
+        return self._over_ranks("difference")
+
+    def _over_ranks(self, what: str) -> float:
+        values = [getattr(rank, what) for rank in self.ranks]
+        return float(np.mean(values)) if values else math.nan
 
 
 def judge(points: Sequence[Point], baseline: str, factor: float | None = None) -> Agreement:
