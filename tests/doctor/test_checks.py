@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernsmith.doctor import LIMITED, MISSING, OK, branch_records, checks, examine
+from kernsmith.doctor.checks import unprivileged
 from kernsmith.machine import kvm_probe
 from kernsmith.machine.kvm_probe import boot_probe
 
@@ -86,6 +87,20 @@ def test_a_missing_header_of_a_build_is_told_with_its_package(
     assert findings["build tools"].detail.endswith(", stdio.h")
     assert findings["no/such.h"].status == MISSING
     assert findings["no/such.h"].remedy == "sudo apt-get install no-such-dev"
+
+
+def test_roots_without_root_s_rights_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for status, told in ((0, OK), (1, LIMITED)):
+        program = tmp_path / "unshare"
+        program.write_text(f"#!/bin/sh\necho no line matching user >&2\nexit {status}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
+        found = unprivileged("somebody")
+        assert found.status == told
+        assert ("no line matching user" in found.detail) == bool(status)
+        assert ("--add-subuids" in found.remedy) == bool(status)
 
 
 def test_branch_records_of_made_up_machines(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 """Images of root file systems: the same for the same files, and told from what is none."""
 
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.root import RootImage, root_of
-from kernsmith.root.image import ALIGNED
+from kernsmith.root.image import ALIGNED, pack
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +44,35 @@ def test_equal_folders_give_one_image(tmp_path: Path, cache: Path) -> None:
     (other / "etc/name").write_text("host\n")
     assert root_of(other).digest != first.digest
     assert not list((cache / "roots").glob(".*")), "files that were not finished"
+
+
+NOBODY = 65534
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_makes_the_image_that_root_makes(tmp_path: Path) -> None:
+    """sqfstar gives the root folder to who calls it, so he is root among his own."""
+    archive = tmp_path / "archive.tar"
+    command = ["tar", "-cf", archive, "-C", make(tmp_path / "one"), "--owner=7", "."]
+    subprocess.run(command, check=True)
+    with tempfile.TemporaryDirectory(dir="/tmp") as open_to_all:
+        folder = Path(open_to_all)
+        folder.chmod(0o777)
+        shutil.copy(archive, folder / "archive.tar")
+        (folder / "archive.tar").chmod(0o644)
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            try:
+                pack(folder / "archive.tar", folder / "image", folder / "log")
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        theirs = (folder / "image").read_bytes()
+    pack(archive, tmp_path / "image", tmp_path / "log")
+    assert theirs == (tmp_path / "image").read_bytes()
 
 
 def test_folders_of_programs_may_be_links(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def compare(
     source: str | None = None,
     config: str = "",
     workload: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    root: Annotated[Path | None, Parameter(name="--root")] = None,
     machine: str = "tcg",
     cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
@@ -91,6 +92,9 @@ def compare(
     workload
         Workloads or sets of them to measure; may be given several times. Default: lab; on the
         machine uml its own load.
+    root
+        A folder or an image that workloads with a root file system run in, in place of the roots
+        that their files ask for (docs/root.md).
     machine
         Where kernels boot: tcg; kvm, on this processor, in time; ssh:HOST, a real machine that ssh
         leads to, likewise; or uml, where kernel code runs as a program on this processor.
@@ -141,6 +145,7 @@ def compare(
         factors=(),
         variants=tuple(sides),
         workloads=workloads_on(machine, workload),
+        root=str(root.absolute()) if root else "",
         machine=machine,
         cpu=cpu,
         settings=settings_on(machine, depth),

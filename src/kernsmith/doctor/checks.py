@@ -7,6 +7,7 @@ QEMU, and KVM has to boot a guest.
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import shutil
@@ -258,6 +259,24 @@ def _roots() -> Iterator[Finding]:
             words = [found, "-version" if program == "sqfstar" else "--version"]
             lines = process.run(words, log=None, timeout=30, check=False).output.splitlines()
             yield Finding(program, OK, lines[0].strip() if lines else str(found))
+    if os.geteuid():
+        yield unprivileged(getpass.getuser())
+
+
+def unprivileged(user: str) -> Finding:
+    """Whether mmdebstrap can install packages without root's rights: it does so as other users of a
+    user namespace, with ids that the host has set apart (subuid(5), newuidmap(1))."""
+    name = "user namespaces"
+    words = ["unshare", "--user", "--map-root-user", "--map-auto", "true"]
+    try:
+        process.run(words, log=None, timeout=30)
+    except KernsmithError as error:
+        why = getattr(error, "tail", "").strip().splitlines() or [str(error)]
+        ids = f"--add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+        remedy = f"sudo apt install uidmap; sudo usermod {ids}"
+        detail = f"without root's rights there are no roots and no proofs ({why[-1]})"
+        return Finding(name, LIMITED, detail, remedy)
+    return Finding(name, OK, f"{user} can be root among its own: roots need no root's rights")
 
 
 def _space() -> Iterator[Finding]:
