@@ -105,6 +105,14 @@ class MetricView:
 
 
 @dataclass(frozen=True)
+class StepTimeView:
+    """A step of the command's work, and how many seconds it took."""
+
+    title: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class WorkloadView:
     """trained: a profile of this study was made from it. operations, unit: what a round is, in
     numbers."""
@@ -310,6 +318,7 @@ class StudyDocument:
     disturbances: of repeated runs: drifts, outliers and the like; in sentences.
     text_ends: of variants whose text ends in another large page than the baseline's.
     pair: the second machine of a study on two; None of a study on one.
+    steps: what the command has done, one after the other; what it did beside is not told.
     """
 
     FORMAT: ClassVar[str] = "kernsmith-study"
@@ -343,6 +352,7 @@ class StudyDocument:
     pair: PairView | None = None
     disturbances: tuple[str, ...] = ()
     text_ends: tuple[TextEndView, ...] = ()
+    steps: tuple[StepTimeView, ...] = ()
 
     @property
     def baseline(self) -> str:

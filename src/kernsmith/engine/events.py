@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Protocol
 
 from kernsmith.stats.sequential import Decision
@@ -47,6 +49,45 @@ class Beside:
     def decided(self, variant: str, decision: Decision) -> None:
         """As it is."""
         self._events.decided(variant, decision)
+
+
+class Clocked:
+    """Passes all on to a listener, and keeps how long each stage took.
+
+    clock: seconds since some moment.
+    """
+
+    def __init__(self, events: Events, clock: Callable[[], float] = time.monotonic) -> None:
+        self._events = events
+        self._clock = clock
+        self._began: list[tuple[str, float]] = []
+
+    def stage(self, title: str) -> None:
+        """The one before is over."""
+        self._began.append((title, self._clock()))
+        self._events.stage(title)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """As it is."""
+        self._events.progress(what, done, total)
+
+    def note(self, text: str, share: float | None = None) -> None:
+        """As it is."""
+        self._events.note(text, share)
+
+    def decided(self, variant: str, decision: Decision) -> None:
+        """As it is."""
+        self._events.decided(variant, decision)
+
+    def steps(self) -> tuple[tuple[str, float], ...]:
+        """Each stage, by its title, and its seconds up to now; one title is one step."""
+        found: dict[str, float] = {}
+        over = self._clock()
+        for title, began in reversed(self._began):
+            found[title] = found.get(title, 0.0) + over - began
+            over = began
+        order = dict.fromkeys(title for title, _ in self._began)
+        return tuple((title, found[title]) for title in order)
 
 
 class Silent:

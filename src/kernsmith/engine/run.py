@@ -10,7 +10,7 @@ from dataclasses import replace
 from kernsmith.engine.build_plan import identity
 from kernsmith.engine.builds import record_builds
 from kernsmith.engine.counted_functions import count_functions
-from kernsmith.engine.events import Beside, Events
+from kernsmith.engine.events import Beside, Clocked, Events
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.growth import grow, next_number, next_of_replayed
 from kernsmith.engine.maker import Maker, open_maker
@@ -61,6 +61,7 @@ def run_study(
         BuildFailed: the baseline kernel does not build.
     """
     began = time.monotonic()
+    events = clocked = Clocked(events)
     forge = open_maker(prepared, events, keeping(prepared, ledger), workers)
     meanwhile = _ready(prepared, forge, ledger, events, keep_traces=keep_traces)
     try:
@@ -90,7 +91,8 @@ def run_study(
         free_traces(prepared, forge)
         _tell_not_replayed(measured, forge)
     result = judge(forge.prepared, forge, measured, time.monotonic() - began)
-    return replace(result, of_host=(*forge.failures.of_host, *_lost_runs(measured)))
+    of_host = (*forge.failures.of_host, *_lost_runs(measured))
+    return replace(result, of_host=of_host, steps=clocked.steps())
 
 
 def keeping(prepared: Prepared, ledger: Ledger) -> Seen:

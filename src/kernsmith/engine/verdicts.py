@@ -63,6 +63,7 @@ class StudyResult:
     kernels, profiles: by the name of the variant. failures: sentences.
     checks: replayed layouts that were booted, too.
     of_host: the failures of which this computer is the reason, and not what failed.
+    steps: what was done, and how many seconds each took; what was done beside is not told.
     """
 
     prepared: Prepared
@@ -76,6 +77,7 @@ class StudyResult:
     seconds: float
     checks: tuple[Check, ...] = ()
     of_host: tuple[str, ...] = ()
+    steps: tuple[tuple[str, float], ...] = ()
 
     def verdict(self, variant: str, workload: str, metric: str) -> Verdict | None:
         """One verdict, if it could be given."""

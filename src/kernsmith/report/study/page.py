@@ -39,6 +39,7 @@ from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.proved import proved_lines, proved_table, refuted_lines
 from kernsmith.report.study.silicon import caution_sections
 from kernsmith.report.study.specialities import speciality_tables
+from kernsmith.report.study.steps import steps_sections
 from kernsmith.report.study.stress import stress_sections
 from kernsmith.report.study.verified import broken_lines, verified_lines
 from kernsmith.report.study.words import (
@@ -92,6 +93,7 @@ def study_page(
         sections += [Heading("What failed"), Bullets(list(document.failures))]
     sections += [Heading("All figures"), *_figure_sections(document), *more]
     sections += _assumption_sections(document)
+    sections += steps_sections(document)
     sections += _provenance_sections(document)
     sections += _repeat_sections(document)
     source, machine = document.source, document.machine

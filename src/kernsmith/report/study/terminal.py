@@ -9,7 +9,6 @@ from rich.table import Table
 from kernsmith.document import StudyDocument, VariantView, VerdictView
 from kernsmith.document.study import MODEL_CYCLES
 from kernsmith.report.plain import as_text
-from kernsmith.report.plan_tables import duration
 from kernsmith.report.study.checks import check_notes, check_tables
 from kernsmith.report.study.design import design_sections
 from kernsmith.report.study.luck import luck_lines
@@ -18,6 +17,7 @@ from kernsmith.report.study.noise import noise_lines
 from kernsmith.report.study.proved import proved_lines
 from kernsmith.report.study.silicon import caution
 from kernsmith.report.study.specialities import speciality_tables
+from kernsmith.report.study.steps import took
 from kernsmith.report.study.verified import verified_lines
 from kernsmith.report.study.words import (
     attribution_lines,
@@ -72,8 +72,8 @@ def print_study(document: StudyDocument, console: Console) -> None:
         say(console, f"note: {remark}")
     for failure in document.failures:
         say(console, f"failed: {failure}")
-    if document.seconds is not None:
-        say(console, f"took {duration(document.seconds)}")
+    if said := took(document):
+        say(console, said)
     for view in document.variants:
         if view.vmlinux and not view.baseline:
             _print_paths(view, console)
