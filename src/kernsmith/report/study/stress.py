@@ -30,11 +30,12 @@ def stress_table(document: StudyDocument) -> Table | None:
     if not known:
         return None
     units = {each.name: each.unit for each in document.workloads}
+    large = all(each.per_operation is None or each.per_operation >= 100 for each in known)
     columns = [
         Column("workload"),
         Column("in the kernel", number=".0%"),
         Column("spread over layouts, %", number=".2f"),
-        Column(f"{document.study.metric} each", number=",.4g"),
+        Column(f"{document.study.metric} each", number=",.0f" if large else ",.4g"),
         Column("operation"),
         Column("hottest functions of the kernel"),
     ]
