@@ -19,7 +19,7 @@ from kernsmith.engine import Silent
 from kernsmith.engine.silicon import Bench, Row, Simulated, measure, read_rows
 from kernsmith.errors import UserError
 from kernsmith.machine.held import read_held
-from kernsmith.report.silicon import calibrated_sentence
+from kernsmith.report.silicon import in_view_sentence
 from kernsmith.silicon.binaries import Binary
 from kernsmith.silicon.builds import find_builds
 from kernsmith.silicon.timing import Timed
@@ -125,11 +125,11 @@ def test_a_busy_machine_is_told_before_it_is_timed(
 
 def test_programs_that_calibrated_the_model_do_not_judge_it() -> None:
     held = read_held(paths.shipped("cpus/zen4.toml"))
-    said = calibrated_sentence("zen4", held, ["lua", "perl", "tcc"])
-    assert said.startswith("zen4 was calibrated with lua, tcc, so these do not judge it: ")
+    said = in_view_sentence("zen4", held, ["lua", "perl", "tcc"])
+    assert said.startswith("lua, tcc calibrated zen4 or were in view when it was made, so these do")
     assert "off by 2.3 percentage points on average and 5.6 at worst" in said
-    assert not calibrated_sentence("zen4", held, ["perl", "uml"])
-    assert not calibrated_sentence("zen5", None, ["lua"])
+    assert not in_view_sentence("zen4", held, ["perl", "uml"])
+    assert not in_view_sentence("zen5", None, ["lua"])
 
 
 def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(

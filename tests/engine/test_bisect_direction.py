@@ -13,10 +13,11 @@ from kernsmith.engine.bisect import Bisect, bisect_document
 from kernsmith.engine.forge import Forge
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.verdicts import Measured, StudyResult, judge
+from kernsmith.guest.own_metric import Better
 from kernsmith.kernel.history import Repository
 from kernsmith.kernel.source import Source
 from kernsmith.ledger import Ledger, RunRow, now
-from kernsmith.machine.protocol import Better, Metric
+from kernsmith.machine.protocol import Metric
 from kernsmith.report.bisect.words import bad_words
 from kernsmith.study import Design, Study, plan_trials, plan_variants
 from scripted_machine import WORKLOADS, Scripted

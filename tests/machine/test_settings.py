@@ -45,6 +45,9 @@ def test_a_boot_may_take_what_the_study_says_else_the_workload_else_300_seconds(
     (serves,) = (described(file) for file in shipped_files("nginx"))
     limits = [(said.limit(each), silent.limit(each)) for each in (pipe, compiles, serves)]
     assert limits == [(12.5, 300), (12.5, 1800), (12.5, 900)]
+    assert said.hanging(compiles) == "no end after 12.5 s"
+    assert silent.hanging(pipe).endswith("(time_limit in a study's [machine.settings] allows more)")
+    assert silent.hanging(compiles).endswith("bzimage.toml allows more)")
 
 
 def test_what_it_does_not_set_is_as_without_the_table(tmp_path: Path) -> None:

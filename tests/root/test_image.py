@@ -49,9 +49,18 @@ def test_equal_folders_give_one_image(tmp_path: Path, cache: Path) -> None:
 NOBODY = 65534
 
 
+def is_root_among_his_own() -> bool:
+    """Whether somebody who is not root may have a user namespace here; containers forbid it."""
+    command = ["unshare", "--user", "--map-root-user", "true"]
+    found = subprocess.run(command, user=NOBODY, group=NOBODY, extra_groups=[], check=False)
+    return found.returncode == 0
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_an_ordinary_user_makes_the_image_that_root_makes(tmp_path: Path) -> None:
     """sqfstar gives the root folder to who calls it, so he is root among his own."""
+    if not is_root_among_his_own():
+        pytest.skip("this host lets nobody but root have a user namespace")
     archive = tmp_path / "archive.tar"
     command = ["tar", "-cf", archive, "-C", make(tmp_path / "one"), "--owner=7", "."]
     subprocess.run(command, check=True)

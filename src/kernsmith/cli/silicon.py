@@ -100,7 +100,7 @@ def silicon(
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
     from kernsmith.machine.held import read_held
     from kernsmith.machine.tcg import Table, open_machine
-    from kernsmith.report.silicon import calibrated_sentence, print_agreement, print_orders
+    from kernsmith.report.silicon import in_view_sentence, print_agreement, print_orders
     from kernsmith.silicon.builds import BASELINE, find_builds
     from kernsmith.silicon.programs import check_programs
     from kernsmith.silicon.timing import check_clock, processor_name
@@ -125,11 +125,11 @@ def silicon(
     if json:
         document = _document(agreement, processor_name(), cpu, depth, bench.runs)
         document["orders"] = [asdict(one) for one in orders_told]
-        document["calibrated_with"] = list(held.names) if held and held.of == "programs" else []
+        document["in_view"] = list(held.names) if held and held.of == "programs" else []
         _write(document)
     else:
         print_agreement(agreement, processor_name(), cpu, result_console())
-        if said := calibrated_sentence(Path(cpu).stem, held, programs):
+        if said := in_view_sentence(Path(cpu).stem, held, programs):
             result_console(markup=False).print(said)
         print_orders(orders_told, processor_name(), result_console())
     return 0

@@ -23,6 +23,7 @@ from kernsmith.document.blame import (
 from kernsmith.document.checks import CheckedView, CheckView
 from kernsmith.document.factors import FactorsView, LevelView, TermView
 from kernsmith.document.flame import FlameNodeView, FlameView
+from kernsmith.document.held import HeldView
 from kernsmith.document.hottest import HotFunctionView, HottestView
 from kernsmith.document.layouts import (
     LabView,
@@ -41,7 +42,6 @@ from kernsmith.document.shares import (
 )
 from kernsmith.document.stress import StressView
 from kernsmith.document.study import (
-    HeldView,
     LookView,
     LuckView,
     MachineView,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kernsmith.document.study import HeldView, StudyDocument
+from kernsmith.document.held import HeldView
+from kernsmith.document.study import StudyDocument
 
 
 @dataclass(frozen=True)

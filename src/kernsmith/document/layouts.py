@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kernsmith.document.study import HeldView
+from kernsmith.document.held import HeldView
 from kernsmith.stats.spread import Spread
 
 Costs = Mapping[str, Mapping[str, float]]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from kernsmith.document.attribution import AttributionView
 from kernsmith.document.checks import CheckView
 from kernsmith.document.factors import Bounds, FactorsView
+from kernsmith.document.held import HeldView
 from kernsmith.document.hottest import HottestView
 from kernsmith.document.noise import NoiseView
 from kernsmith.document.pair import ComparedView, RanksView
@@ -43,33 +44,6 @@ class SourceView:
     version: str
     digest: str
     origin: str
-
-
-@dataclass(frozen=True)
-class HeldView:
-    """How far off a CPU model was when it was held against a processor (docs/silicon.md).
-
-    On programs that did not calibrate it, or of a kernel's workloads, as `of` says. measured: year
-    and month. calibrated: how many of its figures were fitted. cycles_percent: mean error of
-    cycles. ratio_points, worst_points: mean and largest error of the ratio of two builds, in
-    percentage points. sign_percent: of pairs of builds that the processor tells apart, how many the
-    model orders the same way. rank_correlation: of layouts of one build; rank_allowed: what the
-    noise of the times allows. names: of the programs or workloads, which have calibrated the file's
-    own figures.
-    """
-
-    processor: str
-    measured: str
-    programs: int
-    calibrated: int
-    cycles_percent: float
-    ratio_points: float
-    worst_points: float
-    sign_percent: float | None
-    rank_correlation: float
-    rank_allowed: float
-    of: str = "programs"
-    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

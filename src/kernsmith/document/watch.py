@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kernsmith.document.bisect import CommitView
 from kernsmith.document.factors import Bounds
-from kernsmith.document.study import HeldView
+from kernsmith.document.held import HeldView
 
 OVERALL_HISTORY = "overall"
 """The name of the history over all workloads: their geometric mean."""

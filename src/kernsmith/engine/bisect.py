@@ -32,10 +32,10 @@ from kernsmith.engine.verdicts import (
 )
 from kernsmith.errors import DiskFull, KernsmithError, ProgramMissing, UserError
 from kernsmith.files import append_line, locked, whole_lines
+from kernsmith.guest.own_metric import Better
 from kernsmith.kernel.history import BAD, GOOD, SKIP, Bisection, Commit, Next, Repository
 from kernsmith.ledger import Ledger
 from kernsmith.machine import find_machine
-from kernsmith.machine.protocol import Better
 from kernsmith.stats.question import OVERALL
 from kernsmith.stats.sequential import Look, look_at
 from kernsmith.study import Design, Study, digest_of

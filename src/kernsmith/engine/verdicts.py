@@ -11,6 +11,7 @@ from typing import Protocol
 from kernsmith.engine.checks import Check, Replicated, find_checks
 from kernsmith.engine.prepare import Prepared
 from kernsmith.errors import UserError
+from kernsmith.guest.own_metric import Better
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import RunRow
 from kernsmith.machine.console import with_console
@@ -23,7 +24,6 @@ from kernsmith.machine.metrics import (
     in_order,
 )
 from kernsmith.machine.metrics import metric as catalogued
-from kernsmith.machine.protocol import Better
 from kernsmith.stats.design import FactorAnalysis
 from kernsmith.stats.observations import DEFAULT_LAYOUT, Observation
 from kernsmith.stats.question import Question

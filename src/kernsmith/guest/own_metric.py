@@ -14,7 +14,7 @@ MOST_METRICS = 16
 """guest/own/figures.c has no place for more, nor for longer names."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
-Direction = Literal["lower", "higher"]
+Better = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class OwnMetric:
 
     name: str
     unit: str
-    better: Direction = "lower"
+    better: Better = "lower"
 
 
 class MetricTable(BaseModel):
@@ -35,7 +35,7 @@ class MetricTable(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     unit: Annotated[str, Field(max_length=16, pattern=r"^[\w/%µ. -]*$")]
-    better: Direction = "lower"
+    better: Better = "lower"
 
     @model_validator(mode="before")
     @classmethod

@@ -13,7 +13,9 @@ from pathlib import Path
 from kernsmith import paths
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
-from kernsmith.guest.workloads import PREFIX
+
+PREFIX = "stress-ng:"
+"""What a word for a stressor begins with."""
 
 _WORD = re.compile(r"stress-ng:([a-z][a-z0-9-]{0,23})(?::([1-9][0-9]{0,8}))?", re.ASCII)
 _OPERATIONS = 1000

@@ -18,9 +18,6 @@ from kernsmith.paths import shipped
 
 Progress = Callable[[str, float | None], None]
 
-PREFIX = "stress-ng:"
-"""What a word for a stressor of stress-ng begins with (`guest.stressor`)."""
-
 MOST_VCPUS = 8
 """As many as the shipped configs have (CONFIG_NR_CPUS)."""
 
@@ -203,7 +200,7 @@ class Catalogue:
             read_own_workload,
             shipped_files,
         )
-        from kernsmith.guest.stressor import stressor_file
+        from kernsmith.guest.stressor import PREFIX, stressor_file
 
         known = list(self.workloads)
         for word in dict.fromkeys(words):

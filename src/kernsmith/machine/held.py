@@ -23,7 +23,8 @@ class Held(BaseModel):
 
     processor: what it was held against. measured: year and month. programs: how many; of: what
         they were, programs or a kernel's workloads. names: which; each was judged by figures that
-        others had calibrated, but those of the file itself are of all of them.
+        others had calibrated, but these have calibrated the file's own, or were in view when it
+        was made.
     calibrated: how many of its figures were fitted; 0: none.
     cycles_percent: mean error of cycles. ratio_points, worst_points: mean and largest error of the
         ratio of two builds, in percentage points. sign_percent: of the pairs of builds that the

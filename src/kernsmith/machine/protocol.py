@@ -26,6 +26,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from kernsmith.guest.own_metric import Better
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.drivers import Needed
 
@@ -288,8 +289,6 @@ class Kind:
     open: Callable[[str, str, Any], Machine]
     images: Images = "kernel"
 
-
-Better = Literal["lower", "higher"]
 
 Meaning = Literal["counted", "modelled", "virtual", "real"]
 """What a figure is of: `counted` events of the execution itself; events that a CPU model is

@@ -117,6 +117,14 @@ class Tcg:
         workload needs."""
         return self.boot_seconds or workload.time_limit or BOOT_SECONDS
 
+    def hanging(self, workload: Workload) -> str:
+        """That a boot took longer than that, and what allows more."""
+        said = f"no end after {self.limit(workload):g} s"
+        if self.boot_seconds:
+            return said
+        where = f"in {workload.file}" if workload.file else "in a study's [machine.settings]"
+        return f"{said} (time_limit {where} allows more)"
+
     @property
     def follows_data(self) -> bool:
         """Whether loads and stores are simulated."""

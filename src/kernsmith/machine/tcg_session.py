@@ -112,9 +112,7 @@ class TcgSession:
         self, job: Job, said: Said, counters: Path, hung: bool, failure: str
     ) -> tuple[str, str, Mapping[str, tuple[float, str]]]:
         if hung and not said.panic:
-            limit = f"{self.machine.limit(job.workload):g}"
-            reason = f"no end after {limit} s (time_limit in the workload's file allows more)"
-            return HANG, said.explained(reason), {}
+            return HANG, said.explained(self.machine.hanging(job.workload)), {}
         status, reason = said.verdict(job.workload.name)
         if status != OK:
             told = [reason] if said.began or not failure else []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from math import isinf
 
-from kernsmith.machine.protocol import Better
+from kernsmith.guest.own_metric import Better
 from kernsmith.stats.sequential import Decision
 from kernsmith.stats.verdict import Verdict
 

@@ -127,8 +127,8 @@ def agreement_sentences(
     return told
 
 
-def calibrated_sentence(cpu: str, held: Held | None, programs: Sequence[str]) -> str:
-    """That some of these programs have calibrated the model that they judge here; else empty.
+def in_view_sentence(cpu: str, held: Held | None, programs: Sequence[str]) -> str:
+    """That some of these programs were in view when the model was made; else empty.
 
     cpu: the model's name. held: what its file says of its truth.
     """
@@ -136,9 +136,9 @@ def calibrated_sentence(cpu: str, held: Held | None, programs: Sequence[str]) ->
     if held is None or not known:
         return ""
     return (
-        f"{cpu} was calibrated with {', '.join(known)}, so these do not judge it: on programs that "
-        f"had no part in it, builds are off by {held.ratio_points:.1f} percentage points on "
-        f"average and {held.worst_points:.1f} at worst."
+        f"{', '.join(known)} calibrated {cpu} or were in view when it was made, so these do not "
+        "judge it: by figures that each had no part in, builds are off by "
+        f"{held.ratio_points:.1f} percentage points on average and {held.worst_points:.1f} at worst."
     )
 
 

@@ -35,7 +35,8 @@ def pair_document(study: Study, first: StudyResult, second: StudyResult) -> Stud
     """
     own, other = study_document(first), study_document(second)
     text = replace(own.study, name=study.name, text=write_study(study))
-    own = replace(own, study=text, seconds=(own.seconds or 0.0) + (other.seconds or 0.0))
+    seconds, steps = (own.seconds or 0.0) + (other.seconds or 0.0), (*own.steps, *other.steps)
+    own = replace(own, study=text, seconds=seconds, steps=steps)
     sides = [
         side_of(observations(result.measured), document.study.metric, exact=document.machine.exact)
         for result, document in ((first, own), (second, other))
