@@ -127,7 +127,7 @@ def test_programs_that_calibrated_the_model_do_not_judge_it() -> None:
     held = read_held(paths.shipped("cpus/zen4.toml"))
     said = in_view_sentence("zen4", held, ["lua", "perl", "tcc"])
     assert said.startswith("lua, tcc calibrated zen4 or were in view when it was made, so these do")
-    assert "off by 2.3 percentage points on average and 5.6 at worst" in said
+    assert "off by 2.3 percentage points on average, 5.6 at worst" in said
     assert not in_view_sentence("zen4", held, ["perl", "uml"])
     assert not in_view_sentence("zen5", None, ["lua"])
 

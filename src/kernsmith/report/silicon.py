@@ -138,7 +138,7 @@ def in_view_sentence(cpu: str, held: Held | None, programs: Sequence[str]) -> st
     return (
         f"{', '.join(known)} calibrated {cpu} or were in view when it was made, so these do not "
         "judge it: by figures that each had no part in, builds are off by "
-        f"{held.ratio_points:.1f} percentage points on average and {held.worst_points:.1f} at worst."
+        f"{held.ratio_points:.1f} percentage points on average, {held.worst_points:.1f} at worst."
     )
 
 
