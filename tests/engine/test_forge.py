@@ -12,7 +12,7 @@ from kernsmith.engine import Silent
 from kernsmith.engine.build_plan import identity, plan_kernels
 from kernsmith.engine.forge import Forge
 from kernsmith.kernel.artifact import FOLDER_LETTERS
-from kernsmith.kernel.build import make_command
+from kernsmith.kernel.make import make_command
 from kernsmith.kernel.recipe import make_recipe
 from whole_provenance import put_kernel
 

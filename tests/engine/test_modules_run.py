@@ -17,8 +17,8 @@ from kernels import ALL, kept_kernel
 from kernsmith.guest import build_layer, module_loader
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest, named_kernel
-from kernsmith.kernel.build import build_environment
 from kernsmith.kernel.kbuild import command_in
+from kernsmith.kernel.make import build_environment
 from kernsmith.kernel.module_code import code_spans
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source

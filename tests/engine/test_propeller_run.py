@@ -15,7 +15,8 @@ from test_study_run import kernsmith
 
 from kernsmith.kernel.artifact import Kernel, named_kernel
 from kernsmith.kernel.kbuild import command_in
-from kernsmith.kernel.link import link_map, relink
+from kernsmith.kernel.link import relink
+from kernsmith.kernel.link_map import link_map
 from kernsmith.kernel.symbols import fixed_spans, read_system_map
 
 pytestmark = [pytest.mark.kernel, pytest.mark.xdist_group("optimize")]

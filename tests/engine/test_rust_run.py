@@ -15,7 +15,7 @@ from test_study_run import kernsmith
 from kernels import ALL
 from kernsmith import process
 from kernsmith.kernel.artifact import Kernel, named_kernel
-from kernsmith.kernel.link import link_map
+from kernsmith.kernel.link_map import link_map
 from kernsmith.kernel.private_root import add_toolchain, find_private_root
 from kernsmith.kernel.symbols import is_function, read_system_map
 from kernsmith.kernel.toolchain import RUST, find_toolchain

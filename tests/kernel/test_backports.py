@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernsmith.kernel.backports import backports, make_variables, not_carried
-from kernsmith.kernel.build import make_command
 from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.constraints import refusal
 from kernsmith.kernel.lto import lto_flags
+from kernsmith.kernel.make import make_command
 from kernsmith.kernel.recipe import Recipe, StepProfile, make_recipe
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source

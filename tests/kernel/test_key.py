@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kernsmith.arch import find_arch
-from kernsmith.kernel.build import make_command
 from kernsmith.kernel.lto import lto_flags
+from kernsmith.kernel.make import make_command
 from kernsmith.kernel.recipe import Recipe, StepProfile
 from kernsmith.kernel.sections import SCRIPT
 from kernsmith.kernel.source import Source

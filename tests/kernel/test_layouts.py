@@ -9,13 +9,8 @@ import pytest
 
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel, file_digest
-from kernsmith.kernel.link import (
-    LinkFailed,
-    layout_image,
-    link_map,
-    linkers_own_order,
-    relink,
-)
+from kernsmith.kernel.link import LinkFailed, layout_image, relink
+from kernsmith.kernel.link_map import link_map, linkers_own_order
 from kernsmith.kernel.symbols import (
     movable_end,
     movable_functions,

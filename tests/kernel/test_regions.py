@@ -8,7 +8,8 @@ import pytest
 
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.link import link_map, relink
+from kernsmith.kernel.link import relink
+from kernsmith.kernel.link_map import link_map
 from kernsmith.kernel.regions import Margin, Region, regions_of
 from kernsmith.kernel.symbols import Symbol, read_system_map, text_span
 from kernsmith.layout import (

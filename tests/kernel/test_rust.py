@@ -16,9 +16,9 @@ import pytest
 
 from kernels import ALL
 from kernsmith.errors import UserError
-from kernsmith.kernel.build import make_command
 from kernsmith.kernel.config import read_fragment
 from kernsmith.kernel.constraints import refusal
+from kernsmith.kernel.make import make_command
 from kernsmith.kernel.private_root import add_toolchain, find_private_root
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.source import Source

@@ -11,7 +11,8 @@ import pytest
 
 from kernsmith import paths
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import find_kernel, make_command
+from kernsmith.kernel.build import find_kernel
+from kernsmith.kernel.make import make_command
 from kernsmith.kernel.recipe import Recipe, make_recipe
 from kernsmith.kernel.source import resolve_source
 from kernsmith.kernel.standing import clear_for

@@ -19,7 +19,7 @@ from kernsmith.engine.spending import Wanted, what_to_spend
 from kernsmith.engine.trial_rows import CHECKED, Rows, checking_rows, trial_rows
 from kernsmith.engine.trials import finished_trials
 from kernsmith.engine.workers import LocalWorkers
-from kernsmith.kernel.link import link_map_path
+from kernsmith.kernel.link_map import link_map_path
 from kernsmith.ledger import Ledger
 from kernsmith.study import Layout, Study, Trial, Variant
 from kernsmith.study.steps import find_step_kind

@@ -15,14 +15,8 @@ from kernsmith.engine.failures import Failures
 from kernsmith.engine.making import Link, link
 from kernsmith.engine.workers import Done, Work, Workers
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.link import (
-    LinkFailed,
-    is_linked,
-    layout_image,
-    link_map,
-    link_map_path,
-    linkers_own_order,
-)
+from kernsmith.kernel.link import LinkFailed, is_linked, layout_image
+from kernsmith.kernel.link_map import link_map, link_map_path, linkers_own_order
 from kernsmith.kernel.symbols import Symbol, movable_end, read_system_map
 from kernsmith.layout import (
     Functions,

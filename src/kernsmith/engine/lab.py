@@ -19,7 +19,8 @@ from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.bolted import refuse_bolted
-from kernsmith.kernel.link import linkers_own_order, relink
+from kernsmith.kernel.link import relink
+from kernsmith.kernel.link_map import linkers_own_order
 from kernsmith.kernel.symbols import movable_functions, read_system_map
 from kernsmith.layout import Costs, Evaluator, TraceFile, layout_name, read_link_map
 from kernsmith.layout.evaluate import movable_in

@@ -15,7 +15,8 @@ from kernsmith.kernel.bolted import bolted, find_bolted
 from kernsmith.kernel.build import build_kernel, find_kernel
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.drivers import Needed, missing_drivers
-from kernsmith.kernel.link import input_map, link_map, relink
+from kernsmith.kernel.link import relink
+from kernsmith.kernel.link_map import input_map, link_map
 from kernsmith.kernel.recipe import Recipe
 from kernsmith.kernel.reordered import find_reordered, reordered
 from kernsmith.layout import PlacedOrder
@@ -159,7 +160,7 @@ def map_link(say: Say, kernel: str) -> str:
     """Have the linker's map of a kernel, given by its key; returns the map's key.
 
     Raises:
-        LinkFailed, UserError: see `link_map` of `kernel.link`.
+        LinkFailed, UserError: see `kernel.link_map.link_map`.
     """
     return local_store().key(link_map(_kernel(kernel)))
 
@@ -169,7 +170,7 @@ def map_inputs(say: Say, kernel: str) -> str:
     nothing where there is none.
 
     Raises:
-        LinkFailed: see `input_map` of `kernel.link`.
+        LinkFailed: see `kernel.link_map.input_map`.
     """
     path = input_map(_kernel(kernel))
     return local_store().key(path) if path else ""

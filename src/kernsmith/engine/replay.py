@@ -19,7 +19,7 @@ from kernsmith._native import cpu_model_check
 from kernsmith.engine.workers import Done, Progress, Say, Work, Workers
 from kernsmith.errors import UserError
 from kernsmith.kernel.artifact import load_kernel
-from kernsmith.kernel.link import input_map, link_map
+from kernsmith.kernel.link_map import input_map, link_map
 from kernsmith.layout import Arrangement, Text, TracedText, TraceFile, read_link_map
 from kernsmith.layout.traced import Figures
 

@@ -22,15 +22,14 @@ from kernsmith.kernel.artifact import (
     file_digest,
 )
 from kernsmith.kernel.compile_cache import (
-    cache_environment,
     compiled_and_found,
-    through_cache,
     write_compiler,
 )
 from kernsmith.kernel.config import check_config, parse_config, render_config
-from kernsmith.kernel.link import LINKED, NOTING_SCRIPT, place_script, record_link
+from kernsmith.kernel.link import NOTING_SCRIPT, place_script, record_link
 from kernsmith.kernel.link_rules import FILE as LINKS_FILE
-from kernsmith.kernel.link_rules import WORD, write_link_rules
+from kernsmith.kernel.link_rules import write_link_rules
+from kernsmith.kernel.make import COUNTERS_SCRIPT, REPRODUCIBLE, build_environment, make_command
 from kernsmith.kernel.modules import (
     LINK_SCRIPT_OF_MODULES,
     TEXT_IN_GROUPS,
@@ -41,7 +40,6 @@ from kernsmith.kernel.modules import (
 from kernsmith.kernel.object_rules import FILE, write_rules
 from kernsmith.kernel.provenance import PROVENANCE_VERSION, write_provenance
 from kernsmith.kernel.recipe import Recipe
-from kernsmith.kernel.rust_code import rust_variables
 from kernsmith.kernel.script_patch import place_patched
 from kernsmith.kernel.simd import unasked
 from kernsmith.kernel.source import Source, resolve_source
@@ -55,25 +53,6 @@ _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|referen
 _MISTAKES_SHOWN = 12
 _FUNCTIONS_SHOWN = 5
 _CACHE_LOG = "ccache.log"
-# In kbuild's output: where the counters of a kernel lie that has some.
-_SCRIPT = "counters.lds"
-
-# What makes two builds of one variant equal: nothing of this machine and this moment enters.
-REPRODUCIBLE = {
-    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
-    "KBUILD_BUILD_USER": "kernsmith",
-    "KBUILD_BUILD_HOST": "kernsmith",
-    "KBUILD_BUILD_VERSION": "1",
-    "SOURCE_DATE_EPOCH": "1767225600",
-    "LC_ALL": "C",
-    "TZ": "UTC",
-}
-
-_OBEYED = (
-    "ARCH", "BINDGEN_", "CROSS_COMPILE", "GNUMAKEFLAGS", "KAFLAGS", "KBUILD_", "KCFLAGS",
-    "KCONFIG_", "KCPPFLAGS", "KRUSTFLAGS", "LIBCLANG_", "LLVM", "RUST_LIB_SRC", "SUBARCH",
-)  # fmt: skip
-
 Progress = Callable[[int, int], None]
 
 
@@ -131,49 +110,6 @@ def find_kernel(recipe: Recipe) -> Kernel | None:
 
 def _folder(recipe: Recipe, store: Path | None) -> Path:
     return (store or paths.kernels()) / recipe.key[:FOLDER_LETTERS]
-
-
-def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
-    """The `make` command line of a build, with everything that the variant asks for."""
-    variables = dict(recipe.toolchain.make_variables)
-    variables["HOSTCC"] = through_cache(output.parent, recipe.toolchain.host_compiler)
-    variables["CC"] = through_cache(output.parent, variables["CC"])
-    here = [f"-ffile-prefix-map={output}=.", f"-ffile-prefix-map={recipe.source.path}/="]
-    variables["KCFLAGS"] = " ".join([*here, *recipe.code_flags])
-    variables["KAFLAGS"] = " ".join(here)
-    linker = [recipe.toolchain.linker.program]
-    if recipe.variant.links:
-        linker = [through_cache(output.parent, WORD), *linker]
-    if recipe.link_flags or recipe.variant.links:
-        variables["LD"] = " ".join([*linker, *recipe.link_flags])
-    variables |= recipe.variables
-    if rust := recipe.rust:
-        # rustc starts the host's compiler to link, and takes one word only.
-        variables["HOSTCC"] = recipe.toolchain.host_compiler
-        flags, tree = recipe.code_flags, recipe.source.path
-        variables |= rust_variables(rust, recipe.requested, flags, output, tree)
-    if counters := recipe.instrumentation:
-        variables |= {**dict(counters.variables), LINKED: _SCRIPT}
-    if recipe.groups_modules:
-        variables["LDFLAGS_MODULE"] = f"-T {LINK_SCRIPT_OF_MODULES}"
-    variables["ARCH"] = recipe.arch.kbuild
-    pairs = [f"{name}={value}" for name, value in variables.items()]
-    return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
-
-
-def build_environment(compilers: str, *, alone: bool = False) -> dict[str, str | None]:
-    """Environment of kbuild: reproducible, with kernsmith's own ccache.
-
-    compilers, alone: see `cache_environment`.
-
-    Variables of the user's that kbuild would obey are removed: they are not in a kernel's key.
-    """
-    return {
-        **{name: None for name in os.environ if name.startswith(_OBEYED)},
-        **REPRODUCIBLE,
-        "LOCALVERSION": "",
-        **cache_environment(compilers, alone=alone),
-    }
 
 
 def _configure(recipe: Recipe, folder: Path) -> None:
@@ -238,7 +174,7 @@ def _compile(
             on_progress(compiled, recipe.objects)
 
     if counters := recipe.instrumentation:
-        (folder / "out" / _SCRIPT).write_text(counters.script)
+        (folder / "out" / COUNTERS_SCRIPT).write_text(counters.script)
     if recipe.groups_modules:
         write_text(folder / "out" / LINK_SCRIPT_OF_MODULES, TEXT_IN_GROUPS)
     place_script(folder / "out", NOTING_SCRIPT)

@@ -21,9 +21,10 @@ from kernsmith import process
 from kernsmith.files import copy_file
 from kernsmith.kernel import link_rules, object_rules
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.build import BUILD_SECONDS, build_environment
+from kernsmith.kernel.build import BUILD_SECONDS
 from kernsmith.kernel.compile_cache import write_compiler
 from kernsmith.kernel.link import place_script
+from kernsmith.kernel.make import build_environment
 from kernsmith.kernel.toolchain import find_toolchain
 
 

@@ -23,14 +23,8 @@ from kernsmith.files import locked
 from kernsmith.kernel.artifact import FOLDER_LETTERS, Kernel, file_digest
 from kernsmith.kernel.config import parse_config
 from kernsmith.kernel.exchange import Exchange, by_object, exchange_of, mixed_object
-from kernsmith.kernel.link import (
-    as_given,
-    keep_link,
-    mapped,
-    mirror_output,
-    ordered_flags,
-    run_link,
-)
+from kernsmith.kernel.link import keep_link, mirror_output, ordered_flags, run_link
+from kernsmith.kernel.link_map import as_given, mapped
 from kernsmith.kernel.mixable import refuse_mix
 from kernsmith.kernel.toolchain import find_toolchain
 from kernsmith.study.objects import regex_of

@@ -19,7 +19,7 @@ from kernsmith import process
 from kernsmith.errors import KernsmithError
 from kernsmith.files import write_text
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.link import link_map
+from kernsmith.kernel.link_map import link_map
 from kernsmith.kernel.modules import module_objects
 from kernsmith.kernel.symbols import is_function, read_system_map
 from kernsmith.kernel.toolchain import Toolchain

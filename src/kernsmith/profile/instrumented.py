@@ -20,7 +20,7 @@ from kernsmith._native import gcov_files, llvm_raw_profile
 from kernsmith.errors import KernsmithError, ProcessFailed, UserError
 from kernsmith.files import replacing, write_bytes, write_text
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.kernel.link import link_map
+from kernsmith.kernel.link_map import link_map
 from kernsmith.kernel.toolchain import CLANG, Toolchain
 from kernsmith.profile.counters import Counters
 from kernsmith.profile.idle import WHOLE, input_sections

@@ -36,7 +36,7 @@ def linkers_order(
     objects: Objects, linker: Compiler, calls: str, algorithm: str, functions: tuple[str, ...]
 ) -> list[str]:
     """The order that the linker makes of a call graph. calls, algorithm: as
-    `kernel.link.linkers_own_order` takes them."""
+    `kernel.link_map.linkers_own_order` takes them."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "calls"
         write_text(file, calls)

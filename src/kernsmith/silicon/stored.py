@@ -26,8 +26,8 @@ from kernsmith.kernel.artifact import (
     load_kernel,
     stored_kernel,
 )
-from kernsmith.kernel.build import REPRODUCIBLE
 from kernsmith.kernel.link import layout_image
+from kernsmith.kernel.make import REPRODUCIBLE
 from kernsmith.kernel.provenance import PROVENANCE_VERSION, write_provenance
 from kernsmith.kernel.source import Source
 from kernsmith.kernel.toolchain import LLD, Compiler, find_toolchain

@@ -21,9 +21,10 @@ from pathlib import Path
 from kernsmith import paths
 from kernsmith.errors import KernsmithError
 from kernsmith.files import locked, write_text
-from kernsmith.kernel.build import BUILD_SECONDS, build_environment
+from kernsmith.kernel.build import BUILD_SECONDS
 from kernsmith.kernel.compile_cache import through_cache, write_compiler
 from kernsmith.kernel.config import check_config, parse_config, render_config
+from kernsmith.kernel.make import build_environment
 from kernsmith.kernel.toolchain import Compiler, find_toolchain
 from kernsmith.process import run
 from kernsmith.silicon.binaries import Objects, compile_program
