@@ -24,6 +24,11 @@ readonly CLANG_WANTED=22 CLANG_OLDEST=19 QEMU_OLDEST=10 RUST_OLDEST=1.85 PYTHON_
 
 readonly kind=${1:+-$1}
 if [ "$kind" = -test ]; then PACKAGES+=("${TEST_PACKAGES[@]}"); fi
+if [ "$kind" = -test ] && [ -n "${KERNSMITH_TEST_ALL:-}" ]; then
+    PACKAGES+=(guestfish libguestfs-xfs)
+    # It starts a kernel of the host's; containers have none.
+    compgen -G '/boot/vmlinuz-*' >/dev/null || PACKAGES+=(linux-image-cloud-amd64)
+fi
 
 say() { printf 'setup: %s\n' "$*"; }
 die() {

@@ -44,6 +44,7 @@ _PACKAGES = {
     "gcc": "gcc",
     "git": "git",
     "gpgv": "gpgv",
+    "guestfish": "guestfish",
     "gzip": "gzip",
     "ld": "binutils",
     "make": "make",

@@ -52,25 +52,26 @@ def kept(path: Path, content: bytes) -> bool:
     return image.filesystem == "ext4" and image.path.read_bytes()[: len(content)] == content
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "magic"),
-    [
-        ("xfs", 0, b"XFSB"),
-        ("btrfs", 65_600, b"_BHRfS_M"),
-        ("LUKS", 0, b"LUKS\xba\xbe"),
-        ("LVM", 512, b"LABELONE"),
-    ],
-)
-def test_what_no_guest_mounts_is_told_with_what_to_do(
-    tmp_path: Path, name: str, at: int, magic: bytes
-) -> None:
-    other = (bytes(at) + magic).ljust(1 << 17, b"\0")
+def test_what_is_encrypted_is_told_with_what_to_do(tmp_path: Path) -> None:
+    other = b"LUKS\xba\xbe".ljust(1 << 17, b"\0")
     bare, disk = tmp_path / "bare", gpt(tmp_path / "disk.raw", (ROOT, other), (LINUX, bytes(4096)))
     bare.write_bytes(other)
-    advice = f": {name}, whose files can be given as a folder"
+    advice = ": LUKS, whose files can be given as a folder"
     with pytest.raises(UserError, match=rf"nor a disk with one{advice}$"):
         root_of(bare)
     with pytest.raises(UserError, match=rf"without a partition of .* \(it has 2{advice}\)$"):
+        root_of(disk)
+
+
+@pytest.mark.parametrize(("at", "magic"), [(0, b"XFSB"), (65_600, b"_BHRfS_M"), (512, b"LABELONE")])
+def test_a_system_behind_a_small_boot_partition_is_the_root(
+    tmp_path: Path, at: int, magic: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fedora's disks have /boot on ext4 and all else on btrfs: the larger one is opened."""
+    other = (bytes(at) + magic).ljust(8 << 20, b"\0")
+    disk = gpt(tmp_path / "disk.raw", (LINUX, ext4(tmp_path / "boot")), (LINUX, other))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"disk\.raw are for guestfish to take out"):
         root_of(disk)
 
 

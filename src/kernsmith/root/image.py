@@ -20,7 +20,8 @@ from pathlib import Path
 
 from kernsmith import paths, process
 from kernsmith.errors import ProcessFailed, ProgramMissing, UserError
-from kernsmith.files import locked, use
+from kernsmith.files import locked, use, write_text
+from kernsmith.root.appliance import OPENED, archive_files
 from kernsmith.root.disk import (
     QCOW2,
     Partition,
@@ -40,6 +41,7 @@ WRITTEN = 1_767_225_600
 
 _PACK_SECONDS = 1800.0
 _MOST_LINKS = 100
+_OPENED = "opened-"  # a note beside an image, with the digest of a file whose files it has
 _NEEDS = {"squashfs": "CONFIG_SQUASHFS", "erofs": "CONFIG_EROFS_FS", "ext4": "CONFIG_EXT4_FS"}
 _UNCOMPRESSED = ("-comp", "gzip", "-noI", "-noD", "-noF", "-noX")
 
@@ -92,7 +94,7 @@ def roots() -> Path:
 
 def root_of(path: Path) -> RootImage:
     """The root file system that a user has: a folder, an image of squashfs, erofs or ext4, or a
-    disk with such a partition, raw or qcow2.
+    disk with such a partition, raw or qcow2. Of xfs, btrfs and LVM the files are taken out.
 
     A copy of it is kept by its content: who changes it later changes no run.
 
@@ -102,26 +104,29 @@ def root_of(path: Path) -> RootImage:
     if path.is_dir():
         return _of_folder(path)
     start = _start(path)
-    kind = filesystem_of(start)
+    kind = filesystem_of(start) or foreign(path)
     with unfinished("image") as part:
         try:
-            if kind:
+            if kind in _NEEDS:
                 check_size(path, path.stat().st_size)
                 shutil.copyfile(path, part)
             elif is_disk(start):
                 kind = _of_disk(path, start, part)
         except OSError as error:
             raise UserError(f"cannot read the root {path}: {error.strerror}") from None
-        if not kind:
-            raise UserError(
-                f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4, nor "
-                f"a disk with one{_instead([foreign(path)])}"
-            )
-        return keep(part, kind)
+        if kind in _NEEDS:
+            return keep(part, kind)
+    if kind in OPENED:
+        return _opened(path, start)
+    raise UserError(
+        f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4, nor "
+        f"a disk with one{_instead([kind])}"
+    )
 
 
 def _of_disk(path: Path, start: bytes, part: Path) -> str:
-    """Copy the root of a disk. Which one: what its type calls so, else the largest."""
+    """Copy the root of a disk. Which one: what its type calls so, else the largest. Returns what
+    it is; of what no guest mounts nothing is copied."""
     with unfinished("disk") as raw:
         if start[:4] == QCOW2:
             to_raw(path, raw)
@@ -130,18 +135,41 @@ def _of_disk(path: Path, start: bytes, part: Path) -> str:
         if start[:4] == QCOW2 and not found:
             found = [Partition(0, 0, disk.stat().st_size)]
         known = [
-            (each, kind) for each in found if (kind := filesystem_of(_start(disk, each.offset)))
+            (each, kind)
+            for each in found
+            if (kind := filesystem_of(_start(disk, each.offset)) or foreign(disk, each.offset))
         ]
-        if not known:
-            others = [foreign(disk, each.offset) for each in found]
+        chosen, kind = max(known, key=lambda each: (each[0].root, each[0].size), default=(None, ""))
+        if chosen is None or kind not in (*_NEEDS, *OPENED):
             raise UserError(
                 f"the root {path} is a disk without a partition of squashfs, erofs or ext4 "
-                f"(it has {len(found)}{_instead(others)})"
+                f"(it has {len(found)}{_instead([kind])})"
             )
-        chosen, kind = max(known, key=lambda each: (each[0].root, each[0].size))
-        check_size(path, chosen.size)
-        take_out(disk, chosen, part)
+        if kind in _NEEDS:
+            check_size(path, chosen.size)
+            take_out(disk, chosen, part)
     return kind
+
+
+def _opened(path: Path, start: bytes) -> RootImage:
+    """An image of the files that another program takes out of a disk or a file system; it is made
+    once for a content."""
+    with path.open("rb") as file:
+        content = hashlib.file_digest(file, "sha256").hexdigest()
+    for note in roots().glob(f"*/{_OPENED}{content}"):
+        use(note.parent)
+        return RootImage(note.with_name("root.squashfs"), "squashfs", note.parent.name)
+    log = roots() / "opened.log"
+    with unfinished("disk") as raw, unfinished("archive") as archive, unfinished("image") as part:
+        if start[:4] == QCOW2:
+            to_raw(path, raw)
+        disk = raw if start[:4] == QCOW2 else path
+        check_size(path, disk.stat().st_size)
+        archive_files(path, disk, archive, log)
+        pack(archive, part, log)
+        image = keep(part, "squashfs")
+    write_text(image.path.with_name(f"{_OPENED}{content}"), f"{path}\n")
+    return image
 
 
 def _start(path: Path, offset: int = 0) -> bytes:
