@@ -249,7 +249,10 @@ def _pahole() -> Iterator[Finding]:
 
 
 def _roots() -> Iterator[Finding]:
-    for program, what in (("mmdebstrap", "Debian's packages"), ("sqfstar", "folders")):
+    kinds = {
+        "mmdebstrap": "Debian's packages", "sqfstar": "folders", "guestfish": "btrfs, xfs and LVM",
+    }  # fmt: skip
+    for program, what in kinds.items():
         try:
             found = process.find(program)
         except ProgramMissing as missing:
