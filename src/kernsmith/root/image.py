@@ -13,7 +13,7 @@ import os
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,7 +120,7 @@ def root_of(path: Path) -> RootImage:
         return _opened(path, start)
     raise UserError(
         f"the root {path} is neither a folder nor an image of squashfs, erofs or ext4, nor "
-        f"a disk with one{_instead([kind])}"
+        f"a disk with one{_instead(kind)}"
     )
 
 
@@ -143,7 +143,7 @@ def _of_disk(path: Path, start: bytes, part: Path) -> str:
         if chosen is None or kind not in (*_NEEDS, *OPENED):
             raise UserError(
                 f"the root {path} is a disk without a partition of squashfs, erofs or ext4 "
-                f"(it has {len(found)}{_instead([kind])})"
+                f"(it has {len(found)}{_instead(kind)})"
             )
         if kind in _NEEDS:
             check_size(path, chosen.size)
@@ -219,10 +219,9 @@ def foreign(path: Path, offset: int = 0) -> str:
     return next((name for name, there in found.items() if there), "")
 
 
-def _instead(others: Sequence[str]) -> str:
+def _instead(kind: str) -> str:
     """What stands there in place of a root, and what to do."""
-    known = ", ".join(dict.fromkeys(filter(None, others)))
-    return f": {known}, whose files can be given as a folder" if known else ""
+    return f": {kind}, whose files can be given as a folder" if kind else ""
 
 
 def pack(archive: Path, image: Path, log: Path) -> None:
