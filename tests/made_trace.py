@@ -70,11 +70,20 @@ def _trace(tag: str) -> bytes:
     cpu, architecture = b"skylake", b"x86_64"
     # The large page that the end of the text lies in is split into small ones.
     pages = struct.pack("<3Q", _BASE, _BASE + (2 << 20) - 1, 12)
-    lengths = [len(words), len(blocks), len(blocks) * len(_INSTRUCTIONS), len(tag), len(cpu)]
+    frame = _frame(struct.pack(f"<{len(words)}I", *words))
+    lengths = [
+        len(words),
+        len(frame),
+        len(blocks),
+        len(blocks) * len(_INSTRUCTIONS),
+        len(tag),
+        len(cpu),
+    ]
     return b"".join(
         [
-            b"KSTRACE2",
-            struct.pack(f"<{len(words)}I", *words),
+            b"KSTRACE3",
+            frame,
+            struct.pack("<I", len(frame)),
             *blocks,
             bytes(_INSTRUCTIONS) * len(blocks),
             tag.encode(),
@@ -82,7 +91,21 @@ def _trace(tag: str) -> bytes:
             cpu,
             architecture,
             pages,
-            struct.pack("<7Q", *lengths, len(architecture), 1),
-            b"KSTREND2",
+            struct.pack("<8Q", *lengths, len(architecture), 1),
+            b"KSTREND3",
+        ]
+    )
+
+
+def _frame(content: bytes) -> bytes:
+    """A frame of zstd with one raw block (RFC 8878, 3.1.1); content: at most 128 KiB."""
+    single_segment, content_size_of_4_bytes = 1 << 5, 2 << 6
+    last_block = 1
+    return b"".join(
+        [
+            struct.pack("<I", 0xFD2FB528),
+            struct.pack("<BI", content_size_of_4_bytes | single_segment, len(content)),
+            (last_block | len(content) << 3).to_bytes(3, "little"),
+            content,
         ]
     )

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use kernsmith_frontend::{Counters, PredictorGeometry, ReturnStack};
-use kernsmith_trace::{Block, ESCAPE, Escape, Kind, Trace};
+use kernsmith_trace::{Block, Cursor, ESCAPE, Escape, Kind, Trace};
 
 use super::pieces::{NO_BLOCK, Pieces};
 use super::windows::{Sample, Windows};
@@ -92,7 +92,8 @@ pub struct Chunks<'a> {
     returns: ReturnStack,
     indirect: LastTargets,
     windows: Vec<Range<usize>>,
-    position: usize,
+    /// From the next one on.
+    words: Cursor<'a>,
     previous: Option<u32>,
     /// See [`Sample::warm`].
     warm: usize,
@@ -131,7 +132,7 @@ impl<'a> Chunks<'a> {
             returns: ReturnStack::new(predictor.return_stack),
             indirect: LastTargets::new(&trace.blocks, predictor.pc_shift),
             windows,
-            position: 0,
+            words: trace.words.iter(),
             previous: None,
             warm,
             left_to_warm: 0,
@@ -142,7 +143,7 @@ impl<'a> Chunks<'a> {
 
     fn enter_window(&mut self) {
         if let Some(window) = self.windows.last() {
-            self.position = window.start;
+            self.words = self.trace.words.cursor(window.start);
             if self.warm > 0 {
                 self.previous = None;
                 self.left_to_warm = self.warm;
@@ -163,22 +164,24 @@ impl<'a> Chunks<'a> {
             return false;
         };
         chunk.warms = self.left_to_warm > 0;
-        let end = window.end.min(self.position + CHUNK);
-        let begun = self.position;
-        let words: &[u32] = &self.trace.words;
-        while self.position < end {
-            let word = words[self.position];
-            if word < ESCAPE {
-                self.position += 1;
-                self.enter(self.trace.words.block(word), chunk);
-            } else if word == Escape::Begin as u32 && !chunk.fetched.is_empty() {
+        let begun = self.words.place();
+        let end = window.end.min(begun + CHUNK);
+        while self.words.place() < end {
+            let Some(word) = self.words.peek() else {
+                break;
+            };
+            if word == Escape::Begin as u32 && !chunk.fetched.is_empty() {
                 break; // with the next chunk
+            }
+            self.words.next();
+            if word < ESCAPE {
+                self.enter(self.trace.words.block(word), chunk);
             } else {
                 self.escape(word, chunk);
             }
         }
-        self.left_to_warm = self.left_to_warm.saturating_sub(self.position - begun);
-        if self.position >= window.end {
+        self.left_to_warm = self.left_to_warm.saturating_sub(self.words.place() - begun);
+        if self.words.place() >= window.end {
             self.windows.pop();
             self.enter_window();
         }
@@ -264,15 +267,13 @@ impl<'a> Chunks<'a> {
 
     #[cold]
     fn escape(&mut self, word: u32, chunk: &mut Chunk) {
-        self.position += 1;
         if word == Escape::Begin as u32 {
             chunk.begins = true;
         } else if word == Escape::Cut as u32 {
             self.previous = None;
         } else {
-            let half = |at: usize| u64::from(self.trace.words.get(at).copied().unwrap_or(0));
-            let address = half(self.position) | half(self.position + 1) << 32;
-            self.position += 2;
+            let mut half = || self.words.next().map_or(0, u64::from);
+            let address = half() | half() << 32;
             if let Some(before) = self.previous.take() {
                 self.led(before, address as u32, Leads::ToAddress(address), chunk);
             }

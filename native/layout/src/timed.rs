@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use kernsmith_arch::PageMap;
 use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
-use kernsmith_trace::{Block, Escape, Event, Kind, Trace};
+use kernsmith_trace::{Block, Escape, Event, Kind, Trace, Words};
 
 use super::watch::Watch;
 use super::windows::Sample;
@@ -107,17 +107,15 @@ fn in_slots(
 }
 
 /// Where the event ends that reaches so many words into a range: not inside of an escape.
-pub(super) fn behind(words: &[u32], range: &Range<usize>, least: usize) -> usize {
+pub(super) fn behind(words: &Words, range: &Range<usize>, least: usize) -> usize {
     let end = (range.start + least).min(range.end);
-    let mut at = range.start;
-    while at < end {
-        at += if words[at] == Escape::Led as u32 {
-            3
-        } else {
-            1
-        };
+    let mut words = words.cursor(range.start);
+    while words.place() < end {
+        if words.next() == Some(Escape::Led as u32) {
+            words.nth(1);
+        }
     }
-    at
+    words.place()
 }
 
 /// All that a step needs to know of a block, in one place.
@@ -258,7 +256,7 @@ mod tests {
     #[test]
     fn what_warms_up_does_not_end_inside_an_escape() {
         let led = Escape::Led as u32;
-        let words = [1, led, 7, 7, 2, led, 7, 7, 3];
+        let words = Words::from(vec![1, led, 7, 7, 2, led, 7, 7, 3]);
         let found = |start, least| behind(&words, &(start..words.len()), least);
         assert_eq!(
             [0, 1, 2, 3, 4, 5].map(|least| found(0, least)),

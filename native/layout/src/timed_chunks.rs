@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use kernsmith_frontend::{Counters, Flow, Foreseen, MOST_BLOCKS, ReturnStack, Target};
-use kernsmith_trace::{ESCAPE, Escape, Kind, Trace};
+use kernsmith_trace::{Cursor, ESCAPE, Escape, Kind, Trace};
 
 use super::timed::behind;
 use super::windows::Sample;
@@ -42,7 +42,8 @@ pub struct TimedChunks<'a> {
     /// Those that are left, the next one last.
     ranges: Vec<Range<usize>>,
     warm: usize,
-    position: usize,
+    /// From the next one on.
+    words: Cursor<'a>,
     /// Up to where the range only brings the state up to date.
     middle: usize,
     warms: bool,
@@ -75,7 +76,7 @@ impl<'a> TimedChunks<'a> {
             calls: ReturnStack::new(return_stack),
             ranges: sample.ranges.iter().rev().cloned().collect(),
             warm: sample.warm,
-            position: 0,
+            words: trace.words.iter(),
             middle: 0,
             warms: false,
             before: None,
@@ -86,7 +87,7 @@ impl<'a> TimedChunks<'a> {
 
     fn enter_range(&mut self) {
         if let Some(range) = self.ranges.last() {
-            self.position = range.start;
+            self.words = self.trace.words.cursor(range.start);
             self.middle = behind(&self.trace.words, range, self.warm);
             self.warms = self.warm > 0;
         }
@@ -101,29 +102,32 @@ impl<'a> TimedChunks<'a> {
         let Some(range) = self.ranges.last().cloned() else {
             return false;
         };
-        if self.warm > 0 && self.position == range.start {
+        if self.warm > 0 && self.words.place() == range.start {
             self.interrupt(chunk);
         }
-        self.warms &= self.position < self.middle;
-        let end = match self.position < self.middle {
+        let begun = self.words.place();
+        self.warms &= begun < self.middle;
+        let end = match begun < self.middle {
             true => self.middle,
             false => range.end,
         };
-        let end = end.min(self.position + MOST_BLOCKS);
-        let words: &[u32] = &self.trace.words;
-        while self.position < end {
-            let word = words[self.position];
-            if word < ESCAPE {
-                self.position += 1;
-                self.enter(self.trace.words.block(word), chunk);
-            } else if word == Escape::Begin as u32 && !chunk.flow.is_empty() {
+        let end = end.min(begun + MOST_BLOCKS);
+        while self.words.place() < end {
+            let Some(word) = self.words.peek() else {
+                break;
+            };
+            if word == Escape::Begin as u32 && !chunk.flow.is_empty() {
                 break; // with the next piece
+            }
+            self.words.next();
+            if word < ESCAPE {
+                self.enter(self.trace.words.block(word), chunk);
             } else {
                 self.escape(word, chunk);
             }
         }
         chunk.warms = self.warms;
-        if self.position >= range.end {
+        if self.words.place() >= range.end {
             self.ranges.pop();
             self.enter_range();
         }
@@ -132,16 +136,14 @@ impl<'a> TimedChunks<'a> {
 
     #[cold]
     fn escape(&mut self, word: u32, chunk: &mut TimedChunk) {
-        self.position += 1;
         if word == Escape::Begin as u32 {
             chunk.begins = true;
             self.warms = false;
             return;
         }
         if word == Escape::Led as u32 {
-            let half = |at: usize| u64::from(self.trace.words[at]);
-            let address = half(self.position) | half(self.position + 1) << 32;
-            self.position += 2;
+            let mut half = || self.words.next().map_or(0, u64::from);
+            let address = half() | half() << 32;
             if let Some(before) = self.before {
                 self.led(before, address, Target::Address(address), chunk);
             }

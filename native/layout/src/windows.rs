@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use kernsmith_trace::{ESCAPE, Escape, Trace};
+use kernsmith_trace::{ESCAPE, Escape, Trace, Words};
 
 /// Words in a window of a sample, where the trace is long enough.
 const WINDOW: usize = 256 * 1024;
@@ -60,18 +60,21 @@ impl Windows {
     /// None begins or ends inside an escape: an address's halves may look like anything, so
     /// bounds are found from the front. is_kernel: whether the block of a word is the kernel's.
     #[must_use]
-    pub fn new(words: &[u32], is_kernel: impl Fn(u32) -> bool) -> Self {
+    pub fn new(words: &Words, is_kernel: impl Fn(u32) -> bool) -> Self {
         let (mut bounds, mut kernel) = (vec![0], vec![0]);
         let (mut at, mut begin) = (0, 0);
-        while at < words.len() {
-            let word = words[at];
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
             if word == Escape::Begin as u32 {
                 begin = at;
+            }
+            if word == Escape::Led as u32 {
+                words.nth(1);
             }
             if let Some(count) = kernel.last_mut() {
                 *count += u64::from(word < ESCAPE && is_kernel(word));
             }
-            at += if word == Escape::Led as u32 { 3 } else { 1 };
+            at = words.place();
             if at >= bounds.len() * SHORTEST {
                 bounds.push(at);
                 kernel.push(0);
@@ -206,7 +209,7 @@ mod tests {
         let mut words = vec![1; 3 * SHORTEST];
         words[SHORTEST..SHORTEST + 7].fill(0);
         words[5..8].copy_from_slice(&[Escape::Led as u32, 0, 0]);
-        let windows = Windows::new(&words, |word| word == 0);
+        let windows = Windows::new(&words.into(), |word| word == 0);
         assert_eq!(windows.kernel, [0, 7, 0]);
     }
 }

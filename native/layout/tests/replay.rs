@@ -19,7 +19,7 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
     front_end.map(pages(text, starts));
     let mut counters = [Counters::default(); 2];
     let mut before: Option<Block> = None;
-    let mut words = trace.words.iter().copied();
+    let mut words = trace.words.iter();
     let resolve = |front_end: &mut FrontEnd, block: Block, to: u64, counters: &mut Counters| {
         let pc = moved(block.start) + u64::from(block.last_offset);
         let next = moved(block.start) + u64::from(block.bytes);

@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::words::{FRAME, unpacked, words_in};
 use super::{
-    Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Instructions, Kind, LENGTHS, MAGIC, MAGIC_1,
+    Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Instructions, Kind, LENGTHS, MAGIC, OLD,
     RECORD, RUN, Words,
 };
 use kernsmith_arch::{PageMap, Run};
@@ -25,7 +26,7 @@ impl std::fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// A whole trace: 4 bytes for each entered block.
+/// A whole trace.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// See [`super`]: every block number is one of `blocks`, every escape is whole.
@@ -38,6 +39,8 @@ pub struct Trace {
 /// How long the parts of a file are.
 struct Lengths {
     words: u64,
+    /// Of the packed frames, in bytes.
+    packed: u64,
     blocks: u64,
     instructions: u64,
     /// Of the texts, in bytes.
@@ -52,7 +55,8 @@ impl Lengths {
     fn whole(&self) -> Option<u64> {
         let rest = (MAGIC.len() + FOOTER + 2 * 8 * Counters::FIGURES) as u64;
         let parts = [
-            self.words.checked_mul(4)?,
+            self.packed,
+            self.frames().checked_mul(4)?,
             self.blocks.checked_mul(RECORD as u64)?,
             self.runs.checked_mul(RUN as u64)?,
             self.instructions,
@@ -61,6 +65,10 @@ impl Lengths {
             self.architecture,
         ];
         parts.into_iter().try_fold(rest, u64::checked_add)
+    }
+
+    fn frames(&self) -> u64 {
+        self.words.div_ceil(FRAME as u64)
     }
 }
 
@@ -71,15 +79,11 @@ impl Trace {
     ///
     /// One sentence with the file and the reason.
     pub fn load(path: &Path) -> Result<Self, TraceError> {
-        let in_file = |file: &mut File, count: usize| {
-            let words = Words::of_file(file, MAGIC.len(), count);
-            seek(file, MAGIC.len() as u64 + 4 * count as u64)?;
-            words.map_err(|error| error.to_string())
-        };
-        let here = |file: &mut File, count: usize| read_words(file, count).map(Words::from);
-        opened(path, |file, size| match cfg!(target_endian = "little") {
-            true => Self::read_with(file, size, in_file),
-            false => Self::read_with(file, size, here),
+        opened(path, |file, size| {
+            Self::read_with(file, size, |file, bounds, count| {
+                let file = file.try_clone().map_err(|error| error.to_string())?;
+                Ok(Words::of_file(file, bounds, count))
+            })
         })
     }
 
@@ -91,7 +95,9 @@ impl Trace {
     pub fn load_facts(path: &Path) -> Result<Facts, TraceError> {
         opened(path, |file, size| {
             let lengths = read_lengths(file, size)?;
-            let skipped = 4 * lengths.words + RECORD as u64 * lengths.blocks + lengths.instructions;
+            let index = 4 * lengths.frames();
+            let blocks = RECORD as u64 * lengths.blocks + lengths.instructions;
+            let skipped = lengths.packed + index + blocks;
             seek(file, MAGIC.len() as u64 + skipped)?;
             read_facts(file, &lengths)
         })
@@ -103,20 +109,23 @@ impl Trace {
     ///
     /// Why it is none.
     pub fn read(source: &mut (impl Read + Seek), size: u64) -> Result<Self, String> {
-        Self::read_with(source, size, |source, count| {
-            read_words(source, count).map(Words::from)
+        Self::read_with(source, size, |source, bounds, count| {
+            read_words(source, &bounds, count).map(Words::from)
         })
     }
 
-    /// words: takes that many of the source, and leaves it behind them.
+    /// words: takes that many of the source, whose frames have these bounds.
     fn read_with<S: Read + Seek>(
         source: &mut S,
         size: u64,
-        words: impl FnOnce(&mut S, usize) -> Result<Words, String>,
+        words: impl FnOnce(&mut S, Vec<u64>, usize) -> Result<Words, String>,
     ) -> Result<Self, String> {
         let lengths = read_lengths(source, size)?;
-        seek(source, MAGIC.len() as u64)?;
-        let words = words(source, lengths.words as usize)?;
+        let index = MAGIC.len() as u64 + lengths.packed;
+        seek(source, index)?;
+        let bounds = read_bounds(source, &lengths)?;
+        let words = words(source, bounds, lengths.words as usize)?;
+        seek(source, index + 4 * lengths.frames())?;
         let (mut blocks, mut counts) = (Vec::new(), Vec::new());
         for _ in 0..lengths.blocks {
             let (block, count) = read_block(source)?;
@@ -141,10 +150,13 @@ impl Trace {
 
     /// A part of the sequence: from one word to another, neither of them inside an escape.
     pub fn events_in(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = Event> {
-        let mut words = self.words[range].iter();
+        let mut words = self.words.cursor(range.start);
         std::iter::from_fn(move || {
-            let word = *words.next()?;
-            let mut half = || words.next().map_or(0, |half| u64::from(*half));
+            if words.place() >= range.end {
+                return None;
+            }
+            let word = words.next()?;
+            let mut half = || words.next().map_or(0, u64::from);
             Some(match word {
                 number if number < ESCAPE => Event::Block(self.words.block(number)),
                 begin if begin == Escape::Begin as u32 => Event::Begin,
@@ -175,18 +187,27 @@ impl Trace {
     }
 
     fn check(&self) -> Result<(), String> {
-        let mut words = self.words.iter();
-        while let Some(word) = words.next() {
-            let fine = match *word {
-                number if number < ESCAPE => (number as usize) < self.blocks.len(),
-                led if led == Escape::Led as u32 => {
-                    words.next().is_some() && words.next().is_some()
+        // Halves of an address that are still to come.
+        let mut halves = 0;
+        for frame in 0..self.words.frames() {
+            for word in self.words.frame(frame)?.iter().copied() {
+                if halves > 0 {
+                    halves -= 1;
+                    continue;
                 }
-                other => other == Escape::Cut as u32 || other == Escape::Begin as u32,
-            };
-            if !fine {
-                return Err(format!("has the word {word:#x}, which means nothing"));
+                if word == Escape::Led as u32 {
+                    halves = 2;
+                    continue;
+                }
+                let known = (word as usize) < self.blocks.len();
+                let escape = word == Escape::Cut as u32 || word == Escape::Begin as u32;
+                if !(word < ESCAPE && known || escape) {
+                    return Err(format!("has the word {word:#x}, which means nothing"));
+                }
             }
+        }
+        if halves > 0 {
+            return Err("ends inside an address".to_owned());
         }
         for (number, block) in self.blocks.iter().enumerate() {
             let sizes = self.instructions.sizes(number);
@@ -230,19 +251,27 @@ fn read_lengths(source: &mut (impl Read + Seek), size: u64) -> Result<Lengths, S
     source
         .read_exact(&mut magic)
         .map_err(|_| "is cut off".to_owned())?;
-    if magic == *MAGIC_1 {
-        return Err("is of version 1, which has no map of the kernel's pages: \
-                    take the trace anew"
-            .to_owned());
+    if let Some((_, what)) = OLD.iter().find(|(old, _)| **old == magic) {
+        return Err(format!("{what}: take the trace anew"));
     }
     if magic != *MAGIC {
         return Err("is no trace of this version".to_owned());
     }
     let footer_at = size.checked_sub(FOOTER as u64);
     seek(source, footer_at.ok_or("is cut off")?)?;
-    let [words, blocks, instructions, tag, cpu, architecture, runs] = footer(source)?;
+    let [
+        words,
+        packed,
+        blocks,
+        instructions,
+        tag,
+        cpu,
+        architecture,
+        runs,
+    ] = footer(source)?;
     let lengths = Lengths {
         words,
+        packed,
         blocks,
         instructions,
         tag,
@@ -308,17 +337,31 @@ fn read_bytes(source: &mut impl Read, count: usize) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn read_words(source: &mut impl Read, count: usize) -> Result<Vec<u32>, String> {
-    let mut words = Vec::with_capacity(count);
-    let mut buffer = vec![0; 1 << 20];
-    while words.len() < count {
-        let wanted = (4 * (count - words.len())).min(buffer.len());
-        let bytes = &mut buffer[..wanted];
-        source
-            .read_exact(bytes)
-            .map_err(|error| error.to_string())?;
-        let read = bytes.chunks_exact(4);
-        words.extend(read.map(|word| u32::from_le_bytes(word.try_into().unwrap_or_default())));
+/// Where each packed frame begins, and where the last one ends.
+fn read_bounds(source: &mut impl Read, lengths: &Lengths) -> Result<Vec<u64>, String> {
+    let index = read_bytes(source, 4 * lengths.frames() as usize)?;
+    let mut bounds = vec![MAGIC.len() as u64];
+    let mut end = MAGIC.len() as u64;
+    for bytes in index.as_chunks().0 {
+        end += u64::from(u32::from_le_bytes(*bytes));
+        bounds.push(end);
+    }
+    if end != MAGIC.len() as u64 + lengths.packed {
+        return Err("has frames of other lengths than it says".to_owned());
+    }
+    Ok(bounds)
+}
+
+fn read_words(
+    source: &mut (impl Read + Seek),
+    bounds: &[u64],
+    count: usize,
+) -> Result<Vec<u32>, String> {
+    let mut words = Vec::new();
+    for (number, frame) in bounds.windows(2).enumerate() {
+        seek(source, frame[0])?;
+        let packed = read_bytes(source, (frame[1] - frame[0]) as usize)?;
+        words.extend_from_slice(&unpacked(&packed, words_in(number, count))?);
     }
     Ok(words)
 }

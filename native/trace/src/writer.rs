@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::words::{FRAME, packed};
 use super::{Block, END, Escape, Facts, MAGIC};
 
 /// Bytes that are collected before they are written.
@@ -17,6 +18,10 @@ pub struct TraceWriter {
     part: PathBuf,
     path: PathBuf,
     words: u64,
+    /// Bytes of the words that are not packed yet.
+    frame: Vec<u8>,
+    /// Bytes of each packed frame.
+    frames: Vec<u32>,
     failed: Option<io::Error>,
 }
 
@@ -37,6 +42,8 @@ impl TraceWriter {
             part,
             path: path.to_owned(),
             words: 0,
+            frame: Vec::with_capacity(4 * FRAME),
+            frames: Vec::new(),
             failed: None,
         })
     }
@@ -68,7 +75,22 @@ impl TraceWriter {
     #[inline(always)]
     fn word(&mut self, word: u32) {
         self.words += 1;
-        if let Err(error) = self.file.write_all(&word.to_le_bytes()) {
+        self.frame.extend_from_slice(&word.to_le_bytes());
+        if self.frame.len() == 4 * FRAME {
+            self.pack();
+        }
+    }
+
+    #[inline(never)]
+    fn pack(&mut self) {
+        let packed = packed(&self.frame);
+        self.frame.clear();
+        let written = packed.and_then(|bytes| {
+            self.file.write_all(&bytes)?;
+            self.frames.push(bytes.len() as u32);
+            Ok(())
+        });
+        if let Err(error) = written {
             self.failed.get_or_insert(error);
         }
     }
@@ -84,10 +106,16 @@ impl TraceWriter {
         blocks: impl Iterator<Item = (Block, &'a [u16])>,
         facts: &Facts,
     ) -> io::Result<()> {
+        if !self.frame.is_empty() {
+            self.pack();
+        }
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
         let file = &mut self.file;
+        for bytes in &self.frames {
+            file.write_all(&bytes.to_le_bytes())?;
+        }
         let (mut count, mut sizes) = (0_u64, Vec::new());
         for (block, offsets) in blocks {
             count += 1;
@@ -122,8 +150,10 @@ impl TraceWriter {
         let [tag, cpu, architecture] = texts;
         let instructions = sizes.len() as u64;
         let runs = runs.len() as u64;
+        let packed = self.frames.iter().copied().map(u64::from).sum();
         for number in [
             self.words,
+            packed,
             count,
             instructions,
             tag,

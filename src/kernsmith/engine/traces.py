@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Traces in the store: where they lie, and the piece of work that takes one and replays it.
 
-A trace is hundreds of megabytes. The layout lab keeps those that it takes; a study frees its own
-when all layouts of a kernel and a workload are replayed, so they have a name of their own.
+A trace is some megabytes to hundreds of them. The layout lab keeps those that it takes; a study
+frees its own when all layouts of a kernel and a workload are replayed, so they have a name of their
+own.
 """
 
 from __future__ import annotations
