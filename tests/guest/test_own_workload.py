@@ -109,6 +109,7 @@ def test_equal_content_is_the_same_workload_wherever_it_lies(file: Path, tmp_pat
         ('name = "reader"', 'name = "A B"', "name: a name is small letters"),
         ('name = "reader"', "", "name: Field required"),
         ("rounds = 4", "rounds = 0", "rounds: Input should be greater"),
+        ("rounds = 4", "memory = 100", "memory: a guest has 256 MiB of memory or more"),
         ("rounds = 4", "turns = 4", "turns: there is no such key: allowed are name"),
         ('["CONFIG_TMPFS"]', '["TMPFS"]', "needs: 'TMPFS' is no config symbol"),
         ('"bin/reader"', '"bin/writer"', "program: there is no 'bin/writer' beside the file"),

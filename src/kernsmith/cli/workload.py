@@ -89,6 +89,7 @@ def show(word: str, /, *, root: Root = None, json: bool = False) -> int:
         "rounds": f"{each.rounds}, {each.warmup} before the region of interest",
         "a round is": f"{each.operations:,} × {each.unit}",
         "vcpus": str(each.vcpus),
+        "memory": f"{each.mib} MiB",
         "needs": " ".join(each.needs) or "nothing beside what all kernels have",
     }
     if each.metrics:
@@ -345,6 +346,7 @@ def _as_json(each: Workload) -> dict[str, Any]:
         "operations": each.operations,
         "unit": each.unit,
         "vcpus": each.vcpus,
+        "memory_mib": each.mib,
         "metrics": {metric.name: metric.unit for metric in each.metrics},
         "needs": list(each.needs),
         "file": each.file or None,

@@ -242,7 +242,8 @@ def _replays(prepared: Prepared, workload: Workload) -> bool:
 def _amount(workload: Workload) -> tuple[str | int, ...]:
     own = (workload.content,) if workload.content else ()
     several = (workload.vcpus,) if workload.vcpus > 1 else ()
-    return workload.name, workload.rounds, workload.warmup, *own, *several
+    memory = (f"{workload.memory} MiB",) if workload.memory else ()
+    return workload.name, workload.rounds, workload.warmup, *own, *several, *memory
 
 
 def _noted(path: Path) -> dict[str, list[str]]:

@@ -143,6 +143,8 @@ def _row(
         conditions["content"] = workload.content
     if workload.vcpus > 1:
         conditions["vcpus"] = workload.vcpus
+    if workload.memory:
+        conditions["memory"] = workload.memory
     fields: dict[str, Any] = {
         "kernel": kernel.key,
         "layout": str(trial.layout),

@@ -48,6 +48,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SYMBOL = re.compile(r"CONFIG_[A-Z0-9_]+")
 _FOLDER = "workload"
 _MOST_WORDS = 255
+# In less, a kernel and its archive of files may find no room.
+_LEAST_MIB = 256
 # Of a boot with a root file system: on a distribution's kernel, beside others, servers and systemd
 # have taken more than three hundred.
 _ROOT_SECONDS = 900.0
@@ -117,7 +119,8 @@ class OwnWorkload(BaseModel):
     check: exit status, and a file with what it must print; without that, output is not checked.
     root: the root file system; without it the guest has nothing but the program and its files.
     source: parts of a kernel's source, which lie in the folder `source` beside the files.
-    vcpus: how many processors the guest has that it runs in.
+    vcpus: how many processors the guest has that it runs in; memory: how many MiB, beside its root;
+        0: 512, with a root 1024.
     time_limit: seconds that a boot with it may take in the `tcg` machine, where no study says
         otherwise; 0: 300, with a root 900.
     metrics: figures of its own by their names, and their units, or all that there is to say of
@@ -142,6 +145,7 @@ class OwnWorkload(BaseModel):
     root: _Root | None = None
     source: SourceParts | None = None
     vcpus: Vcpus = 1
+    memory: int = Field(0, ge=0, le=65_536)
     time_limit: float = Field(0.0, ge=0, le=86_400)
     metrics: dict[str, MetricTable] = Field(default_factory=dict, max_length=MOST_METRICS)
 
@@ -155,6 +159,13 @@ class OwnWorkload(BaseModel):
     def seconds(self) -> float:
         """The time limit of a boot; 0: as of any other."""
         return self.time_limit or (_ROOT_SECONDS if self.root else 0.0)
+
+    @field_validator("memory")
+    @classmethod
+    def _enough(cls, mib: int) -> int:
+        if 0 < mib < _LEAST_MIB:
+            raise ValueError(f"a guest has {_LEAST_MIB} MiB of memory or more")
+        return mib
 
     @field_validator("name")
     @classmethod
@@ -213,7 +224,7 @@ def described(path: Path) -> Workload:
     return Workload(
         said.name, sets, said.description, said.rounds, said.warmup, tuple(said.needs), str(path),
         operations=said.operations, unit=said.unit, vcpus=said.vcpus,
-        metrics=told(said.metrics), time_limit=said.seconds,
+        memory=said.memory, metrics=told(said.metrics), time_limit=said.seconds,
     )  # fmt: skip
 
 
@@ -297,7 +308,7 @@ def read_own_workload(
         said.warmup, tuple(needs), str(path),
         kept_initramfs(archive, said.name), image.path if image else None,
         said.operations, said.unit, program=own_program().name, vcpus=said.vcpus,
-        metrics=told(said.metrics), first=first, time_limit=said.seconds,
+        memory=said.memory, metrics=told(said.metrics), first=first, time_limit=said.seconds,
     )  # fmt: skip
 
 

@@ -22,6 +22,11 @@ MOST_VCPUS = 8
 """As many as the shipped configs have (CONFIG_NR_CPUS)."""
 
 
+MEMORY_MIB = 512
+ROOT_MEMORY_MIB = 1024
+"""Of guests with a root file system, above which a tmpfs lies."""
+
+
 @dataclass(frozen=True)
 class Baseline:
     """What the machine does that an index is relative to: `count` operations in `seconds`."""
@@ -47,6 +52,7 @@ class Workload:
     operations, unit: what a round is, in numbers: 16 times a `loop`.
     baseline: of the index that it belongs to (see `guest.index`).
     vcpus: how many the guest has that it runs in.
+    memory: of that guest, in MiB, beside the image of its root; 0: see `mib`.
     metrics: figures that it tells itself.
     time_limit: seconds that a boot with it may take in the `tcg` machine, unless a study says how
         many; 0: as many as any.
@@ -66,6 +72,7 @@ class Workload:
     baseline: Baseline | None = None
     program: str = ""
     vcpus: int = 1
+    memory: int = 0
     metrics: tuple[OwnMetric, ...] = ()
     time_limit: float = 0.0
     first: tuple[str, ...] = ()
@@ -74,6 +81,11 @@ class Workload:
     def content(self) -> str:
         """The digest of its initramfs; empty for those of `guest_program`."""
         return self.initramfs.parent.name if self.initramfs else ""
+
+    @property
+    def mib(self) -> int:
+        """MiB of memory that its guest has beside the image of its root."""
+        return self.memory or (ROOT_MEMORY_MIB if self.root else MEMORY_MIB)
 
     @property
     def done(self) -> int:
@@ -85,7 +97,8 @@ class Workload:
         """What runs, and how often, in a word: what is kept of its runs is named by it."""
         own = f"-{self.content[:16]}" if self.content else ""
         several = f"-{self.vcpus}-vcpus" if self.vcpus > 1 else ""
-        return f"{self.name}-{self.rounds}-{self.warmup}{own}{several}"
+        memory = f"-{self.memory}-mib" if self.memory else ""
+        return f"{self.name}-{self.rounds}-{self.warmup}{own}{several}{memory}"
 
     @property
     def advice(self) -> str:

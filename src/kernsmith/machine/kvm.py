@@ -25,7 +25,7 @@ from kernsmith.arch import find_arch
 from kernsmith.errors import UserError
 from kernsmith.files import locked
 from kernsmith.guest.initramfs import build_initramfs, read_program, with_program
-from kernsmith.guest.workloads import Workload, timed_program
+from kernsmith.guest.workloads import ROOT_MEMORY_MIB, Workload, timed_program
 from kernsmith.machine.conditions import (
     WARNINGS,
     Condition,
@@ -52,10 +52,8 @@ from kernsmith.machine.session_lines import Answer
 from kernsmith.machine.tcg import (
     BOOT_SECONDS,
     LOADED_FIRST,
-    MEMORY_MIB,
     MINIMUM_QEMU,
     QEMU,
-    ROOT_MEMORY_MIB,
 )
 from kernsmith.silicon.timing import check_clock, last_processor
 from kernsmith.stop import check_stop
@@ -137,12 +135,16 @@ class Kvm:
 
     def refusal(self, workload: Workload) -> str:
         """See `Choosy`."""
-        if workload.vcpus == 1:
-            return ""
-        return (
-            f"the workload {workload.name!r} needs {workload.vcpus} vCPUs, and guests of the "
-            f"machine {self.name} have one: use tcg"
-        )
+        needs = f"the workload {workload.name!r} needs"
+        guests = f"guests of the machine {self.name} have"
+        if workload.vcpus > 1:
+            return f"{needs} {workload.vcpus} vCPUs, and {guests} one: use tcg"
+        if workload.mib > ROOT_MEMORY_MIB:
+            return (
+                f"{needs} {workload.mib} MiB of memory, and {guests} at most {ROOT_MEMORY_MIB}: "
+                "use tcg"
+            )
+        return ""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -200,9 +202,10 @@ class Kvm:
         ]
         if self.accel != "kvm":
             words.append(_ARCH.boot.untimed)
-        mib, memory = MEMORY_MIB, ["-m", str(MEMORY_MIB)]
+        mib = job.workload.mib
+        memory = ["-m", str(mib)]
         if root := job.workload.root:
-            size, mib = root.stat().st_size, ROOT_MEMORY_MIB
+            size = root.stat().st_size
             memory = _ARCH.disk.options(str(root), size, mib)
             words.append(_ARCH.disk.words(size))
         return [

@@ -38,9 +38,6 @@ _ARCH = find_arch()
 QEMU = _ARCH.qemu.program
 BOOT_SECONDS = 300.0
 MINIMUM_QEMU = 10
-MEMORY_MIB = 512
-ROOT_MEMORY_MIB = 1024
-"""Of guests with a root file system, above which a tmpfs lies."""
 LOADED_FIRST = "rdinit=/modules/load"
 """What a kernel with modules is told: to run guest/modules/load.c, which becomes /init."""
 
@@ -228,7 +225,7 @@ class Tcg:
         if job.user:
             options["user"] = "on"
         loads = (LOADED_FIRST,) if job.modules else ()
-        memory, disk = _memory(job.workload.root, behind)
+        memory, disk = _memory(job.workload, behind)
         told = () if told_later else (_guest_arguments(job.workload),)
         words = [_ARCH.boot.exact_words, *loads, *disk, *besides, *told, *job.words]
         # QEMU takes a comma in a value when it is doubled.
@@ -246,10 +243,11 @@ class Tcg:
         ]  # fmt: skip
 
 
-def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str]]:
+def _memory(workload: Workload, behind: Path | None) -> tuple[list[str], list[str]]:
     """QEMU's options for the guest's memory, and the kernel's words for the disk in it, if any."""
+    root = workload.root
     if root is None:
-        return ["-m", str(MEMORY_MIB)], []
+        return ["-m", str(workload.mib)], []
     try:
         size = root.stat().st_size
     except OSError as error:
@@ -259,7 +257,7 @@ def _memory(root: Path | None, behind: Path | None) -> tuple[list[str], list[str
         ) from None
     more = (str(behind), snapshot.WORKLOAD_BYTES) if behind else None
     whole = size + (snapshot.WORKLOAD_BYTES if behind else 0)
-    return _ARCH.disk.options(str(root), size, ROOT_MEMORY_MIB, more), [_ARCH.disk.words(whole)]
+    return _ARCH.disk.options(str(root), size, workload.mib, more), [_ARCH.disk.words(whole)]
 
 
 def _guest_arguments(work: Workload) -> str:
