@@ -78,5 +78,22 @@ def test_named_variants_have_it_too(source: Source) -> None:
     assert found.variants[1] == ("new", (("profile", FULL),))
 
 
+def test_a_named_variant_has_that_of_its_own_compiler(source: Source) -> None:
+    best = ("profile", "best")
+    variants = (
+        ("plain", (("profile", "none"),)),
+        ("clang", (best,)),
+        ("gcc", (("compiler", "gcc-12"), ("linker", "lld"), best)),
+        ("gcc again", (best, ("compiler", "gcc-12"), ("linker", "lld"))),
+    )
+    notes = Notes()
+    found = with_best_stack(asked(factors=(), variants=variants), source, notes)
+    stacks = [dict(settings)["profile"] for _, settings in found.variants]
+    assert stacks == ["none", FULL, "instrumented+layout", "instrumented+layout"]
+    assert notes.told[0] == f"the best stack here is {FULL}"
+    assert notes.told[-1] == "the best stack of gcc-12 here is instrumented+layout"
+    assert len(notes.told) == len(set(notes.told))
+
+
 def test_other_studies_do_not_ask() -> None:
     assert not asks_for_best(asked(factors=(("profile", ("none", "autofdo")),)))

@@ -260,6 +260,13 @@ def test_profile_looks_at_the_compiler_wherever_it_stands() -> None:
     assert by_gcc.options == ()
 
 
+def test_a_profile_that_gcc_cannot_read_leaves_the_others_alone() -> None:
+    factors = (("profile", ("none", "autofdo")), ("compiler", ("gcc-12", "clang-22")))
+    gcc, clang, impossible, _ = plan_variants(study(factors=factors), WORKLOADS)
+    assert gcc.options == ()
+    assert clang.options == impossible.options == (("AUTOFDO_CLANG", "y"),)
+
+
 @pytest.mark.parametrize(
     ("factor", "level", "told"),
     [

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
@@ -12,7 +14,6 @@ from kernsmith.kernel.source import Source
 from kernsmith.study import Study, plan_variants
 from kernsmith.study.factors.profile import BEST, NONE
 from kernsmith.study.factors.profile import FACTOR as PROFILE
-from kernsmith.study.study import Named
 
 # The better one first, by model_cycles of the micro kernel (docs/stacks.md, docs/instrumented.md);
 # but counters, which cost one whole kernel more, only where no branch records can be used.
@@ -38,36 +39,42 @@ def with_best_stack(study: Study, source: Source, events: Events) -> Study:
     """The study with a stack in place of `best`; why it has no better one is told as a note.
 
     source: that of the study's `[source] use`. The stack is the first that this source, config,
-    compiler and linker can carry: other factors of the study do not take part in the choice.
-    Where they can carry none, it is the first, whose refusal the study tells.
+    compiler and linker can carry. Compiler and linker are the study's or a named variant's own;
+    other factors take no part in the choice, nor do compilers that are a factor, for a level of
+    `profile` is one for all of them. Where nothing can be carried, it is the first stack, whose
+    refusal the study tells.
     """
-    chosen = _STACKS[0]
-    for stack in _STACKS:
-        reason = _reason(study, stack, source)
-        if reason is None:
-            chosen = stack
-            break
-        events.note(f"no {stack}: {reason}")
-    events.note(f"the best stack here is {chosen}")
+
+    @cache
+    def best(compiler: str, linker: str) -> str:
+        of = f" of {compiler}" if compiler != study.compiler else ""
+        told = replace(study, compiler=compiler, linker=linker)
+        chosen = _STACKS[0]
+        for stack in _STACKS:
+            reason = _reason(told, stack, source)
+            if reason is None:
+                chosen = stack
+                break
+            events.note(f"no {stack}: {reason}")
+        events.note(f"the best stack{of} here is {chosen}")
+        return chosen
+
+    def resolved(name: str, level: str, own: Mapping[str, str]) -> str:
+        if (name, level) != (PROFILE.name, BEST):
+            return level
+        return best(own.get("compiler", study.compiler), own.get("linker", study.linker))
+
     return replace(
         study,
         factors=tuple(
-            (name, tuple(_chosen(name, level, chosen) for level in levels))
+            (name, tuple(resolved(name, level, {}) for level in levels))
             for name, levels in study.factors
         ),
-        variants=_in_variants(study.variants, chosen),
+        variants=tuple(
+            (given, tuple((name, resolved(name, level, dict(own))) for name, level in own))
+            for given, own in study.variants
+        ),
     )
-
-
-def _in_variants(variants: Named, stack: str) -> Named:
-    return tuple(
-        (given, tuple((name, _chosen(name, level, stack)) for name, level in settings))
-        for given, settings in variants
-    )
-
-
-def _chosen(name: str, level: str, stack: str) -> str:
-    return stack if (name, level) == (PROFILE.name, BEST) else level
 
 
 def _reason(study: Study, stack: str, source: Source) -> str | None:

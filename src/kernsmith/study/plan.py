@@ -12,6 +12,7 @@ from itertools import combinations, product
 from kernsmith.errors import UserError
 from kernsmith.study.check import check_study
 from kernsmith.study.factors import Factor, find_factor
+from kernsmith.study.factors.compiler import is_gcc
 from kernsmith.study.layout import Layout
 from kernsmith.study.links import links_of
 from kernsmith.study.objects import rules_of
@@ -121,11 +122,15 @@ def _as_trained_on(variants: Sequence[Variant]) -> list[Variant]:
     One kernel is measured and trained on, instead of two that differ in what tools read. Line
     tables are not for tools alone: clang optimises a little differently where it makes them
     (`-fdebug-info-for-profiling`; docs/autofdo.md), so kernels are compared that all have them. A
-    variant that says `n` of one of these symbols stays without.
+    variant that says `n` of one of these symbols stays without. One that asks gcc for what only
+    clang has is never built, and decides nothing of the others.
     """
     trainers: dict[Variant, None] = {}
     for variant in variants:
+        asked = {symbol for symbol, value in variant.options if value == "y"}
         trainer = variant.trainer
+        if is_gcc(variant.compiler) and asked.intersection(line_table_symbols()):
+            continue
         while trainer is not None:
             trainers[trainer] = None
             trainer = trainer.trainer
