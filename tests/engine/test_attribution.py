@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which functions make a difference: costs by function add up, and so do their changes."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from kernsmith import paths
 from kernsmith._native import trace_costs, trace_functions
 from kernsmith.engine.attribution import SHOWN, attribution
 from kernsmith.engine.function_costs import ALL, KEPT, Costs, costs_path, read_costs, write_costs
-from kernsmith.engine.kernel_code import read_code
+from kernsmith.engine.kernel_code import KernelCode, read_code
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Job
@@ -172,3 +174,22 @@ def test_functions_cost_together_what_the_boot_has_counted(
     assert [name for name in writing if name in callers] == callers
     # Inlined functions are no symbols.
     assert len(found.source.keys() - found.symbols.keys()) > 100
+    _check_a_part(booted.trace, machine.cpu, read_code(micro_kernel.folder), told)
+
+
+def _check_a_part(trace: Path, cpu: Path, code: KernelCode, whole: Mapping[str, Any]) -> None:
+    """A quarter of a trace, scaled, tells nearly what all of it does, and leaves nothing behind."""
+    files = sorted(trace.parent.iterdir())
+    told = trace_functions(trace, cpu, code, 0.0, 2_000_000)
+    assert sorted(trace.parent.iterdir()) == files
+    most = sorted(whole["parts"], key=lambda part: -part[1]["kernel_instructions"])[:20]
+    parts = dict(told["parts"])
+    for metric, off in (("kernel_instructions", 0.03), ("model_cycles", 0.1)):
+        for number, figures in most:
+            assert parts[number][metric] == pytest.approx(figures[metric], rel=off), metric
+    metric = "kernel_instructions"
+    assert told["whole"][metric] == whole["whole"][metric]
+    executed = sum(figures[metric] for figures in parts.values())
+    assert executed == pytest.approx(whole["whole"][metric], rel=1e-3)
+    misses = (sum(each[2] for each in one["collisions"]["sets"]) for one in (told, whole))
+    assert next(misses) == pytest.approx(next(misses), rel=0.25)

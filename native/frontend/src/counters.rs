@@ -29,6 +29,12 @@ macro_rules! counters {
                 let [$($figure),+] = figures;
                 Self { $($figure),+ }
             }
+
+            /// So many times each figure, to the nearest whole number.
+            #[must_use]
+            pub fn scaled(&self, times: f64) -> Self {
+                Self::from_figures(self.figures().map(|figure| (figure as f64 * times).round() as u64))
+            }
         }
     };
 }

@@ -71,6 +71,29 @@ pub struct Collided {
     pub lines: Vec<LineUse>,
 }
 
+impl Collided {
+    /// So many times each count, to the nearest whole number.
+    #[must_use]
+    pub fn scaled(mut self, times: f64) -> Self {
+        let scale = |counts: &mut [&mut u64]| {
+            for count in counts {
+                **count = (**count as f64 * times).round() as u64;
+            }
+        };
+        scale(&mut [&mut self.first]);
+        for set in &mut self.sets {
+            scale(&mut [&mut set.fetches, &mut set.misses, &mut set.conflicts]);
+        }
+        for pair in &mut self.pairs {
+            scale(&mut [&mut pair.misses, &mut pair.conflicts]);
+        }
+        for line in &mut self.lines {
+            scale(&mut [&mut line.fetches, &mut line.misses, &mut line.conflicts]);
+        }
+        self
+    }
+}
+
 /// Watches a run; all of its counts are of kernel mode, but user code evicts, too.
 #[derive(Debug)]
 pub struct Collisions<'a> {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What functions, stacks of functions and collisions cost in a trace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kernsmith_frontend::{Counters, CpuModel};
 use kernsmith_layout::{
     AsTraced, Collided, Collisions, Folded, Frames, NO_FRAME, Stacks, USER, timed_by_part,
+    write_part,
 };
 use kernsmith_trace::{Block, Trace};
 use pyo3::exceptions::PyValueError;
@@ -15,6 +16,10 @@ use pyo3::types::PyDict;
 use crate::collisions::{Owners, collided};
 use crate::layout::{dictionary, load_model};
 use crate::trace::with_counts;
+
+/// Words of the longest trace that is counted whole: some ten times what the workloads of the
+/// catalogue execute, and what a processor counts in half a minute.
+const MOST: usize = 1 << 27;
 
 /// A kernel's code in parts: of one symbol, and of one function of the source with all that it is
 /// inlined in.
@@ -91,26 +96,35 @@ struct Found {
 /// What each part of a kernel's code costs in a trace, as it was traced, with a CPU model.
 ///
 /// cpu: its file. share: of all cycles; functions in a stack that cost less with all that they call
-/// are not told apart.
+/// are not told apart. most: of a trace with more words, a part of no more is counted, in windows
+/// (see [`write_part`]), and all figures are scaled by instructions in kernel mode.
 ///
 /// Returns `parts`: the figures in kernel mode of each part that was executed (part, or None before
 /// the first); `whole`: those of all together, which also have what is not known by part:
 /// iterations of `rep`; `collisions` (see `collided`) and `stacks` (see `told`). Raises `ValueError`
 /// with one sentence.
 #[pyfunction]
+#[pyo3(signature = (path, cpu, code, share, most = MOST))]
 pub fn trace_functions<'py>(
     python: Python<'py>,
     path: PathBuf,
     cpu: PathBuf,
     code: Code,
     share: f64,
+    most: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let model = load_model(&cpu)?;
     code.check()?;
     let owners = Owners::new(&code.symbols);
     let found = python.detach(|| -> Result<Found, String> {
         let trace = Trace::load(&path).map_err(|error| error.to_string())?;
-        Ok(find(&trace, &model, &code, &owners))
+        let counters = trace.facts.counters[1];
+        if trace.words.len() <= most {
+            return Ok(find(&trace, &counters, None, &model, &code, &owners));
+        }
+        let part = part_of(&trace, most, &path)?;
+        let whole = Some(counters.instructions);
+        Ok(find(&part, &counters, whole, &model, &code, &owners))
     });
     let found = found.map_err(PyValueError::new_err)?;
     let executed = found.folded.parts.iter().enumerate().skip(1);
@@ -133,7 +147,28 @@ pub fn trace_functions<'py>(
     Ok(answer)
 }
 
-fn find(trace: &Trace, model: &CpuModel, code: &Code, owners: &Owners<'_>) -> Found {
+/// About so many words of a trace, as one of its own.
+fn part_of(trace: &Trace, most: usize, path: &Path) -> Result<Trace, String> {
+    let part = path.with_extension("functions-part");
+    let every = trace.words.len().div_ceil(most.max(1)) as u64;
+    let read = write_part(trace, every, &part)
+        .map_err(|error| format!("{} cannot be written: {error}", part.display()))
+        .and_then(|()| Trace::load(&part).map_err(|error| error.to_string()));
+    // It stays open as long as it is read.
+    let _ = std::fs::remove_file(&part);
+    read
+}
+
+/// counters: of kernel mode in the whole trace. instructions: those in kernel mode that all parts
+/// together are scaled to; `None`: the trace is whole.
+fn find(
+    trace: &Trace,
+    counters: &Counters,
+    instructions: Option<u64>,
+    model: &CpuModel,
+    code: &Code,
+    owners: &Owners<'_>,
+) -> Found {
     let slot = |block: &Block| code.slot(block.start, block.kernel);
     let slots: Vec<usize> = trace.blocks.iter().map(slot).collect();
     let last = |block: &Block| {
@@ -150,14 +185,24 @@ fn find(trace: &Trace, model: &CpuModel, code: &Code, owners: &Owners<'_>) -> Fo
     let pages = trace.facts.pages.clone();
     let collisions = Collisions::new(&trace.blocks, &placed, model, &owned);
     let mut watch = (collisions, Stacks::new(trace, &code.switches));
-    let counted = timed_by_part(trace, &placed, pages, model, &slots, &mut watch);
+    let mut counted = timed_by_part(trace, &placed, pages, model, &slots, &mut watch);
+    let times = instructions.map_or(1.0, |whole| {
+        let found: u64 = counted.iter().skip(1).map(|one| one.instructions).sum();
+        whole as f64 / found.max(1) as f64
+    });
+    if instructions.is_some() {
+        counted = counted.iter().map(|one| one.scaled(times)).collect();
+    }
     let folded = watch.1.fold(&counted, &callers, &code.frames());
     let parts = folded.parts.iter().skip(1);
     let sum = parts.fold(Counters::default(), |a, b| a + *b);
     Found {
         folded,
-        whole: with_counts(sum, &trace.facts.counters[1]),
-        collided: watch.0.finish(),
+        whole: with_counts(sum, counters),
+        collided: match instructions {
+            Some(_) => watch.0.finish().scaled(times),
+            None => watch.0.finish(),
+        },
     }
 }
 

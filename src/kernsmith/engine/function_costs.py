@@ -4,7 +4,8 @@ from.
 
 The front end goes through the trace once more, with counters for each function: what a block costs
 is that of the function that it begins in. All functions together cost what the boot has counted,
-but for iterations of `rep` instructions, of which a trace does not say where they were. Figures are
+but for iterations of `rep` instructions, of which a trace does not say where they were. Of a trace
+of a thousand million blocks a part is counted, and scaled to all of its instructions. Figures are
 kept beside the trace, which a study frees. The same pass tells what collides in the instruction
 cache, and what each stack of functions costs (native/layout/src/collisions.rs, stacks.rs).
 """
