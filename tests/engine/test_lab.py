@@ -106,6 +106,22 @@ def test_a_sample_of_the_traces_tells_the_same(
             assert abs(error) < 0.01
 
 
+def test_a_part_of_a_long_trace_tells_the_same_ratios(
+    lab: Lab, orders: list[list[str]], predicted: list[Costs]
+) -> None:
+    parted = open_lab(lab.kernel, lab.workloads, lab.machine, Silent(), every=4, most=2_000_000)
+    assert parted.evaluator.whole == 4
+    assert parted.evaluator.every == 16
+    whole = [costs[TRACED[0]]["model_cycles"] for costs in predicted]
+    for every in (1, 0):
+        costs = parted.evaluator.costs(orders, every=every)
+        part = [one[TRACED[0]]["model_cycles"] for one in costs]
+        assert part[0] < whole[0] / 3  # it is not scaled
+        for number in range(1, LAYOUTS):
+            ratio = whole[number] / whole[0]
+            assert part[number] / part[0] == pytest.approx(ratio, rel=0.02)
+
+
 def test_orders_of_known_algorithms_beat_random_ones(lab: Lab, predicted: list[Costs]) -> None:
     known = [lab.evaluator.order(name, TRACED) for name in ALGORITHMS]
     known += [lab.linkers_order(name, TRACED) for name in LINKERS]

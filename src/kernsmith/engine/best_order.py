@@ -254,7 +254,7 @@ def _searched(
             train,
             movable=movable,
             evaluations=effort.evaluations,
-            every=effort.every,
+            every=effort.every * lab.evaluator.whole,
             seed=effort.seed,
             on_progress=tell,
         )
@@ -299,8 +299,10 @@ def _best_random(randoms: _Randoms, train: Sequence[str]) -> dict[str, list[str]
 
 
 def _whole(lab: Ground, orders: Mapping[str, Sequence[str]], events: Events) -> dict[str, Costs]:
-    """What orders cost over the whole traces."""
-    events.stage(f"evaluate {len(orders)} orders over the whole traces")
+    """What orders cost over the whole traces, or what stands for them."""
+    part = lab.evaluator.whole
+    over = f"one of {part} windows of the traces" if part > 1 else "the whole traces"
+    events.stage(f"evaluate {len(orders)} orders over {over}")
     costs = lab.evaluator.costs(
         list(orders.values()), lambda done, of: events.progress("orders", done, of), every=1
     )

@@ -98,12 +98,15 @@ def open_lab(
     events: Events,
     *,
     every: int = 1,
+    most: int = 0,
     workers: Workers | None = None,
 ) -> Lab:
     """Link, boot and read what is missing.
 
     Traces are kept beside the kernel; one serves all CPU models.
 
+    most: where a trace has more blocks, a part of about so many stands for all of it (`whole` of
+        the evaluator); 0: none does.
     workers: who replays and boots; by default this machine.
 
     Raises:
@@ -121,7 +124,9 @@ def open_lab(
     traced = Traced(kernel.folder, tuple(files))
     opened = open_traced(traced, text, lambda done: events.progress("traces", done, len(workloads)))
     replays = Replays(traced, machine.cpu, workers)
-    evaluator = Evaluator(opened, movable, machine.cpu, replays, every=every)
+    whole = -(-opened.longest // most) if most else 1
+    sample = every * whole if every > 1 else every
+    evaluator = Evaluator(opened, movable, machine.cpu, replays, every=sample, whole=whole)
     programs = file_digest(Path(_native.__file__))
     of = [programs, str(machine.fingerprint()), *sorted(path.name for path in paths.values())]
     kept = KeptOrders(kernel.folder / "orders", tuple(of))

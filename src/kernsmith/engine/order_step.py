@@ -20,6 +20,10 @@ from kernsmith.machine.tcg import Tcg
 # that it shows the order beside: a study has its own.
 EFFORT = Effort(count=0, evaluations=500, every=16, seed=1)
 
+# Blocks of the longest trace that is gone through whole: ten times what the workloads of the
+# catalogue execute. A build executes two thousand million, and would be searched for hours.
+MOST = 1 << 27
+
 
 def search_order(
     kernel: Kernel,
@@ -29,7 +33,8 @@ def search_order(
     workers: Workers,
 ) -> list[str]:
     """Functions of the kernel, first to last: of the orders that the lab tries, the one with the
-    least `model_cycles` over the whole traces of the training workloads.
+    least `model_cycles` over the traces of the training workloads, whole or as much as `MOST` of
+    each.
 
     Traces that are taken for it are not kept.
 
@@ -42,7 +47,9 @@ def search_order(
     paths = [trace_path(kernel, workload, machine) for workload in train]
     taken = [path for path in paths if not path.exists()]
     try:
-        lab = open_lab(kernel, train, machine, events, every=EFFORT.every, workers=workers)
+        lab = open_lab(
+            kernel, train, machine, events, every=EFFORT.every, most=MOST, workers=workers
+        )
         names = [workload.name for workload in train]
         chosen = best_order(
             lab, train=names, test=(), folds=0, effort=EFFORT, confirm=False, events=events

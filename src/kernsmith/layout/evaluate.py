@@ -46,6 +46,9 @@ class Evaluator:
     traced: the default layout and the traces. movable: functions that an order may name.
     cpu: the path of the CPU model. every: replay only one of so many windows of each trace, and
         scale what is counted by what the whole traces cost in a few reference orders.
+    whole: one of so many windows stands for a whole trace, and what it counts is not scaled: ratios
+        of orders are told then, and nothing that could be held against a boot. `every` is a
+        multiple of it.
     """
 
     def __init__(
@@ -56,11 +59,13 @@ class Evaluator:
         replay: Replayer,
         *,
         every: int = 1,
+        whole: int = 1,
     ) -> None:
         self.text = traced.text
         self.movable = movable_in(traced.text, movable)
         self.cpu = cpu
         self.every = every
+        self.whole = whole
         self.workloads = traced.workloads
         self.blocks = traced.blocks
         self._threads = os.cpu_count() or 1
@@ -95,12 +100,13 @@ class Evaluator:
             apart meets in other sets of the caches.
         margins: of regions, for each order; see `Text.arranged`.
         """
-        every = every or self.every
+        every = max(every or self.every, self.whole)
         beside = margins or [{}] * len(orders)
         layouts = [self.text.arranged(*both) for both in zip(orders, beside, strict=True)]
-        if every > 1 and not self._scales:
+        sampled = every > self.whole
+        if sampled and not self._scales:
             self._scales = self._calibrated()
-        scales = self._scales if every > 1 else []
+        scales = self._scales if sampled else []
         return self._replayed(
             layouts, every, scales, displaced, lambda done: on_progress(done, len(layouts))
         )
@@ -109,7 +115,7 @@ class Evaluator:
         """By workload and metric: the whole traces' figures over the samples', in some orders."""
         orders = [random_order(self.movable, f"reference {n}") for n in range(_REFERENCES)]
         layouts = [self.text.arranged(order) for order in orders]
-        whole = self._replayed(layouts, 1, [])
+        whole = self._replayed(layouts, self.whole, [])
         sampled = self._replayed(layouts, self.every, [])
         scales = []
         for workload in self.workloads:

@@ -29,7 +29,8 @@ class TracedText:
     """A text in its default layout and what was executed of it.
 
     lab: the native value that holds both; nothing is added to it any more.
-    workloads: in the order of the traces. blocks: how many all traces have.
+    workloads: in the order of the traces. blocks: how many all traces have; longest: how many the
+        longest one has.
     counters: what the tracer counted while it wrote the traces, by workload.
     """
 
@@ -55,6 +56,7 @@ class TracedText:
         )
         self.workloads = tuple(file.workload for file in files)
         self.blocks = 0
+        self.longest = 0
         self.counters: dict[str, Mapping[str, float]] = {}
         for done, file in enumerate(files, 1):
             try:
@@ -62,6 +64,7 @@ class TracedText:
             except ValueError as error:
                 raise UserError(str(error)) from None
             self.blocks += facts["words"]
+            self.longest = max(self.longest, facts["words"])
             self.counters[file.workload] = facts["counters"]
             on_read(done)
 
