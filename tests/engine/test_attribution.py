@@ -15,6 +15,7 @@ from kernsmith.engine.function_costs import ALL, KEPT, Costs, costs_path, read_c
 from kernsmith.engine.kernel_code import KernelCode, read_code
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.layout import MOST_BLOCKS
 from kernsmith.machine import Job
 from kernsmith.machine.tcg import open_machine
 from made_trace import EXECUTED, FUNCTIONS, make_kernel
@@ -133,7 +134,8 @@ def test_functions_cost_together_what_the_boot_has_counted(
         booted = session.run(Job(workload, tmp_path / "job", trace="pipe"))
     assert booted.ok
     assert booted.trace is not None
-    told = trace_functions(booted.trace, machine.cpu, read_code(micro_kernel.folder), 0.0)
+    code = read_code(micro_kernel.folder)
+    told = trace_functions(booted.trace, machine.cpu, code, 0.0, MOST_BLOCKS)
     functions, whole, collided = told["parts"], told["whole"], told["collisions"]
     ((_, in_kernel),) = trace_costs(booted.trace, [machine.cpu])
     assert whole == in_kernel
@@ -174,7 +176,7 @@ def test_functions_cost_together_what_the_boot_has_counted(
     assert [name for name in writing if name in callers] == callers
     # Inlined functions are no symbols.
     assert len(found.source.keys() - found.symbols.keys()) > 100
-    _check_a_part(booted.trace, machine.cpu, read_code(micro_kernel.folder), told)
+    _check_a_part(booted.trace, machine.cpu, code, told)
 
 
 def _check_a_part(trace: Path, cpu: Path, code: KernelCode, whole: Mapping[str, Any]) -> None:

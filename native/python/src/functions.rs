@@ -17,10 +17,6 @@ use crate::collisions::{Owners, collided};
 use crate::layout::{dictionary, load_model};
 use crate::trace::with_counts;
 
-/// Words of the longest trace that is counted whole: some ten times what the workloads of the
-/// catalogue execute, and what a processor counts in half a minute.
-const MOST: usize = 1 << 27;
-
 /// A kernel's code in parts: of one symbol, and of one function of the source with all that it is
 /// inlined in.
 #[derive(FromPyObject)]
@@ -104,7 +100,6 @@ struct Found {
 /// iterations of `rep`; `collisions` (see `collided`) and `stacks` (see `told`). Raises `ValueError`
 /// with one sentence.
 #[pyfunction]
-#[pyo3(signature = (path, cpu, code, share, most = MOST))]
 pub fn trace_functions<'py>(
     python: Python<'py>,
     path: PathBuf,

@@ -22,6 +22,7 @@
 //! it has led by its last instruction. [`Escape`] words say where that is not so.
 
 mod instructions;
+mod lengths;
 mod reader;
 mod words;
 mod writer;

@@ -6,11 +6,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::words::{FRAME, unpacked, words_in};
-use super::{
-    Block, END, ESCAPE, Escape, Event, FOOTER, Facts, Instructions, Kind, LENGTHS, MAGIC, OLD,
-    RECORD, RUN, Words,
-};
+use super::lengths::{Lengths, seek};
+use super::words::{unpacked, words_in};
+use super::{Block, ESCAPE, Escape, Event, Facts, Instructions, Kind, MAGIC, RECORD, RUN, Words};
 use kernsmith_arch::{PageMap, Run};
 use kernsmith_frontend::Counters;
 
@@ -36,42 +34,6 @@ pub struct Trace {
     pub facts: Facts,
 }
 
-/// How long the parts of a file are.
-struct Lengths {
-    words: u64,
-    /// Of the packed frames, in bytes.
-    packed: u64,
-    blocks: u64,
-    instructions: u64,
-    /// Of the texts, in bytes.
-    tag: u64,
-    cpu: u64,
-    architecture: u64,
-    runs: u64,
-}
-
-impl Lengths {
-    /// Bytes of the whole file; `None` when no file is that long.
-    fn whole(&self) -> Option<u64> {
-        let rest = (MAGIC.len() + FOOTER + 2 * 8 * Counters::FIGURES) as u64;
-        let parts = [
-            self.packed,
-            self.frames().checked_mul(4)?,
-            self.blocks.checked_mul(RECORD as u64)?,
-            self.runs.checked_mul(RUN as u64)?,
-            self.instructions,
-            self.tag,
-            self.cpu,
-            self.architecture,
-        ];
-        parts.into_iter().try_fold(rest, u64::checked_add)
-    }
-
-    fn frames(&self) -> u64 {
-        self.words.div_ceil(FRAME as u64)
-    }
-}
-
 impl Trace {
     /// Opens a file, which nobody may write to any more. The words stay in it.
     ///
@@ -94,7 +56,7 @@ impl Trace {
     /// One sentence with the file and the reason.
     pub fn load_facts(path: &Path) -> Result<Facts, TraceError> {
         opened(path, |file, size| {
-            let lengths = read_lengths(file, size)?;
+            let lengths = Lengths::read(file, size)?;
             let index = 4 * lengths.frames();
             let blocks = RECORD as u64 * lengths.blocks + lengths.instructions;
             let skipped = lengths.packed + index + blocks;
@@ -120,7 +82,7 @@ impl Trace {
         size: u64,
         words: impl FnOnce(&mut S, Vec<u64>, usize) -> Result<Words, String>,
     ) -> Result<Self, String> {
-        let lengths = read_lengths(source, size)?;
+        let lengths = Lengths::read(source, size)?;
         let index = MAGIC.len() as u64 + lengths.packed;
         seek(source, index)?;
         let bounds = read_bounds(source, &lengths)?;
@@ -235,72 +197,6 @@ fn opened<T>(
         .seek(SeekFrom::End(0))
         .map_err(|error| told(error.to_string()))?;
     read(&mut file, size).map_err(told)
-}
-
-fn seek(source: &mut impl Seek, place: u64) -> Result<(), String> {
-    source
-        .seek(SeekFrom::Start(place))
-        .map(drop)
-        .map_err(|error| error.to_string())
-}
-
-/// What the footer of a whole file of `size` bytes says.
-fn read_lengths(source: &mut (impl Read + Seek), size: u64) -> Result<Lengths, String> {
-    let mut magic = [0; 8];
-    seek(source, 0)?;
-    source
-        .read_exact(&mut magic)
-        .map_err(|_| "is cut off".to_owned())?;
-    if let Some((_, what)) = OLD.iter().find(|(old, _)| **old == magic) {
-        return Err(format!("{what}: take the trace anew"));
-    }
-    if magic != *MAGIC {
-        return Err("is no trace of this version".to_owned());
-    }
-    let footer_at = size.checked_sub(FOOTER as u64);
-    seek(source, footer_at.ok_or("is cut off")?)?;
-    let [
-        words,
-        packed,
-        blocks,
-        instructions,
-        tag,
-        cpu,
-        architecture,
-        runs,
-    ] = footer(source)?;
-    let lengths = Lengths {
-        words,
-        packed,
-        blocks,
-        instructions,
-        tag,
-        cpu,
-        architecture,
-        runs,
-    };
-    if lengths.whole() != Some(size) {
-        return Err(format!(
-            "has {size} bytes, which are not those that it says"
-        ));
-    }
-    Ok(lengths)
-}
-
-fn footer(source: &mut impl Read) -> Result<[u64; LENGTHS], String> {
-    let mut bytes = [0; FOOTER];
-    source
-        .read_exact(&mut bytes)
-        .map_err(|_| "is cut off".to_owned())?;
-    let (numbers, end) = bytes.split_at(FOOTER - END.len());
-    if end != END {
-        return Err("is cut off: the tracer did not end it".to_owned());
-    }
-    let mut found = [0; LENGTHS];
-    for (number, bytes) in found.iter_mut().zip(numbers.chunks_exact(8)) {
-        *number = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-    }
-    Ok(found)
 }
 
 /// What comes behind the blocks.

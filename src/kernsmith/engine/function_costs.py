@@ -5,7 +5,7 @@ from.
 The front end goes through the trace once more, with counters for each function: what a block costs
 is that of the function that it begins in. All functions together cost what the boot has counted,
 but for iterations of `rep` instructions, of which a trace does not say where they were. Of a trace
-of a thousand million blocks a part is counted, and scaled to all of its instructions. Figures are
+of more than `MOST_BLOCKS` a part is counted, and scaled to all of its instructions. Figures are
 kept beside the trace, which a study frees. The same pass tells what collides in the instruction
 cache, and what each stack of functions costs (native/layout/src/collisions.rs, stacks.rs).
 """
@@ -21,6 +21,7 @@ from typing import Any
 from kernsmith._native import trace_functions
 from kernsmith.engine.kernel_code import UNKNOWN, read_code
 from kernsmith.files import write_text
+from kernsmith.layout import MOST_BLOCKS
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.study import digest_of
 
@@ -121,7 +122,7 @@ def write_costs(
     if known and known.collisions and known.stacks:
         return
     code = read_code(folder, places)
-    found = trace_functions(trace, cpu, code, _LEAST)
+    found = trace_functions(trace, cpu, code, _LEAST, MOST_BLOCKS)
     source = _table(found, code.source) if code.by_source else None
     tables = {
         "symbols": _table(found, lambda part: code.symbols[part]),

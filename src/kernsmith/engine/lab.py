@@ -125,8 +125,7 @@ def open_lab(
     opened = open_traced(traced, text, lambda done: events.progress("traces", done, len(workloads)))
     replays = Replays(traced, machine.cpu, workers)
     whole = -(-opened.longest // most) if most else 1
-    sample = every * whole if every > 1 else every
-    evaluator = Evaluator(opened, movable, machine.cpu, replays, every=sample, whole=whole)
+    evaluator = Evaluator(opened, movable, machine.cpu, replays, every=every * whole, whole=whole)
     programs = file_digest(Path(_native.__file__))
     of = [programs, str(machine.fingerprint()), *sorted(path.name for path in paths.values())]
     kept = KeptOrders(kernel.folder / "orders", tuple(of))

@@ -15,7 +15,7 @@ from pathlib import Path
 from kernsmith._native import trace_functions
 from kernsmith.engine.kernel_code import UNKNOWN, KernelCode
 from kernsmith.kernel.symbols import is_function, read_system_map
-from kernsmith.layout import text_files
+from kernsmith.layout import MOST_BLOCKS, text_files
 
 ObjectCosts = Mapping[str, Mapping[str, float]]
 """One metric, by object and function. A function's parts (`.cold`) are its own."""
@@ -34,7 +34,7 @@ def costs_by_object(
     """
     code, owners = _code(folder, object_of)
     found: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for part, figures in trace_functions(trace, cpu, code, _ANY)["parts"]:
+    for part, figures in trace_functions(trace, cpu, code, _ANY, MOST_BLOCKS)["parts"]:
         owner, function = (UNKNOWN, UNKNOWN) if part is None else owners[part]
         found[owner][function] += figures[metric]
     return {owner: dict(functions) for owner, functions in found.items()}

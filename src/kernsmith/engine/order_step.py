@@ -13,16 +13,13 @@ from kernsmith.engine.workers import Workers
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
+from kernsmith.layout import MOST_BLOCKS
 from kernsmith.machine import Machine
 from kernsmith.machine.tcg import Tcg
 
 # As `kernsmith layout optimize`, with a quarter of its local search, and without the random layouts
 # that it shows the order beside: a study has its own.
 EFFORT = Effort(count=0, evaluations=500, every=16, seed=1)
-
-# Blocks of the longest trace that is gone through whole: ten times what the workloads of the
-# catalogue execute. A build executes two thousand million, and would be searched for hours.
-MOST = 1 << 27
 
 
 def search_order(
@@ -33,8 +30,8 @@ def search_order(
     workers: Workers,
 ) -> list[str]:
     """Functions of the kernel, first to last: of the orders that the lab tries, the one with the
-    least `model_cycles` over the traces of the training workloads, whole or as much as `MOST` of
-    each.
+    least `model_cycles` over the traces of the training workloads, whole or as much as
+    `MOST_BLOCKS` of each.
 
     Traces that are taken for it are not kept.
 
@@ -48,7 +45,7 @@ def search_order(
     taken = [path for path in paths if not path.exists()]
     try:
         lab = open_lab(
-            kernel, train, machine, events, every=EFFORT.every, most=MOST, workers=workers
+            kernel, train, machine, events, every=EFFORT.every, most=MOST_BLOCKS, workers=workers
         )
         names = [workload.name for workload in train]
         chosen = best_order(

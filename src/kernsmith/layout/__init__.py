@@ -13,10 +13,11 @@ from kernsmith.layout.order import (
     read_order,
 )
 from kernsmith.layout.places import PlacedOrder, Room, place_together, rooms_of
-from kernsmith.layout.traced import TracedText, TraceFile
+from kernsmith.layout.traced import MOST_BLOCKS, TracedText, TraceFile
 
 __all__ = [
     "ALGORITHMS",
+    "MOST_BLOCKS",
     "Arrangement",
     "Costs",
     "Evaluator",
