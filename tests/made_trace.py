@@ -13,12 +13,12 @@ from whole_provenance import put_kernel
 
 FUNCTIONS = 128
 HOT = tuple(f"hot_{n}" for n in range(FUNCTIONS))
-_ROUNDS = 20
+ROUNDS = 20
 _BASE = 0xFFFFFFFF81000000
 _APART = 8 << 10
 _CALL = 3
 _INSTRUCTIONS = (9, 9, 9, 5)
-EXECUTED = _ROUNDS * FUNCTIONS
+EXECUTED = ROUNDS * FUNCTIONS
 """Instructions in kernel mode, as the trace's own counters say."""
 
 
@@ -34,10 +34,10 @@ def make_kernel(folder: Path) -> TraceFile:
     return TraceFile("pipe", trace, "made")
 
 
-def write_trace(path: Path, tag: str) -> None:
-    """The trace, as of any workload."""
+def write_trace(path: Path, tag: str, rounds: int = ROUNDS) -> None:
+    """The trace, as of any workload; every function is executed so many times."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_trace(tag))
+    path.write_bytes(_trace(tag, rounds))
 
 
 def _link_map() -> str:
@@ -56,17 +56,17 @@ def _link_map() -> str:
     return "".join(lines)
 
 
-def _trace(tag: str) -> bytes:
+def _trace(tag: str, rounds: int = ROUNDS) -> bytes:
     """See native/trace/src/lib.rs."""
     begin = (1 << 31) + 2
-    words = [begin, *(number for _ in range(_ROUNDS) for number in range(FUNCTIONS))]
+    words = [begin, *(number for _ in range(rounds) for number in range(FUNCTIONS))]
     starts = [_BASE + number * _APART for number in range(FUNCTIONS)]
     targets = [*starts[1:], starts[0]]
     blocks = [
         struct.pack("<QQHHBBH", start, target, 32, 27, _CALL, 1, len(_INSTRUCTIONS))
         for start, target in zip(starts, targets, strict=True)
     ]
-    counters = [0] * 15, [EXECUTED, *[0] * 14]
+    counters = [0] * 15, [rounds * FUNCTIONS, *[0] * 14]
     cpu, architecture = b"skylake", b"x86_64"
     # The large page that the end of the text lies in is split into small ones.
     pages = struct.pack("<3Q", _BASE, _BASE + (2 << 20) - 1, 12)

@@ -33,7 +33,7 @@ from kernsmith.ledger import Ledger, now
 from kernsmith.machine import Boot, Job, Outcome
 from kernsmith.machine.protocol import Images, Metric
 from kernsmith.study import Design, Layout, Study, Variant, plan_trials, plan_variants
-from made_trace import HOT, make_kernel, write_trace
+from made_trace import HOT, ROUNDS, make_kernel, write_trace
 
 WORKLOADS = tuple(Workload(name, ("lab",), "", 1, 1, ()) for name in ("pipe", "fork", "mmap"))
 CYCLES = Metric("model_cycles", "cycles", "", "modelled")
@@ -47,7 +47,8 @@ class Scripted:
 
     folder: holds the script, so that several processes share it, and a log with a line a run;
         also model_cycles by the name of the image's folder, where these are not by workload, and
-        kernel_instructions likewise, those of all others by an empty name.
+        kernel_instructions likewise, those of all others by an empty name; and `luck`: by how many
+        rounds of the trace each boot of a workload executes more than the one before it.
     """
 
     folder: Path
@@ -116,6 +117,8 @@ class ScriptedSession:
         if metrics and (counts := script.get("instructions")):
             executed = counts.get(self.image.parent.name, counts[""])
             metrics["kernel_instructions"] = (executed, "instructions")
+        rounds = ROUNDS + script.get("luck", 0) * job.workload.boot
+        metrics = {each: (value * rounds / ROUNDS, unit) for each, (value, unit) in metrics.items()}
         reason = "" if status == "ok" else "as the script says"
         console, trace, profile = job.folder / "console", None, None
         if job.profile and status == "ok":
@@ -123,7 +126,7 @@ class ScriptedSession:
             write_text(profile, "1\nffffffff81000000-ffffffff8100001b:1\n0\n")
         if job.trace and status == "ok":
             trace = job.folder / "trace"
-            write_trace(trace, job.trace)
+            write_trace(trace, job.trace, rounds)
         return Outcome(status, reason, metrics, console, 0.1, self.boots[-1], profile, trace)
 
     def run_together(self, jobs: Sequence[Job]) -> Sequence[Outcome]:

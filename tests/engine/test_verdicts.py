@@ -187,7 +187,7 @@ def test_a_run_that_is_planned_several_times_is_one_observation() -> None:
     study = replace(OPTIMIZE, design=Design(layouts=1, replicates=2))
     measured = judged(study, lambda t: 1e6).measured
     one = [replace(item, digest="same", run=replace(item.run, boot=7)) for item in measured]  # type: ignore[type-var]
-    found = [row for row in observations(one) if row.metric == "model_cycles"]
+    found = [row for row in observations(one, study.design) if row.metric == "model_cycles"]
     assert [(row.variant, row.boot) for row in found] == [
         ("profile=none", "7"),
         ("profile=autofdo", "7"),

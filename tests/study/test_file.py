@@ -160,6 +160,19 @@ def test_named_variants_are_read_and_written_back(tmp_path: Path) -> None:
             "design.layouts: .* begins with 64 layouts is beyond its design.most_layouts, 8,",
         ),
         ("[source]\nuse='x'\n[design]\nuntil=nan", "design.until: "),
+        ("[source]\nuse='x'\n[design]\nboots=0", "design.boots: .*greater than or equal to 1"),
+        (
+            "[source]\nuse='x'\n[design]\nboots=2\nlayouts_by='boot'",
+            "design.boots: .*each has a boot of its own already",
+        ),
+        (
+            "[source]\nuse='x'\n[design]\nboots=9\nlayouts=8",
+            "design.boots: 9 boots are more than there are random layouts .*design.layouts, 8",
+        ),
+        (
+            "[source]\nuse='x'\n[design]\nboots=2\nuntil=0.5",
+            "design.boots: .*allowed is 1, or a fixed number of layouts",
+        ),
         ("[source]\nuse='x'\n[design]\nseed=99999999999999999999", "design.seed: "),
         (
             "[source]\nuse='x'\noptions={HZ='1000', CONFIG_HZ='250'}",
@@ -333,6 +346,7 @@ KEYS = {
         "metric",
         "pairing",
         "every",
+        "boots",
         "data",
     ],
     "factors": ["march", "CONFIG_HZ", "flags", "source", "config", "alignment", "CONFIG_", "y\nz"],

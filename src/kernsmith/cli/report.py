@@ -109,7 +109,9 @@ def report(
     try:
         result = recorded_result(table, Asked(baseline, alpha, metric))
         wanted = question(result.prepared, result.measured)
-        found = analyse(observations(result.measured), wanted, percent=effect)
+        found = analyse(
+            observations(result.measured, result.prepared.study.design), wanted, percent=effect
+        )
     except ValueError as error:
         raise UserError(f"study {table.name}: {error}") from None
     notes = [f"{table.missing} trials have not run yet."] if table.missing else []

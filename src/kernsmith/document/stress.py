@@ -21,6 +21,9 @@ class StressView:
     per_operation: the study's own metric for one operation of the workload (`WorkloadView`),
         geometric mean over all layouts; None where it was not measured, or is what the workload
         tells itself.
+    boots: from the boot in which the kernel executes fewest instructions to that in which it
+        executes most, in per cent of their geometric mean; None where all layouts are replayed from
+        one boot, or each has its own.
     """
 
     workload: str
@@ -28,3 +31,4 @@ class StressView:
     spread: float | None
     functions: tuple[HotFunctionView, ...]
     per_operation: float | None = None
+    boots: float | None = None

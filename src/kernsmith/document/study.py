@@ -275,6 +275,11 @@ class PairView:
     ranks: tuple[RanksView, ...]
 
 
+def sample_of(boots: int) -> str:
+    """What intervals are of, by how many boots of a kernel and a workload layouts share."""
+    return "boots" if boots > 1 else "layouts"
+
+
 @dataclass(frozen=True)
 class StudyDocument:
     """All of a study's result.
@@ -284,6 +289,8 @@ class StudyDocument:
     remarks: what was left out, added or done otherwise than asked, and why; in sentences.
     checks: replayed layouts that were booted, too; empty where all were booted.
     every: one of so many windows of each trace was replayed.
+    boots: so many of each kernel and workload were traced, and are what an interval is of; 1: the
+        layouts are.
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
     stress: what each workload asks of the baseline's kernel.
     noise: of each variant, where a machine takes each time twice, or runs are repeated.
@@ -316,6 +323,7 @@ class StudyDocument:
     report: str = ""
     checks: tuple[CheckView, ...] = ()
     every: int = 1
+    boots: int = 1
     hottest: HottestView | None = None
     attributions: tuple[AttributionView, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -332,6 +340,11 @@ class StudyDocument:
     def baseline(self) -> str:
         """Name of the variant that the others are compared with."""
         return next(variant.name for variant in self.variants if variant.baseline)
+
+    @property
+    def sample(self) -> str:
+        """What intervals are of."""
+        return sample_of(self.boots)
 
     def lower_is_better(self, metric: str) -> bool:
         """Of a metric that the machine does not list, too."""

@@ -107,7 +107,8 @@ def _left(prepared: Prepared, rows: Rows, done: Collection[Trial], ledger: Ledge
     left = [trial for trial in prepared.trials if trial not in done]
     boots = tuple(trial for trial in left if not _replayed(prepared, trial))
     replays = tuple(trial for trial in left if _replayed(prepared, trial))
-    return _Left(boots, replays, _traces(replays, boots), _checks(prepared, rows, ledger))
+    traces = _traces(prepared, replays, boots)
+    return _Left(boots, replays, traces, _checks(prepared, rows, ledger))
 
 
 def _seconds(
@@ -142,14 +143,18 @@ def _checks(prepared: Prepared, rows: Rows, ledger: Ledger) -> tuple[Trial, ...]
     return tuple(trial for trial in checked if trial not in known)
 
 
-def _traces(replays: Iterable[Trial], boots: Iterable[Trial]) -> tuple[Trial, ...]:
+def _traces(
+    prepared: Prepared, replays: Iterable[Trial], boots: Iterable[Trial]
+) -> tuple[Trial, ...]:
     """One trial for each boot that does nothing but write a trace.
 
     Else the boot of the default layout does, which is a trial itself.
     """
 
-    def place(trial: Trial) -> tuple[str, str]:
-        return identity(trial.variant), trial.workload
+    boot_of = prepared.study.design.boot_of
+
+    def place(trial: Trial) -> tuple[str, str, int]:
+        return identity(trial.variant), trial.workload, boot_of(trial.layout_number)
 
     planned = {place(trial) for trial in boots if trial.layout == Layout()}
     wanted = {place(trial): trial for trial in replays}

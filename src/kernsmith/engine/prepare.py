@@ -94,6 +94,11 @@ class Prepared:
         """The measured or training workload of this name."""
         return next(w for w in (*self.workloads, *self.train) if w.name == name)
 
+    def workload_of(self, trial: Trial) -> Workload:
+        """What a trial runs, in the boot that its layout belongs to."""
+        boot = self.study.design.boot_of(trial.layout_number)
+        return replace(self.workload(trial.workload), boot=boot)
+
 
 def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepared:
     """Resolve sources, configs, workloads, machine, compilers and factor levels.

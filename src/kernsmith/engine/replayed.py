@@ -9,7 +9,7 @@ that wrote the trace, with those in their place that a layout changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, product
 from pathlib import Path
 from threading import Lock
@@ -79,8 +79,8 @@ def free_traces(prepared: Prepared, forge: Bootable) -> None:
     """Remove the traces that the study has kept for more layouts."""
     for variant in prepared.variants:
         if kernel := forge.kernel(variant):
-            for workload in prepared.workloads:
-                free_trace(kernel, workload, prepared.machine)
+            for workload, boot in product(prepared.workloads, range(prepared.study.design.boots)):
+                free_trace(kernel, replace(workload, boot=boot), prepared.machine)
 
 
 def _map(kernels: Sequence[Kernel], events: Events, workers: Workers) -> None:
@@ -101,7 +101,7 @@ def _map(kernels: Sequence[Kernel], events: Events, workers: Workers) -> None:
 
 @dataclass
 class _Group:
-    """Layouts of one kernel and workload that this process has claimed, with their attempts.
+    """Layouts of one kernel, workload and boot that this process has claimed, with their attempts.
 
     default: metrics of the boot in the default layout, and its console.
     trace: what the trace says that it is of, and the digest of that boot's trial.
@@ -160,10 +160,11 @@ class _Work:
     def _works(
         self, todo: Sequence[Trial], begin: Callable[[_Group], None]
     ) -> Iterator[Work[bool]]:
-        """A piece for each kernel and workload; kernel after kernel, as texts are large."""
+        """A piece for each kernel, workload and boot; kernel after kernel, as texts are large."""
+        boot_of = self.prepared.study.design.boot_of
 
-        def place(trial: Trial) -> tuple[str, str]:
-            return self.rows[trial].kernel, trial.workload
+        def place(trial: Trial) -> tuple[str, str, int]:
+            return self.rows[trial].kernel, trial.workload, boot_of(trial.layout_number)
 
         by_kernel = groupby(
             sorted(todo, key=lambda t: (place(t), t.position)), lambda t: place(t)[0]
@@ -171,9 +172,10 @@ class _Work:
         for key, of_kernel in by_kernel:
             kernel = self.kernels[key]
             arranged: dict[str, Arrangement] = {}
-            for name, trials in groupby(of_kernel, lambda t: t.workload):
-                workload = self.prepared.workload(name)
-                if group := self._claim(kernel, workload, list(trials)):
+            for _, group_of in groupby(of_kernel, place):
+                trials = list(group_of)
+                workload = self.prepared.workload_of(trials[0])
+                if group := self._claim(kernel, workload, trials):
                     begin(group)
                     yield Work(trace_and_replay, (self._piece(group, arranged),))
 
@@ -229,7 +231,7 @@ class _Work:
             folder=kernel.folder,
             job=Job(
                 workload,
-                self.folder / f"{kernel.key[:20]}-{workload.name}",
+                self.folder / f"{kernel.key[:20]}-{workload.amount}",
                 trace=tag,
                 modules=kernel.guest_archive,
             ),

@@ -29,6 +29,7 @@ def find_stress(
     """Of each workload of the study, in its order. metric: of whose figures the spread is told."""
     baseline = result.prepared.variants[0].name
     own = [run for run in runs if run.variant == baseline and run.metrics]
+    several = result.prepared.study.design.boots > 1
     found = []
     for workload in result.prepared.workloads:
         runs_of = [run for run in own if run.workload == workload.name]
@@ -39,6 +40,7 @@ def find_stress(
                 layout_spread(runs_of, metric),
                 _functions(result, workload),
                 per_operation(runs_of, metric, workload),
+                _spread_of_boots(runs_of) if several else None,
             )
         )
     return tuple(found)
@@ -73,6 +75,12 @@ def layout_spread(runs: Sequence[RunView], metric: str) -> float | None:
         return None
     values = [geometric_mean(each) for each in by_layout.values()]
     return 100 * (max(values) - min(values)) / geometric_mean(values)
+
+
+def _spread_of_boots(runs: Sequence[RunView]) -> float | None:
+    """Of instructions, in per cent: no layout changes them, so a replay has those of its boot."""
+    replays = [run for run in runs if run.replayed]
+    return layout_spread(replays, KERNEL_INSTRUCTIONS)
 
 
 def _functions(result: StudyResult, workload: Workload) -> tuple[HotFunctionView, ...]:

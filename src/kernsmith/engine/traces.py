@@ -98,8 +98,9 @@ def trace_and_replay(say: Say, asked: Tracing) -> bool:
         if path is None:
             return False
         _replay(say, asked, path)
-        costs = costs_path(asked.path, asked.cpu)
-        write_costs(asked.folder, path, asked.cpu, costs, places_path(asked.path))
+        if not asked.job.workload.boot:  # what costs how much is told of one boot
+            costs = costs_path(asked.path, asked.cpu)
+            write_costs(asked.folder, path, asked.cpu, costs, places_path(asked.path))
         if asked.free and not asked.keep:
             own.unlink(missing_ok=True)
     return True

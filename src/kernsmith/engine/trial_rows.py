@@ -67,7 +67,7 @@ def trial_rows(prepared: Prepared, forge: Bootable) -> dict[Trial, TrialRow]:
             continue
         rows[trial] = _row(
             kernel,
-            prepared.workload(trial.workload),
+            prepared.workload_of(trial),
             # Replicates on an exact machine are one run: the same trial.
             replace(trial, replicate=0) if prepared.machine.exact else trial,
             {
@@ -145,6 +145,8 @@ def _row(
         conditions["vcpus"] = workload.vcpus
     if workload.memory:
         conditions["memory"] = workload.memory
+    if workload.boot:
+        conditions["boot"] = workload.boot
     fields: dict[str, Any] = {
         "kernel": kernel.key,
         "layout": str(trial.layout),

@@ -167,7 +167,7 @@ class _Work:
         folder = self.folder / row.digest[:20] / str(attempt)
         kernel = self.forge.kernel(trial.variant)
         return Job(
-            self.prepared.workload(trial.workload),
+            self.prepared.workload_of(trial),
             folder,
             trial.replicate,
             modules=kernel.guest_archive if kernel else None,

@@ -110,7 +110,7 @@ def judge(
     prepared: Prepared, forge: Kernels, measured: Sequence[Measured], seconds: float
 ) -> StudyResult:
     """Compare every variant with the first one."""
-    rows = observations(measured)
+    rows = observations(measured, prepared.study.design)
     found = judge_observations(rows, question(prepared, measured))
     failures = [each.sentence for each in prepared.refused]
     failures += dict.fromkeys(forge.failures.values())
@@ -142,12 +142,16 @@ def judge(
     )
 
 
-def observations(measured: Sequence[Measured]) -> list[Observation]:
+def observations(measured: Sequence[Measured], design: Design) -> list[Observation]:
     """Each metric of each run that ended well.
+
+    Where layouts are replayed from several boots, those of one boot share its luck, and so the boot
+    is the unit of the sample: it stands where else the draw does.
 
     A run that has several places in the plan of a variant (replicates on an exact machine are one
     trial) is one observation. Runs of before boots were recorded booted each by itself.
     """
+    by_boot = design.boots > 1
     found: dict[tuple[str, str], tuple[Trial, RunRow]] = {}
     folded = {item.trial.variant.judged_as for item in measured if item.trial.variant.without}
     for item in measured:
@@ -158,9 +162,9 @@ def observations(measured: Sequence[Measured]) -> list[Observation]:
         Observation(
             variant=name,
             # A draw of two levels of the factor `layout` is a pair, like one of two kernels.
-            layout=trial.layout.seed or DEFAULT_LAYOUT,
+            layout=_unit(trial, design),
             workload=trial.workload,
-            boot=run.trial if run.boot is None else str(run.boot),
+            boot=run.trial if run.boot is None or by_boot else str(run.boot),
             run=trial.replicate,
             block=trial.block,
             metric=metric,
@@ -169,6 +173,14 @@ def observations(measured: Sequence[Measured]) -> list[Observation]:
         for (name, _), (trial, run) in found.items()
         for metric, (value, _) in run.metrics.items()
     ]
+
+
+def _unit(trial: Trial, design: Design) -> str:
+    """What the sample is of; two labels draw layouts of their own, and boots as well."""
+    if not trial.layout.seed or design.boots == 1:
+        return trial.layout.seed or DEFAULT_LAYOUT
+    label, _, _ = trial.layout.seed.rpartition(f"{design.seed}.")
+    return f"{label}boot-{design.boot_of(trial.layout_number)}"
 
 
 def _judged_as(trial: Trial, folded: Collection[str]) -> list[str]:
@@ -260,7 +272,7 @@ def overall_log_ratios(prepared: Prepared, measured: Sequence[Measured], name: s
     """Of the study's own metric over the whole mix: see `stats.study.log_ratios`."""
     asked = question(prepared, measured)
     metric = primary_metric(prepared.study.design, asked.metrics)
-    return log_ratios(observations(measured), metric, asked, name)
+    return log_ratios(observations(measured, prepared.study.design), metric, asked, name)
 
 
 def primary_metric(design: Design, measured: Collection[str]) -> str:

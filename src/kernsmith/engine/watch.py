@@ -90,7 +90,7 @@ def watch_document(
         UserError: the study asks for a metric that was not measured.
     """
     prepared = result.prepared
-    rows = observations(result.measured)
+    rows = observations(result.measured, result.prepared.study.design)
     metric = primary_metric(prepared.study.design, {row.metric for row in rows})
     better = direction_of_study(prepared)
     listed = {each.name: each for each in prepared.metrics}

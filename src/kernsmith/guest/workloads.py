@@ -56,6 +56,8 @@ class Workload:
     metrics: figures that it tells itself.
     time_limit: seconds that a boot with it may take in the `tcg` machine, unless a study says how
         many; 0: as many as any.
+    boot: the number of the boot that it runs in, of several that differ by luck alone (see
+        `Design.boots`); 0 is as any other boot.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Workload:
     metrics: tuple[OwnMetric, ...] = ()
     time_limit: float = 0.0
     first: tuple[str, ...] = ()
+    boot: int = 0
 
     @property
     def content(self) -> str:
@@ -98,7 +101,8 @@ class Workload:
         own = f"-{self.content[:16]}" if self.content else ""
         several = f"-{self.vcpus}-vcpus" if self.vcpus > 1 else ""
         memory = f"-{self.memory}-mib" if self.memory else ""
-        return f"{self.name}-{self.rounds}-{self.warmup}{own}{several}{memory}"
+        boot = f"-boot-{self.boot}" if self.boot else ""
+        return f"{self.name}-{self.rounds}-{self.warmup}{own}{several}{memory}{boot}"
 
     @property
     def advice(self) -> str:

@@ -227,7 +227,9 @@ class Tcg:
         loads = (LOADED_FIRST,) if job.modules else ()
         memory, disk = _memory(job.workload, behind)
         told = () if told_later else (_guest_arguments(job.workload),)
-        words = [_ARCH.boot.exact_words, *loads, *disk, *besides, *told, *job.words]
+        boot = job.workload.boot
+        luck = (f"kernsmith.boot={boot}",) if boot else ()
+        words = [_ARCH.boot.exact_words, *luck, *loads, *disk, *besides, *told, *job.words]
         # QEMU takes a comma in a value when it is doubled.
         asked = [str(self.tracer.path), *(f"{name}={value}" for name, value in options.items())]
         plugin = ",".join(word.replace(",", ",,") for word in asked)

@@ -13,14 +13,14 @@ from kernsmith.stats.verdict import Verdict
 _IS_TIME = re.compile(r"(seconds|cycles|time|(^|[^a-z])(ns|us|ms))$")
 
 
-def verdict_sentence(verdict: Verdict, better: Better = "lower") -> str:
+def verdict_sentence(verdict: Verdict, better: Better = "lower", sample: str = "layouts") -> str:
     """A verdict on a metric of which less is better, or more.
 
     Times and cycles are "faster" or "slower", other things of which less is better are "fewer" or
     "more", and those of which more is better "less" or "more". The per cent
     are always the change of the metric itself: 10 % faster means that it takes 90 % of the time.
     Whether there is a difference is said of the corrected p-value; the interval is that of this
-    comparison by itself.
+    comparison by itself. sample: what n counts.
     """
     effect, metric = verdict.effect, verdict.metric
     less, more = ("less", "more") if better == "higher" else ("fewer", "more")
@@ -33,7 +33,7 @@ def verdict_sentence(verdict: Verdict, better: Better = "lower") -> str:
             f"{_headline(word, unit, effect.change)} in one layout; "
             "one layout says nothing about others"
         )
-    tail = f"{_p_words(verdict)}, n = {effect.n} layouts"
+    tail = f"{_p_words(verdict)}, n = {effect.n} {sample}"
     nothing = f"no significant difference{' in' + unit if unit else ''}"
     if effect.ci is None:
         return f"{nothing} (the interval has no bounds yet), {tail}"

@@ -16,7 +16,7 @@ from kernsmith.study.links import check_links, links_of
 from kernsmith.study.machines import check_pair
 from kernsmith.study.objects import check_rules, rules_of
 from kernsmith.study.steps import find_step_kind
-from kernsmith.study.study import FRONTEND, SEEDS, Study
+from kernsmith.study.study import FRONTEND, SEEDS, Design, Study
 
 _PROGRAMS = ("compiler", "linker")
 
@@ -120,10 +120,30 @@ def _check_design(study: Study, steps: Sequence[str]) -> None:
             f"design.layouts_by: a trace is of one vCPU, and machine.settings asks for "
             f'{study.vcpus}: allowed is "boot"'
         )
+    if design.boots > 1:
+        _check_boots(design)
     if design.layouts_by == "replay" and design.data:
         raise UserError(
             "design.data: loads and stores are in no trace, so a replay says nothing of where data "
             'lie: allowed is false, or layouts_by = "boot"'
+        )
+
+
+def _check_boots(design: Design) -> None:
+    if design.layouts_by != "replay":
+        raise UserError(
+            "design.boots: where every layout is booted, each has a boot of its own already: "
+            'allowed is 1, or layouts_by = "replay"'
+        )
+    if design.boots > design.layouts:
+        raise UserError(
+            f"design.boots: {design.boots} boots are more than there are random layouts to replay "
+            f"from them, design.layouts, {design.layouts}"
+        )
+    if design.until:
+        raise UserError(
+            "design.boots: a study that goes on until its interval is narrow takes more layouts, "
+            "and not more boots: allowed is 1, or a fixed number of layouts"
         )
 
 

@@ -132,6 +132,9 @@ class DesignTable(_Table):
     `core`, or they have several vCPUs."""
     every: int = Field(0, ge=0, le=1000)
     """Replay one of so many windows of each trace; 1: all; default: what suits the CPU model."""
+    boots: int = Field(1, ge=1, le=10_000)
+    """Replay layouts from so many boots of each kernel and workload: the luck of a boot is in the
+    interval, too."""
     data: bool = False
     """Shuffle the data of the kernel's objects, too."""
 

@@ -33,6 +33,7 @@ def _on(study: Study, place: Place) -> Study:
             runs=1 if exact else design.runs,
             replicates=1 if exact else design.replicates,
             layouts_by=design.layouts_by if exact else "boot",
+            boots=design.boots if exact else 1,
         ),
     )
 
@@ -43,7 +44,7 @@ def on_machine(study: Study, machine: str) -> Study:
         if place.machine == machine:
             return replace(place, name=study.name)
     exact = machine in TRACING
-    design = replace(study.design, metric="", layouts_by="boot")
+    design = replace(study.design, metric="", layouts_by="boot", boots=1)
     if exact:
         design = replace(design, runs=1, replicates=1)
     cpu = study.cpu if exact else ""

@@ -110,6 +110,8 @@ class Design:
         paired by place, layouts have paddings, which only a link lays out: they are booted.
     every: one of so many windows of each trace is replayed; 1 is the whole trace, 0 what suits the
         CPU model.
+    boots: where layouts are replayed, how many boots of each kernel and workload they are replayed
+        from; more than one are the sample that an interval is of (see `stats.observations`).
     data: random layouts also shuffle the data of the kernel's objects, which no CPU model here
         sees, and only a link lays out.
     """
@@ -125,11 +127,16 @@ class Design:
     pairing: Pairing = "seed"
     layouts_by: LayoutsBy = "boot"
     every: int = 0
+    boots: int = 1
     data: bool = False
 
     def replays(self, layout: Layout) -> bool:
         """Whether a layout is replayed: what is drawn, nothing else."""
         return self.layouts_by == "replay" and bool(layout.seed)
+
+    def boot_of(self, layout_number: int) -> int:
+        """Which of the boots a layout belongs to; the default one, 0, to the first."""
+        return layout_number % self.boots
 
 
 @dataclass(frozen=True)
@@ -234,6 +241,8 @@ class Study:
             del fields["design"]["runs"]
         if not self.design.every:  # likewise
             del fields["design"]["every"]
+        if self.design.boots == 1:  # likewise
+            del fields["design"]["boots"]
         if not self.design.data:  # likewise
             del fields["design"]["data"]
         return digest_of(fields)

@@ -62,6 +62,8 @@ def write_study(study: Study) -> str:
         lines.append(f"layouts_by = {quote(design.layouts_by)}")
     if design.every:
         lines.append(f"every = {design.every}")
+    if design.boots > 1:
+        lines.append(f"boots = {design.boots}")
     if design.data:
         lines.append("data = true")
     lines.append("")

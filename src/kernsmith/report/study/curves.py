@@ -38,7 +38,7 @@ def curve_charts(document: StudyDocument) -> list[Chart]:
             continue
         metric = document.study.metric
         title = f"{metric}, ratio to {document.baseline}"
-        caption = f"{metric} over {factor}, {confidence(document)} intervals over layouts"
+        caption = f"{metric} over {factor}, {confidence(document)} intervals over {document.sample}"
         if others:
             caption += f"; dashed: {factor}={beside}"
         charts.append(Chart(curve_plot(curves, others, factor, title), caption))

@@ -27,7 +27,7 @@ from kernsmith.document import (
     WorkloadView,
 )
 from kernsmith.document.factors import Bounds
-from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES
+from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, sample_of
 from kernsmith.engine.absent import not_measured
 from kernsmith.engine.asked_metric import own_metrics
 from kernsmith.engine.attribution import attributions
@@ -92,6 +92,7 @@ def study_document(result: StudyResult) -> StudyDocument:
         seconds=result.seconds,
         steps=tuple(StepTimeView(*each) for each in result.steps),
         checks=tuple(_check(each) for each in result.checks),
+        boots=result.prepared.study.design.boots,
         every=max((_every(item) for item in result.measured), default=1),
         hottest=find_hottest(result),
         attributions=attributions(result),
@@ -190,7 +191,7 @@ def _verdict(prepared: Prepared, verdict: Verdict, held: HeldView | None) -> Ver
         default_baseline=verdict.default_baseline,
         default_treated=verdict.default_treated,
         trained=verdict.trained,
-        sentence=verdict_sentence(verdict, known.better),
+        sentence=verdict_sentence(verdict, known.better, sample_of(prepared.study.design.boots)),
         model_points=held.ratio_points if held and verdict.metric == MODEL_CYCLES else None,
     )
 

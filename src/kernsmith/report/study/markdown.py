@@ -84,7 +84,8 @@ def _conditions(document: StudyDocument) -> str:
     )
     said = [
         f"{source.name} on {machine.name}{model}",
-        f"{', '.join(counts)}, {len(layouts)} random layouts{', replayed' * replayed}",
+        f"{', '.join(counts)}, {len(layouts)} random layouts{', replayed' * replayed}"
+        + (f" from {document.boots} boots" if document.boots > 1 else ""),
         ", ".join(compilers),
         f"kernsmith {document.kernsmith}",
     ]
@@ -115,9 +116,10 @@ def _overall_table(document: StudyDocument) -> Table:
         Column("to", ".4f"), Column("p", ".2g"), Column("layout's share", ".0%"),
         Column("one binary said", ".4f"), Column("verdict"),
     ]  # fmt: skip
+    of_boots = " over boots" if document.boots > 1 else ""
     caption = (
         f"All workloads together, relative to {document.baseline}: geometric means over random "
-        f"layouts, {confidence(document)} intervals"
+        f"layouts, {confidence(document)} intervals{of_boots}"
     )
     return Table(columns, rows, caption)
 

@@ -66,6 +66,10 @@ _SAMPLED = (
     " Of each trace one window of {every} was replayed, the same in every layout: a layout's "
     "figure is that of the boot, times what both cost in these windows."
 )
+_BOOTS = (
+    " They were traced in {boots} boots of each kernel and workload, which differ by luck alone, "
+    "and layouts are dealt out to them: an interval is of the boots, and holds the luck of both."
+)
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
 
@@ -172,8 +176,8 @@ def _forest(
     what = "each variant" if by_variant else f"{verdicts[0].variant} on each workload"
     return Chart(
         forest_plot(lines, f"{metric}, ratio to {document.baseline}", reference=1.0),
-        f"{metric} of {what}, {confidence(document)} intervals over layouts; squares: what one "
-        "binary of each said; grey: no difference after correction"
+        f"{metric} of {what}, {confidence(document)} intervals over {document.sample}; squares: "
+        "what one binary of each said; grey: no difference after correction"
         + ("" if by_variant else "; single workloads are exploratory"),
     )
 
@@ -238,12 +242,12 @@ def _figure_sections(document: StudyDocument) -> list[Section]:
         }
         for title, chosen in parts.items():
             if chosen:
-                table = _verdict_table(chosen, confidence(document))
+                table = _verdict_table(chosen, confidence(document), document.sample)
                 sections.append(Details(f"{name}: {title} ({len(chosen)} rows)", [table]))
     return sections
 
 
-def _verdict_table(rows: Sequence[VerdictView], sure: str) -> Table:
+def _verdict_table(rows: Sequence[VerdictView], sure: str, sample: str) -> Table:
     columns = [
         Column("workload"),
         Column("metric"),
@@ -255,7 +259,7 @@ def _verdict_table(rows: Sequence[VerdictView], sure: str) -> Table:
         Column("p, corrected", number=".2g"),
         Column("layout's share", number=".1%"),
         Column("one binary said", number=".4f"),
-        Column("layouts", number="d"),
+        Column(sample, number="d"),
     ]
     return Table(
         columns,
@@ -319,9 +323,9 @@ def _assumption_sections(document: StudyDocument) -> list[Section]:
 def _replayed(document: StudyDocument) -> list[str]:
     if not any(run.replayed for run in document.runs):
         return []
-    if document.every == 1:
-        return [_REPLAYED]
-    return [_REPLAYED + _SAMPLED.format(every=document.every)]
+    sampled = "" if document.every == 1 else _SAMPLED.format(every=document.every)
+    boots = "" if document.boots == 1 else _BOOTS.format(boots=document.boots)
+    return [_REPLAYED + boots + sampled]
 
 
 def _age_sections(document: StudyDocument) -> list[Section]:

@@ -38,7 +38,11 @@ def pair_document(study: Study, first: StudyResult, second: StudyResult) -> Stud
     seconds, steps = (own.seconds or 0.0) + (other.seconds or 0.0), (*own.steps, *other.steps)
     own = replace(own, study=text, seconds=seconds, steps=steps)
     sides = [
-        side_of(observations(result.measured), document.study.metric, exact=document.machine.exact)
+        side_of(
+            observations(result.measured, result.prepared.study.design),
+            document.study.metric,
+            exact=document.machine.exact,
+        )
         for result, document in ((first, own), (second, other))
     ]
     compared: tuple[ComparedView, ...] = ()

@@ -12,10 +12,16 @@ def stress_sections(document: StudyDocument) -> list[Section]:
     table = stress_table(document)
     if table is None:
         return []
+    boots = (
+        ""
+        if all(each.boots is None for each in document.stress)
+        else "from the boot that executes fewest of the kernel's instructions to the one that "
+        "executes most; "
+    )
     text = Text(
         f"Of {document.baseline}: the part of all instructions that is the kernel's; from the "
-        f"lowest to the highest random layout in {document.study.metric}; what one operation takes "
-        "of that, mean over layouts; and the functions that "
+        f"lowest to the highest random layout in {document.study.metric}; {boots}what one "
+        "operation takes of that, mean over layouts; and the functions that "
         "are most of the kernel's instructions, or, of a workload without a trace, of the code "
         "that ran in its training."
     )
@@ -31,10 +37,12 @@ def stress_table(document: StudyDocument) -> Table | None:
         return None
     units = {each.name: each.unit for each in document.workloads}
     large = all(each.per_operation is None or each.per_operation >= 100 for each in known)
+    several = any(each.boots is not None for each in known)
     columns = [
         Column("workload"),
         Column("in the kernel", number=".0%"),
         Column("spread over layouts, %", number=".2f"),
+        *([Column("over boots, %", number=".2f")] if several else []),
         Column(f"{document.study.metric} each", number=",.0f" if large else ",.4g"),
         Column("operation"),
         Column("hottest functions of the kernel"),
@@ -44,6 +52,7 @@ def stress_table(document: StudyDocument) -> Table | None:
             each.workload,
             each.kernel_share,
             each.spread,
+            *([each.boots] if several else []),
             each.per_operation,
             units.get(each.workload, ""),
             _functions(each),
