@@ -14,15 +14,18 @@ from kernsmith.engine.recorded import Stored
 from kernsmith.engine.run import measure
 from kernsmith.engine.traces import trace_path
 from kernsmith.engine.trial_rows import CHECKED, trial_rows
-from kernsmith.engine.verdicts import Measured, StudyResult, judge, observations
+from kernsmith.engine.verdicts import Measured, StudyResult, judge, observations, question
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger
 from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
+from kernsmith.report.ledger.page import variance_sections
+from kernsmith.report.plain import as_markdown
 from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
+from kernsmith.stats.study import analyse
 from kernsmith.study import Design
 from kernsmith.study.file import read_study
 from kernsmith.study.writing import write_study
@@ -137,9 +140,25 @@ def test_a_report_tells_of_the_boots(machine: Scripted) -> None:
     assert f"n = {BOOTS} boots" in page
     assert "over boots, %" in text
     assert f"{LAYOUTS * LABELS} random layouts, replayed from {BOOTS} boots" in text
+    assert "layout and boot move one and the same kernel by up to" in page
     alone = study_document(judged(machine, replace(DESIGN, boots=1)))
     assert "over boots, %" not in study_markdown(alone)
     assert "layouts are dealt out" not in study_page(alone)
+
+
+def test_where_the_variance_comes_from_is_boots_and_the_layouts_in_them(machine: Scripted) -> None:
+    result = judged(machine)
+    found = analyse(
+        observations(result.measured, DESIGN), question(result.prepared, result.measured)
+    )
+    parts = {part.name: part for part in found[0].components[0].components}
+    assert set(parts) == {"layout", "boot + run"}
+    told = as_markdown(variance_sections(found, BOOTS))
+    assert "boots a variant" in told
+    assert "or layouts a boot" in told
+    assert "| pipe | boot |" in " ".join(told.split())
+    assert "boot + run" not in told
+    assert "boot + run" in as_markdown(variance_sections(found))
 
 
 def test_a_study_file_says_how_many(tmp_path: Path) -> None:
@@ -147,6 +166,7 @@ def test_a_study_file_says_how_many(tmp_path: Path) -> None:
     path.write_text('[source]\nuse = "debian:7.3"\n[design]\nlayouts = 16\nboots = 8\n')
     study = read_study(path)
     assert study.design.boots == 8
+    assert read_study(path, "boot").design.boots == 1, "each layout has a boot of its own"
     path.write_text(write_study(study))
     assert read_study(path).digest == study.digest
     path.write_text(write_study(replace(study, design=replace(study.design, boots=1))))

@@ -117,7 +117,9 @@ def report(
     notes = [f"{table.missing} trials have not run yet."] if table.missing else []
     document = recorded_document(table, result)
     beside = coverage_beside(output)
-    return _write(study_page(document, variance_sections(found), notes, beside), output)
+    return _write(
+        study_page(document, variance_sections(found, document.boots), notes, beside), output
+    )
 
 
 def _refuse_asked(study: str, options: list[str]) -> None:

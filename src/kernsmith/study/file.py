@@ -165,7 +165,8 @@ def read_study(path: Path, layouts_by: LayoutsBy | None = None) -> Study:
     tables = read_toml(path, "the study", _MOST_BYTES)
     design = tables.get("design", {})
     if layouts_by and isinstance(design, dict):
-        tables["design"] = design | {"layouts_by": layouts_by}
+        own = {"boots": 1} if layouts_by == "boot" else {}  # each layout has a boot of its own
+        tables["design"] = design | {"layouts_by": layouts_by} | own
     study = study_from_tables(tables, origin=str(path), name=path.stem)
     return located(study, path.absolute().parent)
 

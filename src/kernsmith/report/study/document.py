@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from math import exp, isfinite
 
 from kernsmith import __version__
@@ -111,7 +112,8 @@ def with_luck(document: StudyDocument) -> StudyDocument:
     names = [workload.name for workload in document.workloads]
     metrics = list(dict.fromkeys((document.study.metric, INSTRUCTIONS)))
     mixes = find_mixes(document.runs, names, metrics)
-    luck = find_luck(document.verdicts, mixes, document.study.metric, luck_sentence)
+    in_words = partial(luck_sentence, boots=document.boots)
+    luck = find_luck(document.verdicts, mixes, document.study.metric, in_words)
     return replace(document, mixes=mixes, luck=luck)
 
 

@@ -31,36 +31,43 @@ def luck_lines(document: StudyDocument, variant: str) -> list[str]:
     return lines
 
 
-def luck_sentence(verdict: VerdictView, spread: Mapping[str, tuple[float, float]]) -> str:
+def luck_sentence(
+    verdict: VerdictView, spread: Mapping[str, tuple[float, float]], boots: int = 1
+) -> str:
     """How far layout moves one kernel, and how wrong one binary of each would have been.
 
-    spread: by variant, see `LuckView`. The verdict must have an interval.
+    spread: by variant, see `LuckView`. The verdict must have an interval. boots: that layouts are
+    dealt out to; the luck of several is in their spread.
     """
+    cause, moves = (
+        ("luck", "layout and boot move") if boots > 1 else ("layout", "layout alone moves")
+    )
     widest = max((high - low for low, high in spread.values()), default=0.0)
     words = (
         "layout alone changes nothing"
         if widest == 0
-        else f"layout alone moves one and the same kernel by up to {_size(widest)}"
+        else f"{moves} one and the same kernel by up to {_size(widest)}"
     )
     if verdict.default_ratio is None:
         return words
     said = 100 * (verdict.default_ratio - 1)
-    return f"{words}; one binary of each would have said {said:+.2f} %: {_opinion(verdict, said)}"
+    opinion = _opinion(verdict, said, cause)
+    return f"{words}; one binary of each would have said {said:+.2f} %: {opinion}"
 
 
-def _opinion(verdict: VerdictView, said: float) -> str:
+def _opinion(verdict: VerdictView, said: float, cause: str) -> str:
     inside = _inside(verdict, said)
     change = 100 * (verdict.ratio - 1)
     if not verdict.significant:
-        return "layouts neither confirm nor deny it" if inside else "layout, not the change"
+        return "layouts neither confirm nor deny it" if inside else f"{cause}, not the change"
     if inside or abs(said - change) < 0.005:
         return "about right this time"
     if said * change <= 0:
         return "the wrong way round"
     times = said / change
     if times > 1:
-        return f"{times:.1f} times the change, the rest is layout"
-    return f"only {times:.0%} of the change, layout hides the rest"
+        return f"{times:.1f} times the change, the rest is {cause}"
+    return f"only {times:.0%} of the change, {cause} hides the rest"
 
 
 def _inside(verdict: VerdictView, said: float) -> bool:

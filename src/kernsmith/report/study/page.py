@@ -297,6 +297,7 @@ def _layout_sections(document: StudyDocument) -> list[Section]:
         Text(
             "Each point is one random order of the same functions of one kernel: nothing was "
             "compiled again. One binary of each kernel is one point of each box."
+            + (" Each has the luck of its boot, too." if document.boots > 1 else "")
         ),
         Chart(box_plot(samples, title), "Random layouts of each kernel"),
         Chart(run_order_plot(order, title, "block"), "The same figures in the order of the runs"),
