@@ -14,6 +14,7 @@ import scipy
 
 MOST = 10_000_000
 """More values than this are called impossible."""
+_LEAST = 2.0
 _FAR = 9.0
 
 
@@ -45,16 +46,20 @@ def exact_n(
     difference: float, sd: float, power: float, alpha: float = 0.05, *, paired: bool = False
 ) -> float:
     """The n, not rounded, at which ``power`` is reached; infinite beyond `MOST` or for no
-    difference."""
+    difference.
+
+    At least 2, as a standard deviation is of two values: towards no degree of freedom the power
+    rises again, to 1, which is the other root.
+    """
     if sd <= 0 and difference:
-        return 2.0
+        return _LEAST
     if not difference:
         return inf
 
     def missing(n: float) -> float:
         return power_of(difference, sd, n, alpha, paired=paired) - power
 
-    return _root(missing, 1.0 + 1e-6, MOST)
+    return _root(missing, _LEAST, MOST)
 
 
 def needed_n(
@@ -63,7 +68,7 @@ def needed_n(
     """Values a group (paired: pairs) that show ``difference`` with ``power``; None: more than
     `MOST`."""
     exact = exact_n(difference, sd, power, alpha, paired=paired)
-    return None if exact == inf else max(2, ceil(exact - 1e-9))
+    return None if exact == inf else ceil(exact - 1e-9)
 
 
 def detectable(sd: float, n: int, power: float, alpha: float = 0.05) -> float:
