@@ -47,8 +47,8 @@ class Scripted:
 
     folder: holds the script, so that several processes share it, and a log with a line a run;
         also model_cycles by the name of the image's folder, where these are not by workload, and
-        kernel_instructions likewise, those of all others by an empty name; and `luck`: by how many
-        rounds of the trace each boot of a workload executes more than the one before it.
+        kernel_instructions likewise, those of all others by an empty name; and `luck`: how many
+        rounds of the trace more the first, second … boot of a workload executes, over and over.
     """
 
     folder: Path
@@ -117,7 +117,8 @@ class ScriptedSession:
         if metrics and (counts := script.get("instructions")):
             executed = counts.get(self.image.parent.name, counts[""])
             metrics["kernel_instructions"] = (executed, "instructions")
-        rounds = ROUNDS + script.get("luck", 0) * job.workload.boot
+        luck = script.get("luck", [0])
+        rounds = ROUNDS + luck[job.workload.boot % len(luck)]
         metrics = {each: (value * rounds / ROUNDS, unit) for each, (value, unit) in metrics.items()}
         reason = "" if status == "ok" else "as the script says"
         console, trace, profile = job.folder / "console", None, None
@@ -173,12 +174,20 @@ class MadeTraced(Made):
         return Link("a" * 64, layout_name("random", names), PlacedOrder(names, {}))
 
 
-def prepared(machine: Scripted, design: Design, cpu: str = "skylake") -> Prepared:
-    """A study of two labels on three workloads."""
+LABELS = ("label", ("a", "b"))
+
+
+def prepared(
+    machine: Scripted,
+    design: Design,
+    cpu: str = "skylake",
+    factor: tuple[str, tuple[str, ...]] = LABELS,
+) -> Prepared:
+    """A study of two labels, or of other levels, on three workloads."""
     study = Study(
         source="x",
         config="lab",
-        factors=(("label", ("a", "b")),),
+        factors=(factor,),
         machine=machine.name,
         cpu=cpu,
         design=design,

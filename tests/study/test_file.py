@@ -99,6 +99,10 @@ def test_what_is_said_for_all_machines_holds_on_each(tmp_path: Path) -> None:
         (('"tcg"\ncpu = "zen5"', '"uml"'), r"uml cannot be one of two: its kernels are programs"),
         (('use = "kvm"', 'use = "kvm"\nslot = 2'), r"unknown key machine.1.slot: allowed are use"),
         (("runs = 3", "until = 0.5"), r"design.until: with two machines"),
+        (
+            ("runs = 3", 'boots = 2\nlayouts_by = "replay"'),
+            r"design.boots: two machines are",
+        ),
         (('use = "kvm"\nsettings = { accel = "tcg" }', 'use = "tcg"'), r"machine: both are tcg"),
         (('use = "kvm"', 'use = "kvm"\n[[machine]]\nuse = "tcg"'), r"machine: .*at most 2"),
     ],
@@ -163,7 +167,7 @@ def test_named_variants_are_read_and_written_back(tmp_path: Path) -> None:
         ("[source]\nuse='x'\n[design]\nboots=0", "design.boots: .*greater than or equal to 1"),
         (
             "[source]\nuse='x'\n[design]\nboots=2\nlayouts_by='boot'",
-            "design.boots: .*each has a boot of its own already",
+            "design.boots: .*each has a boot of its own already: allowed is 1$",
         ),
         (
             "[source]\nuse='x'\n[design]\nboots=9\nlayouts=8",

@@ -107,6 +107,25 @@ def test_drawn_layouts_are_no_pairs_of_those_that_are_not() -> None:
         plan_trials(asked, variants, ["pipe"])
 
 
+def test_layouts_are_dealt_out_to_the_boots_of_a_label() -> None:
+    design = Design(layouts=5, layouts_by="replay", boots=2)
+    labelled = study(
+        factors=(("label", ("a", "b")), ("profile", ("none", "autofdo"))), design=design
+    )
+    trials = plan_trials(labelled, plan_variants(labelled, WORKLOADS), ["pipe"])
+    boots = {(t.variant.label, t.layout_number): t.boot for t in trials}
+    assert len(trials) == 2 * len(boots), "kernels that are compared have the same boots"
+    assert [boots["a", number] for number in range(6)] == [0, 1, 0, 1, 0, 1]
+    assert [boots["b", number] for number in range(6)] == [0, 3, 2, 3, 2, 3]
+
+
+def test_without_drawn_layouts_there_is_nothing_to_deal_out() -> None:
+    design = Design(layouts=2, layouts_by="replay", boots=2)
+    asked = study(factors=(("layout", ("default", "profile")),), design=design)
+    with pytest.raises(UserError, match=r"^design\.boots: no variant has random layouts"):
+        plan_trials(asked, plan_variants(asked, WORKLOADS), ["pipe"])
+
+
 @pytest.mark.parametrize("level", ["", "order:", "random+random", "best", "profile+jitter:4"])
 def test_what_is_no_layout(level: str) -> None:
     with pytest.raises(LevelError, match="allowed are default, random, order:FILE and profile"):

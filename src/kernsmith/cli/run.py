@@ -57,10 +57,10 @@ def run(
         given several times. Those that are found by their names need no such word.
     layouts_by
         How random layouts are measured, whatever the study says: replay (one boot of each kernel
-        and workload serves all of them; two are linked and booted to check it) or boot (each is
-        linked and booted).
+        and workload, or as many as the study says, serve all of them; two are linked and booted to
+        check it) or boot (each is linked and booted).
     keep_traces
-        Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
+        Keep the traces that layouts are replayed from (some MB each), for other studies of the
         same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     oracle
         Ask this oracle whether variants that are better work: kunit, selftests, lockdep, ubsan or

@@ -151,10 +151,8 @@ def _traces(
     Else the boot of the default layout does, which is a trial itself.
     """
 
-    boot_of = prepared.study.design.boot_of
-
     def place(trial: Trial) -> tuple[str, str, int]:
-        return identity(trial.variant), trial.workload, boot_of(trial.layout_number)
+        return identity(trial.variant), trial.workload, trial.boot
 
     planned = {place(trial) for trial in boots if trial.layout == Layout()}
     wanted = {place(trial): trial for trial in replays}

@@ -95,9 +95,8 @@ class Prepared:
         return next(w for w in (*self.workloads, *self.train) if w.name == name)
 
     def workload_of(self, trial: Trial) -> Workload:
-        """What a trial runs, in the boot that its layout belongs to."""
-        boot = self.study.design.boot_of(trial.layout_number)
-        return replace(self.workload(trial.workload), boot=boot)
+        """What a trial runs, in the boot that it belongs to."""
+        return replace(self.workload(trial.workload), boot=trial.boot)
 
 
 def prepare(study: Study, events: Events, *, look_only: bool = False) -> Prepared:

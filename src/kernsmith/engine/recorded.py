@@ -197,6 +197,7 @@ def _trial(row: PlannedRow, variant: Variant, study: Study) -> Trial:
         block=row.block,
         position=row.position,
         layout_number=number,
+        boot=row.trial.conditions.get("boot", 0),
     )
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Replay the random layouts of a study: one boot of each kernel and workload serves all of them.
+"""Replay the random layouts of a study: one boot of each kernel and workload serves all of them,
+or `Design.boots` serve a part each.
 
 A run by replay is a row of the ledger like any other, of a trial that is told from the one that
 boots the same layout by its conditions (`ledger.rows.REPLAYED`). Its figures are those of the boot
@@ -9,7 +10,7 @@ that wrote the trace, with those in their place that a layout changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby, product
 from pathlib import Path
 from threading import Lock
@@ -77,10 +78,9 @@ def run_replays(
 
 def free_traces(prepared: Prepared, forge: Bootable) -> None:
     """Remove the traces that the study has kept for more layouts."""
-    for variant in prepared.variants:
+    for variant, workload in {(t.variant, prepared.workload_of(t)) for t in prepared.trials}:
         if kernel := forge.kernel(variant):
-            for workload, boot in product(prepared.workloads, range(prepared.study.design.boots)):
-                free_trace(kernel, replace(workload, boot=boot), prepared.machine)
+            free_trace(kernel, workload, prepared.machine)
 
 
 def _map(kernels: Sequence[Kernel], events: Events, workers: Workers) -> None:
@@ -160,11 +160,11 @@ class _Work:
     def _works(
         self, todo: Sequence[Trial], begin: Callable[[_Group], None]
     ) -> Iterator[Work[bool]]:
-        """A piece for each kernel, workload and boot; kernel after kernel, as texts are large."""
-        boot_of = self.prepared.study.design.boot_of
+        """A piece for each kernel, boot and workload; kernel after kernel, as texts are large."""
 
-        def place(trial: Trial) -> tuple[str, str, int]:
-            return self.rows[trial].kernel, trial.workload, boot_of(trial.layout_number)
+        def place(trial: Trial) -> tuple[str, int, str]:
+            # A boot of several workloads is one until they begin, and its snapshot serves all.
+            return self.rows[trial].kernel, trial.boot, trial.workload
 
         by_kernel = groupby(
             sorted(todo, key=lambda t: (place(t), t.position)), lambda t: place(t)[0]
@@ -184,7 +184,7 @@ class _Work:
         row = default_row(self.prepared, machine, kernel, workload)
         known = settled(self.ledger, row.digest, machine)
         if known is not None and not known.ok:
-            what = f"{trials[0].variant.name}, {workload.name}"
+            what = f"{trials[0].variant.name}, {workload.title}"
             self.events.note(f"{known.status}: {what}: there is no trace to replay")
             return None
         claimed = self._attempts(trials)
@@ -253,7 +253,7 @@ class _Work:
         if outcome.ok:
             group.default = outcome.metrics, str(outcome.console)
         else:
-            what = f"{group.workload.name} in the default layout"
+            what = f"{group.workload.title} in the default layout"
             why = with_console(outcome.reason, outcome.console)
             self.events.note(f"{outcome.status}: {what}: {why}")
 

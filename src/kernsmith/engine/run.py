@@ -89,7 +89,7 @@ def run_study(
     measured = grow(design.layouts, design.most_layouts, measure_in, decide, following)
     if design.layouts_by == "replay":
         free_traces(prepared, forge)
-        _tell_not_replayed(measured, forge)
+        _tell_not_replayed(prepared, measured, forge)
     result = judge(forge.prepared, forge, measured, time.monotonic() - began)
     of_host = (*forge.failures.of_host, *_lost_runs(measured))
     return replace(result, of_host=of_host, steps=clocked.steps())
@@ -138,10 +138,10 @@ def _lost_runs(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"{what}: {item.run.reason}"
 
 
-def _tell_not_replayed(measured: Sequence[Measured], forge: Maker) -> None:
+def _tell_not_replayed(prepared: Prepared, measured: Sequence[Measured], forge: Maker) -> None:
     for item in measured:
         if item.replayed and item.run is None:
-            variant, workload = item.trial.variant, item.trial.workload
+            variant, workload = item.trial.variant, prepared.workload_of(item.trial).title
             forge.failures[identity(variant), f"replayed {workload}"] = (
                 f"not replayed: {variant.name}, {workload}: the boot that writes the trace has not "
                 "ended well"

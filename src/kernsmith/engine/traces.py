@@ -98,12 +98,17 @@ def trace_and_replay(say: Say, asked: Tracing) -> bool:
         if path is None:
             return False
         _replay(say, asked, path)
-        if not asked.job.workload.boot:  # what costs how much is told of one boot
+        if _tells_costs(asked):
             costs = costs_path(asked.path, asked.cpu)
             write_costs(asked.folder, path, asked.cpu, costs, places_path(asked.path))
         if asked.free and not asked.keep:
             own.unlink(missing_ok=True)
     return True
+
+
+def _tells_costs(asked: Tracing) -> bool:
+    """Whether it is the boot of which reports tell what costs how much: the first."""
+    return not asked.job.workload.boot
 
 
 def hand_over(
@@ -148,7 +153,8 @@ def _boot(say: Say, asked: Tracing, *, traced: bool) -> Path | None:
     if outcome.ok and outcome.trace is not None:
         path = asked.path if asked.keep else _own(asked.path)
         outcome.trace.replace(path)
-        note_modules(outcome, places_path(asked.path))
+        if _tells_costs(asked):
+            note_modules(outcome, places_path(asked.path))
     say(Ran(0, outcome, started))
     return path
 

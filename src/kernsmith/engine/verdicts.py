@@ -145,13 +145,9 @@ def judge(
 def observations(measured: Sequence[Measured], design: Design) -> list[Observation]:
     """Each metric of each run that ended well.
 
-    Where layouts are replayed from several boots, those of one boot share its luck, and so the boot
-    is the unit of the sample: it stands where else the draw does.
-
     A run that has several places in the plan of a variant (replicates on an exact machine are one
-    trial) is one observation. Runs of before boots were recorded booted each by itself.
+    trial) is one observation.
     """
-    by_boot = design.boots > 1
     found: dict[tuple[str, str], tuple[Trial, RunRow]] = {}
     folded = {item.trial.variant.judged_as for item in measured if item.trial.variant.without}
     for item in measured:
@@ -161,26 +157,41 @@ def observations(measured: Sequence[Measured], design: Design) -> list[Observati
     return [
         Observation(
             variant=name,
-            # A draw of two levels of the factor `layout` is a pair, like one of two kernels.
-            layout=_unit(trial, design),
+            layout=at.unit,
             workload=trial.workload,
-            boot=run.trial if run.boot is None or by_boot else str(run.boot),
-            run=trial.replicate,
+            boot=at.boot,
+            run=at.run,
             block=trial.block,
             metric=metric,
             value=value,
         )
         for (name, _), (trial, run) in found.items()
+        for at in (nested(trial, run, design),)
         for metric, (value, _) in run.metrics.items()
     ]
 
 
-def _unit(trial: Trial, design: Design) -> str:
-    """What the sample is of; two labels draw layouts of their own, and boots as well."""
-    if not trial.layout.seed or design.boots == 1:
-        return trial.layout.seed or DEFAULT_LAYOUT
-    label, _, _ = trial.layout.seed.rpartition(f"{design.seed}.")
-    return f"{label}boot-{design.boot_of(trial.layout_number)}"
+@dataclass(frozen=True)
+class Nested:
+    """Where a run is nested: the unit of the sample, the boot in it, and which run of this boot."""
+
+    unit: str
+    boot: str
+    run: int
+
+
+def nested(trial: Trial, run: RunRow, design: Design) -> Nested:
+    """Where a trial's run is nested.
+
+    The unit is the draw; or the boot, where layouts are dealt out to several: those of one boot
+    share its luck, and are no sample of boots. A draw of two levels of the factor `layout`, or a
+    boot of two kernels, is a pair. Runs of before boots were recorded booted each by itself.
+    """
+    if trial.layout.seed and design.boots > 1:
+        boot = f"boot-{trial.boot}"
+        return Nested(boot, boot, trial.layout_number)
+    boot = run.trial if run.boot is None else str(run.boot)
+    return Nested(trial.layout.seed or DEFAULT_LAYOUT, boot, trial.replicate)
 
 
 def _judged_as(trial: Trial, folded: Collection[str]) -> list[str]:

@@ -96,6 +96,11 @@ class Workload:
         return self.operations * self.rounds
 
     @property
+    def title(self) -> str:
+        """Its name, and which of several boots it is, if it is not the first."""
+        return f"{self.name}, boot {self.boot}" if self.boot else self.name
+
+    @property
     def amount(self) -> str:
         """What runs, and how often, in a word: what is kept of its runs is named by it."""
         own = f"-{self.content[:16]}" if self.content else ""

@@ -20,8 +20,9 @@ Cell = tuple[str, str]
 class Observation:
     """One metric of one run. block: trials of one block ran next to each other.
 
-    layout: `default` or one that was drawn; the same name in two variants is the same draw.
-    boot, run: replicates of the same layout and workload; unique within them.
+    layout: the unit of the sample: `default`, or a layout that was drawn, or a boot that several
+        of these were replayed from; the same name in two variants is the same draw, or a pair.
+    boot, run: replicates of the same unit and workload; unique within them.
     """
 
     variant: str

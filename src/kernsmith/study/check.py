@@ -133,7 +133,7 @@ def _check_boots(design: Design) -> None:
     if design.layouts_by != "replay":
         raise UserError(
             "design.boots: where every layout is booted, each has a boot of its own already: "
-            'allowed is 1, or layouts_by = "replay"'
+            "allowed is 1"
         )
     if design.boots > design.layouts:
         raise UserError(

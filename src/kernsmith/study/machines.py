@@ -33,7 +33,6 @@ def _on(study: Study, place: Place) -> Study:
             runs=1 if exact else design.runs,
             replicates=1 if exact else design.replicates,
             layouts_by=design.layouts_by if exact else "boot",
-            boots=design.boots if exact else 1,
         ),
     )
 
@@ -67,6 +66,11 @@ def check_pair(study: Study) -> None:
         )
     if study.machine == place.machine:
         raise UserError(f"machine: both are {place.machine}; a study is on one of a kind")
+    if study.design.boots > 1:
+        raise UserError(
+            "design.boots: two machines are compared layout by layout, each of which has one boot "
+            "on either: allowed is 1"
+        )
     if study.design.until:
         raise UserError(
             "design.until: with two machines the number of layouts is fixed: on both they are the "

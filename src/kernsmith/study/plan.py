@@ -36,6 +36,8 @@ class Trial:
     replicate: counts the runs of this layout and workload, in all boots.
     cpu: the CPU model's name, not where its file lies.
     layout_number: which of the study's layouts this is; 0 is the one that is not drawn.
+    boot: the one that it is replayed from, of all of its kernel and workload (see `Design.boots`),
+        from 0; the layout that is not drawn is of the first.
     """
 
     variant: Variant
@@ -47,6 +49,7 @@ class Trial:
     block: int
     position: int
     layout_number: int
+    boot: int = 0
 
 
 def plan_variants(
@@ -195,13 +198,19 @@ def plan_trials(
     Each replicate of the undrawn layouts is a block, and so is each replicate of each random
     layout. Several runs of a replicate go round by round, each in an order of its own. Variants
     are paired in a block: the same seed shuffles the functions that two variants have in common
-    into the same order. Labels draw layouts of their own.
+    into the same order. Labels draw layouts of their own, and where there are several boots they
+    have these for themselves, too.
 
     Raises:
         UserError: more than `MOST_TRIALS`; or some variants have random layouts and others have
-            not: there are no pairs.
+            not: there are no pairs; or none has, and they are to be replayed from several boots.
     """
     drawn = _are_drawn(variants)
+    if study.design.boots > 1 and not drawn:
+        raise UserError(
+            "design.boots: no variant has random layouts, which are what is dealt out to boots: "
+            'allowed is 1, or layouts that end in "random"'
+        )
     layouts = study.design.layouts if drawn else 0
     repeated = study.design.replicates * study.design.runs
     count = (layouts + 1) * repeated * len(variants) * len(workloads)
@@ -212,6 +221,7 @@ def plan_trials(
         )
     shuffle = random.Random(f"order:{study.design.seed}")
     cpu = short_names(study).get(study.cpu, study.cpu)
+    labels = list(dict.fromkeys(variant.label for variant in variants))
     trials: list[Trial] = []
     block = 0
     for index in range(layouts + 1):
@@ -227,6 +237,7 @@ def plan_trials(
                     block=block,
                     position=0,
                     layout_number=index,
+                    boot=_boot(study.design, labels.index(variant.label), index),
                 )
                 for variant in variants
                 for workload in workloads
@@ -248,6 +259,13 @@ def _are_drawn(variants: Sequence[Variant]) -> bool:
             "are no pairs to compare; +random behind order:FILE or profile shuffles the others"
         )
     return bool(drawn)
+
+
+def _boot(design: Design, label: int, index: int) -> int:
+    """Layouts are dealt out to the boots of a label, one after the other."""
+    if index == 0 or design.boots == 1:
+        return 0
+    return label * design.boots + index % design.boots
 
 
 def _layout(design: Design, variant: Variant, index: int) -> Layout:

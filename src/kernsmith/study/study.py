@@ -24,9 +24,9 @@ that they lie at the same addresses in all of them; those that differ follow.
 LayoutsBy = Literal["boot", "replay"]
 """How random layouts are measured.
 
-`boot`: each is linked and booted. `replay`: a kernel is booted once with each workload, in its
-default layout; what was executed is replayed in the others, and two of them are linked and booted
-to check it.
+`boot`: each is linked and booted. `replay`: a kernel is booted once with each workload, or
+`Design.boots` times, in its default layout; what was executed is replayed in the others, and two of
+them are linked and booted to check it.
 """
 
 DEFAULT_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 8, "replay": 64})
@@ -111,7 +111,7 @@ class Design:
     every: one of so many windows of each trace is replayed; 1 is the whole trace, 0 what suits the
         CPU model.
     boots: where layouts are replayed, how many boots of each kernel and workload they are replayed
-        from; more than one are the sample that an interval is of (see `stats.observations`).
+        from; more than one are the sample that an interval is of (see `engine.verdicts`).
     data: random layouts also shuffle the data of the kernel's objects, which no CPU model here
         sees, and only a link lays out.
     """
@@ -133,10 +133,6 @@ class Design:
     def replays(self, layout: Layout) -> bool:
         """Whether a layout is replayed: what is drawn, nothing else."""
         return self.layouts_by == "replay" and bool(layout.seed)
-
-    def boot_of(self, layout_number: int) -> int:
-        """Which of the boots a layout belongs to; the default one, 0, to the first."""
-        return layout_number % self.boots
 
 
 @dataclass(frozen=True)
