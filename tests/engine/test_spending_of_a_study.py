@@ -10,6 +10,7 @@ import pytest
 
 from kernsmith import paths
 from kernsmith.cli import main
+from kernsmith.cli.console import result_console
 from kernsmith.engine.recorded import Asked, recorded_result
 from kernsmith.engine.spending import Pilot, costs_of, mixed, pilot_of, spending
 from kernsmith.errors import UserError
@@ -17,6 +18,7 @@ from kernsmith.ledger import BootRow, Ledger, RunRow, TrialRow, now
 from kernsmith.ledger.rows import REPLAYED
 from kernsmith.ledger.table import read_study_table
 from kernsmith.machine.tcg import open_machine
+from kernsmith.report.plan_tables import print_spending
 from kernsmith.stats.nested import Costs, Goal, Timing
 from kernsmith.study import Study
 
@@ -67,6 +69,42 @@ def record(
     return url
 
 
+def record_dealt_out(folder: Path, boots: int = 40, layouts: int = 120) -> str:
+    """Likewise with layouts that are dealt out to boots: these scatter by 1 %, layouts by 0.3 %."""
+    url, random = f"sqlite:///{folder}/ledger.sqlite", np.random.default_rng(2)
+    design = f'[design]\nlayouts = {layouts}\nlayouts_by = "replay"\nboots = {boots}\n'
+    luck = {
+        (variant, name, boot): random.normal(0, 0.01)
+        for variant in ("base", "afdo")
+        for name in WORKLOADS
+        for boot in range(boots)
+    }
+    ledger = Ledger(url)
+    plan: list[tuple[TrialRow, str, int, int]] = []
+    runs = []
+    for layout in range(layouts + 1):
+        boot, conditions = layout % boots, {REPLAYED: True} if layout else {}
+        told = f"random:1.{layout}" if layout else "default"
+        for (variant, name, of), value in luck.items():
+            if of == boot:
+                number = {"boot": boot} if boot else {}
+                trial = TrialRow(
+                    f"{len(plan):064x}", "k" * 64, variant, told, name, "tcg", "zen4", 0,
+                    conditions=conditions | number,
+                )  # fmt: skip
+                plan.append((trial, variant, layout, len(plan)))
+                seconds = 2.0 if layout else 30.0
+                cycles = 1e6 * float(np.exp(value + random.normal(0, 0.003)))
+                run = (trial.digest, 1, "ok", "", "", now(), seconds)
+                runs.append((run, cycles))
+    ledger.record_study("a" * 64, "lab", STUDY + design, plan)
+    for run, cycles in runs:
+        ledger.claim(run[0])
+        ledger.record(RunRow(*run, {"model_cycles": (cycles, "cycles")}))
+    ledger.close()
+    return url
+
+
 def pilot(url: str, costs: Costs | None = None) -> Pilot:
     ledger = Ledger(url)
     try:
@@ -97,6 +135,29 @@ def test_replayed_layouts_cost_their_replays(tmp_path: Path) -> None:
     assert found["costs"] == {"layout": 0.0, "boot": 0.0, "run": 2.0}
     mix = found["of"]["overall"]["spend"]
     assert mix["seconds"] == pytest.approx(2 * mix["layouts"] * 2 * 2)
+
+
+def test_where_layouts_are_dealt_out_to_boots_these_are_what_is_spent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = spending(pilot(record_dealt_out(tmp_path)), Goal(0.5, 0.95))
+    assert found["sample"] == "boots"
+    assert found["costs"] == {"layout": 0.0, "boot": 30.0, "run": 2.0}
+    pipe = found["of"]["pipe"]
+    assert pipe["components"]["boot"]["percent"] == pytest.approx(1.0, rel=0.3)
+    assert pipe["components"]["layout"]["percent"] == pytest.approx(0.3, rel=0.2)
+    mix = found["of"]["overall"]["spend"]
+    # 2 (1.96 + 1.64)² V / δ² boots, with V = 1.04 %² / 2: 54. The pilot knows V by a fifth.
+    assert 40 < mix["boots"] < 95
+    assert mix["layouts"] % mix["boots"] == 0
+    a_boot = mix["layouts"] // mix["boots"]
+    assert a_boot < 4, "layouts of one boot say little"
+    assert mix["seconds"] == pytest.approx(2 * mix["boots"] * 2 * (30 + a_boot * 2))
+    print_spending(found, result_console())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "boots" in told
+    assert "boots of each" not in told
+    assert "a boot of a kernel with a workload costs 30 s, a replayed layout 2 s" in told
 
 
 def test_workloads_that_share_a_boot_pay_it_once(tmp_path: Path) -> None:

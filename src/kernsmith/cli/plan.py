@@ -58,13 +58,14 @@ def plan(
         given several times. Those that are found by their names need no such word.
     layouts_by
         How random layouts are measured, whatever the study says: replay (one boot of each kernel
-        and workload serves all of them; two are linked and booted to check it) or boot (each is
-        linked and booted).
+        and workload, or as many as the study says, serve all of them; two are linked and booted to
+        check it) or boot (each is linked and booted).
     ledger
         URL of the ledger that times are estimated from; default: SQLite in the cache.
     change
         Also tell how many layouts, boots and runs it takes to find a change of so many per cent,
-        for the least time: from what the ledger has of this study, a pilot.
+        for the least time: from what the ledger has of this study, a pilot. Where the study deals
+        layouts out to several boots, how many boots and layouts.
     width
         The same for an interval of the ratio that is so many per cent wide.
     power

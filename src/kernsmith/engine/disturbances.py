@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kernsmith.engine.verdicts import Measured, StudyResult
+from kernsmith.engine.verdicts import Measured, StudyResult, nested
+from kernsmith.ledger import RunRow
 from kernsmith.machine.conditions import WARNINGS
 from kernsmith.stats.nested import NestedEffect, Outlier, Timing, nested_effect
-from kernsmith.study import Layout
+from kernsmith.study import Design, Layout, Trial
 
 
 def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
@@ -27,7 +28,7 @@ def find_disturbances(result: StudyResult, metric: str) -> tuple[str, ...]:
     baseline, *others = dict.fromkeys(variant.name for variant in prepared.variants)
     found: list[str] = []
     for workload in prepared.workloads:
-        rows = timings(result.measured, workload.name, metric)
+        rows = timings(result.measured, workload.name, metric, prepared.study.design)
         timed = {row.variant for row in rows}
         for name in others:
             if {baseline, name} <= timed:
@@ -64,26 +65,27 @@ def _beside(measured: Sequence[Measured]) -> Iterator[str]:
         yield warning if times == len(runs) else f"{warning} ({times} of {len(runs)} runs)"
 
 
-def timings(measured: Sequence[Measured], workload: str, metric: str) -> list[Timing]:
+def timings(
+    measured: Sequence[Measured], workload: str, metric: str, design: Design
+) -> list[Timing]:
     """Runs in random layouts; in the default one, where there are no others."""
     rows = [
-        (
-            item.trial.layout,
-            Timing(
-                variant=item.trial.variant.name,
-                layout=str(item.trial.layout),
-                boot=str(item.trial.block),  # boots of a block stand next to each other
-                run=str(item.trial.replicate),
-                value=value,
-                position=item.trial.position,
-            ),
-        )
+        (item.trial.layout, _timing(item.trial, item.run, value, design))
         for item in measured
         if item.trial.workload == workload and item.run is not None and item.run.ok
         if (value := item.run.metrics.get(metric, (0.0, ""))[0]) > 0
     ]
     drawn = [row for layout, row in rows if layout != Layout()]
     return drawn or [row for _, row in rows]
+
+
+def _timing(trial: Trial, run: RunRow, value: float, design: Design) -> Timing:
+    layout, boot, number = str(trial.layout), str(trial.block), trial.replicate
+    if design.boots > 1:
+        at = nested(trial, run, design)
+        layout, boot, number = at.unit, at.boot, at.run
+    # Boots of a block stand next to each other.
+    return Timing(trial.variant.name, layout, boot, str(number), value, trial.position)
 
 
 def _sentences(found: NestedEffect, variant: str, workload: str) -> list[str]:

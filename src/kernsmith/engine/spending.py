@@ -15,7 +15,7 @@ from kernsmith.engine.trial_rows import Rows, runs_of
 from kernsmith.engine.verdicts import Measured, primary_metric
 from kernsmith.errors import UserError
 from kernsmith.ledger import BootRow, Ledger, RunRow
-from kernsmith.stats.components import Component, variance_components
+from kernsmith.stats.components import LEVELS_OF_BOOTS, Component, variance_components
 from kernsmith.stats.nested import Costs, Goal, Spending, Timing, spend
 from kernsmith.stats.question import OVERALL
 
@@ -30,7 +30,8 @@ class Pilot:
     timings: by workload, and of their mix under `OVERALL`, whose runs are geometric means of those
         that belong together.
     variants: how many the study has. costs: seconds of a layout, a boot and a run of one workload.
-    together: whether workloads share boots.
+    together: whether workloads share boots. of_boots: whether layouts are dealt out to boots, which
+        then are the sample, and not the layouts.
     """
 
     metric: str
@@ -38,6 +39,7 @@ class Pilot:
     variants: int
     costs: Costs
     together: bool = False
+    of_boots: bool = False
 
     def costs_of(self, name: str) -> Costs:
         """What is spent on a workload, or on all of them."""
@@ -53,7 +55,7 @@ class Wanted:
     """What a study is to reach.
 
     costs: None for what its runs and boots took; a relink takes what it usually does, and a layout
-        that is replayed has neither that nor a boot.
+        that is replayed has neither that nor a boot, except where several are dealt out to one.
     """
 
     goal: Goal
@@ -87,7 +89,8 @@ def pilot_of(
     listed = [each.name for each in prepared.metrics]
     metric = primary_metric(prepared.study.design, known or listed)
     names = [workload.name for workload in prepared.workloads]
-    by_workload = {name: timings(ended, name, metric) for name in names}
+    design = prepared.study.design
+    by_workload = {name: timings(ended, name, metric, design) for name in names}
     by_workload = {name: rows for name, rows in by_workload.items() if rows}
     if not by_workload:
         raise UserError(
@@ -96,8 +99,9 @@ def pilot_of(
     if len(by_workload) > 1:
         by_workload = {OVERALL: mixed(by_workload), **by_workload}
     variants = len({variant.name for variant in prepared.variants})
-    together = _share_boots(ended)
-    return Pilot(metric, by_workload, variants, costs or _costs(ended, ledger), together)
+    of_boots = design.boots > 1
+    costs = costs or _costs(ended, ledger, of_boots=of_boots)
+    return Pilot(metric, by_workload, variants, costs, _share_boots(ended), of_boots)
 
 
 def mixed(by_workload: Mapping[str, Sequence[Timing]]) -> list[Timing]:
@@ -121,10 +125,12 @@ def _share_boots(measured: Sequence[Measured]) -> bool:
     return any(len(names) > 1 for names in workloads.values())
 
 
-def _costs(measured: Sequence[Measured], ledger: Ledger) -> Costs:
+def _costs(measured: Sequence[Measured], ledger: Ledger, *, of_boots: bool) -> Costs:
     replays = [each.run for each in measured if each.run is not None and each.replayed]
     if replays:
-        return Costs(0.0, 0.0, max(_LEAST, fmean(run.wall_seconds for run in replays)))
+        traced = [each.run for each in measured if each.run is not None and not each.replayed]
+        boot = fmean(run.wall_seconds for run in traced) if of_boots and traced else 0.0
+        return Costs(0.0, boot, max(_LEAST, fmean(run.wall_seconds for run in replays)))
     runs = [each.run for each in measured if each.run is not None]
     numbers = {run.boot for run in runs if run.boot is not None}
     return costs_of(runs, ledger.boots(numbers))
@@ -154,11 +160,14 @@ def spending(pilot: Pilot, goal: Goal) -> dict[str, Any]:
     """What to spend, as a JSON-able document: of the mix and of each workload.
 
     `of` has, of each, its `components` (variances of logarithms, per cent as standard deviations)
-    and the cheapest design that reaches the goal, or null where none does.
+    and the cheapest design that reaches the goal, or null where none does: layouts, boots of each
+    and runs in each; where layouts are dealt out to boots, as `sample` tells, boots of each kernel
+    and workload, and layouts in all of them.
     """
     costs = pilot.costs
     return {
         "metric": pilot.metric,
+        "sample": "boots" if pilot.of_boots else "layouts",
         "goal": {"percent": goal.percent, "power": goal.power, "alpha": goal.alpha},
         "costs": {"layout": costs.layout, "boot": costs.boot, "run": costs.run},
         "variants": pilot.variants,
@@ -168,11 +177,12 @@ def spending(pilot: Pilot, goal: Goal) -> dict[str, Any]:
 
 def _one(name: str, goal: Goal, pilot: Pilot) -> dict[str, Any]:
     rows = pilot.timings[name]
+    names = LEVELS_OF_BOOTS if pilot.of_boots else {}
     found = _components(rows)
     planned = spend(found, _design(rows), goal, pilot.costs_of(name)) if found else None
     return {
         "components": {
-            part.name: {
+            names.get(part.name, part.name): {
                 "percent": 100 * part.variance**0.5,
                 "share": part.share,
                 "degrees_of_freedom": part.df,
@@ -201,10 +211,10 @@ def _design(rows: Sequence[Timing]) -> tuple[int, int]:
 
 def _spent(planned: Spending, pilot: Pilot) -> dict[str, Any]:
     """seconds: of all the study's variants."""
-    return {
-        "layouts": planned.layouts,
-        "boots": planned.boots,
-        "runs": planned.runs,
+    counts = {"layouts": planned.layouts, "boots": planned.boots, "runs": planned.runs}
+    if pilot.of_boots:
+        counts = {"layouts": planned.layouts * planned.runs, "boots": planned.layouts, "runs": 1}
+    return counts | {
         "seconds": planned.seconds * pilot.variants / 2,
         "sd_percent": 100 * planned.sd,
     }

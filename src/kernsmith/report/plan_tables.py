@@ -69,26 +69,31 @@ def print_spending(found: Mapping[str, Any], console: Console) -> None:
     if goal["power"] is not None:
         wanted = f"a change of {goal['percent']:g} %, found with power {goal['power']:g}"
     table = Table(title=f"{found['metric']}: what to spend for {wanted}")
-    for title in ("of", "scatter (SD)", "layouts", "boots of each", "runs in each", "takes"):
+    by_boot = found["sample"] == "boots"
+    titles = ("boots", "layouts") if by_boot else ("layouts", "boots of each", "runs in each")
+    for title in ("of", "scatter (SD)", *titles, "takes"):
         table.add_column(title, justify="left" if title.startswith(("of", "sc")) else "right")
     for name, one in found["of"].items():
         scatter = ", ".join(
             f"{part} {figures['percent']:.2f} %" for part, figures in one["components"].items()
         )
         spent = one["spend"]
-        words = ["more than 4000 layouts", "", "", ""]
+        words = [f"more than 4000 {found['sample']}", *[""] * len(titles)]
         if spent:
-            counts = [str(spent[key]) for key in ("layouts", "boots", "runs")]
-            words = [*counts, duration(spent["seconds"])]
+            keys = ("boots", "layouts") if by_boot else ("layouts", "boots", "runs")
+            words = [*(str(spent[key]) for key in keys), duration(spent["seconds"])]
         elif not one["components"]:
-            words = ["measure more than one run of each first", "", "", ""]
+            words = ["measure more than one run of each first", *[""] * len(titles)]
         add_texts(table, [name, scatter, *words])
     console.print(table)
-    console.print(
-        f"for {found['variants']} variants; a layout costs {costs['layout']:.3g} s, a boot "
-        f"{costs['boot']:.3g} s, a run {costs['run']:.3g} s",
-        soft_wrap=True,
+    of_each = (
+        f"a boot of a kernel with a workload costs {costs['boot']:.3g} s, a replayed layout "
+        f"{costs['run']:.3g} s"
+        if by_boot
+        else f"a layout costs {costs['layout']:.3g} s, a boot {costs['boot']:.3g} s, a run "
+        f"{costs['run']:.3g} s"
     )
+    console.print(f"for {found['variants']} variants; {of_each}", soft_wrap=True)
 
 
 _KEYS = ("position", "block", "variant", "layout", "workload", "replicate")

@@ -12,9 +12,10 @@ estimate is set to 0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log1p, sqrt
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,12 @@ from kernsmith.stats.rounding import without_rounding
 
 Array = NDArray[np.float64]
 LEVELS = ("layout", "boot", "run")
+
+LEVELS_OF_BOOTS: Mapping[str, str] = MappingProxyType(
+    {"layout + boot": "boot", "run": "layout", "layout + boot + run": "boot + layout"}
+)
+"""What the components are called where the unit is a boot, and its runs are replays of layouts that
+were dealt out to it."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import exp, inf
 
 from kernsmith.report.page import Column, Details, Heading, Section, Table, Value
+from kernsmith.stats.components import LEVELS_OF_BOOTS
 from kernsmith.stats.study import MetricAnalysis, WorkloadComponents
 
 
@@ -26,7 +27,7 @@ class _Names:
 
 _OF_LAYOUTS = _Names()
 
-_OF_BOOTS = _Names("boot", "layout", {"layout": "boot", "boot + run": "layout", "boot": "layout"})
+_OF_BOOTS = _Names("boot", "layout", LEVELS_OF_BOOTS)
 """Layouts are dealt out to boots, see `Design.boots`."""
 
 
