@@ -4,20 +4,23 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cpu_models import PENALTIES
 from kernsmith.engine import Silent
-from kernsmith.engine.recorded import Stored
+from kernsmith.engine.recorded import Asked, Stored, recorded_result
 from kernsmith.engine.run import measure
 from kernsmith.engine.traces import trace_path
 from kernsmith.engine.trial_rows import CHECKED, trial_rows
 from kernsmith.engine.verdicts import Measured, StudyResult, judge, observations, question
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
-from kernsmith.ledger import Ledger
+from kernsmith.ledger import Ledger, RunRow, now
+from kernsmith.ledger.table import read_study_table
 from kernsmith.machine import Job, run_once
 from kernsmith.machine.tcg import open_machine
 from kernsmith.report.ledger.page import variance_sections
@@ -34,8 +37,9 @@ from scripted_machine import WORKLOADS, Scripted, prepared, traced
 
 LAYOUTS, BOOTS, LABELS = 8, 3, 2
 DESIGN = Design(layouts=LAYOUTS, layouts_by="replay", boots=BOOTS, every=1)
-LUCK = 1  # round of the trace more from one boot to the next
-EACH = LUCK / ROUNDS
+LUCK = (0, 1, 2)  # rounds of the trace more, in one boot after the other
+EACH = 1 / ROUNDS
+KERNELS = ("optimisation", ("O2", "O3"))
 
 
 @pytest.fixture
@@ -44,6 +48,16 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
     told = {"luck": LUCK, "instructions": {"": EXECUTED}}
     (tmp_path / "script.json").write_text(json.dumps(told))
     return Scripted(tmp_path, slots=2, cpu=PENALTIES)
+
+
+class Notes(Silent):
+    """What a study says in sentences."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str, share: float | None = None) -> None:
+        self.notes.append(text)
 
 
 def measured(machine: Scripted, design: Design = DESIGN) -> list[Measured]:
@@ -66,15 +80,16 @@ def instructions(item: Measured) -> float:
 def test_layouts_are_dealt_out_to_the_boots(machine: Scripted) -> None:
     found = measured(machine)
     for item in found:
-        boot = item.trial.layout_number % BOOTS
-        assert instructions(item) == pytest.approx(EXECUTED * (1 + EACH * boot))
+        number, label = item.trial.layout_number, item.trial.variant.label
+        boot = number % BOOTS + (BOOTS if label == "b" and number else 0)
+        assert instructions(item) == pytest.approx(EXECUTED * (1 + EACH * LUCK[boot % BOOTS]))
         if item.replayed:
             assert item.run is not None
             of = f"made/{item.trial.workload}-1-1{f'-boot-{boot}' if boot else ''}"
             assert item.run.provenance["replayed_from"]["trace"] == of
     started = Counter(line.split()[0] for line in machine.started())
-    # Both labels are one kernel.
-    assert started.pop(traced(machine).folder.name) == len(WORKLOADS) * BOOTS
+    # Both labels are one kernel, and no boot of it serves both.
+    assert started.pop(traced(machine).folder.name) == len(WORKLOADS) * BOOTS * LABELS
     assert sum(started.values()) == LABELS * CHECKED * len(WORKLOADS)
     assert not list(traced(machine).folder.glob("traces/*/*.trace")), "a trace was left behind"
 
@@ -94,8 +109,8 @@ def test_asking_again_repeats_nothing_and_one_boot_more_costs_its_own(machine: S
     measured(machine, replace(DESIGN, boots=BOOTS + 1))
     more = len(machine.started()) - len(before)
     # Each boot has other layouts now, and its trace is gone; layouts 1 and 2, that are checked,
-    # belong to the boots that they belonged to.
-    assert more == len(WORKLOADS) * (BOOTS + 1)
+    # belong to the boots that they belonged to, but for those of the second label.
+    assert more == len(WORKLOADS) * ((BOOTS + 1) * LABELS + CHECKED)
 
 
 def test_one_boot_is_what_it_was_before_there_were_several(machine: Scripted) -> None:
@@ -106,7 +121,7 @@ def test_one_boot_is_what_it_was_before_there_were_several(machine: Scripted) ->
     several = trial_rows(prepared(machine, DESIGN), traced(machine)).values()
     same = {row.digest for row in rows} & {row.digest for row in several}
     # The default layout, which is one for both labels, and every layout of the first boot.
-    assert len(same) == len(WORKLOADS) * (1 + LABELS * (LAYOUTS // BOOTS))
+    assert len(same) == len(WORKLOADS) * (1 + LAYOUTS // BOOTS)
     kernel = traced(machine).kernel(plan.variants[0])
     assert kernel is not None
     paths = {trace_path(kernel, replace(WORKLOADS[0], boot=n), machine) for n in range(BOOTS)}
@@ -118,14 +133,16 @@ def test_an_interval_is_of_boots(machine: Scripted) -> None:
     result = judged(machine)
     verdict = result.verdict("label=b", "overall", "kernel_instructions")
     assert verdict is not None
-    assert (verdict.effect.n, verdict.effect.ratio) == (BOOTS, pytest.approx(1))
+    assert verdict.effect.n == BOOTS
+    assert verdict.effect.ratio == pytest.approx(1)
     assert verdict.effect.ci is not None
     low, high = verdict.effect.ci
     assert low < 1 - EACH
     assert high > 1 + EACH
     rows = observations(result.measured, DESIGN)
     units = {row.layout for row in rows if row.variant == "label=b"}
-    assert units == {"default", *(f"b.boot-{n}" for n in range(BOOTS))}
+    assert units == {"default", *(f"boot-{n}" for n in range(BOOTS, 2 * BOOTS))}
+    assert not verdict.effect.paired, "labels have boots of their own"
     of_layouts = observations(result.measured, replace(DESIGN, boots=1))
     assert len({row.layout for row in of_layouts if row.variant == "label=b"}) == 1 + LAYOUTS
 
@@ -134,9 +151,13 @@ def test_a_report_tells_of_the_boots(machine: Scripted) -> None:
     document = study_document(judged(machine))
     assert document.boots == BOOTS
     (spread, *_) = document.stress
-    assert spread.boots == pytest.approx(100 * 2 * EACH / (1 + EACH), rel=0.02)
+    assert spread.spread_of_boots == pytest.approx(100 * 2 * EACH / (1 + EACH), rel=0.02)
     page, text = study_page(document), study_markdown(document)
-    assert f"traced in {BOOTS} boots of each kernel and workload" in page
+    assert f"What was executed was traced in {BOOTS} boots of each kernel and workload" in page
+    assert "luck&#39;s share" in page or "luck's share" in page
+    assert "What luck alone does" in page
+    assert "Intervals speak of other boots of the same kernels" in page
+    assert "Intervals speak of other random layouts" not in page
     assert f"n = {BOOTS} boots" in page
     assert "over boots, %" in text
     assert f"{LAYOUTS * LABELS} random layouts, replayed from {BOOTS} boots" in text
@@ -144,6 +165,8 @@ def test_a_report_tells_of_the_boots(machine: Scripted) -> None:
     alone = study_document(judged(machine, replace(DESIGN, boots=1)))
     assert "over boots, %" not in study_markdown(alone)
     assert "layouts are dealt out" not in study_page(alone)
+    assert "What layout alone does" in study_page(alone)
+    assert "Intervals speak of other random layouts" in study_page(alone)
 
 
 def test_where_the_variance_comes_from_is_boots_and_the_layouts_in_them(machine: Scripted) -> None:
@@ -151,14 +174,125 @@ def test_where_the_variance_comes_from_is_boots_and_the_layouts_in_them(machine:
     found = analyse(
         observations(result.measured, DESIGN), question(result.prepared, result.measured)
     )
-    parts = {part.name: part for part in found[0].components[0].components}
-    assert set(parts) == {"layout", "boot + run"}
+    parts = [part.name for part in found[0].components[0].components]
+    assert parts == ["layout + boot", "run"]
     told = as_markdown(variance_sections(found, BOOTS))
     assert "boots a variant" in told
     assert "or layouts a boot" in told
-    assert "| pipe | boot |" in " ".join(told.split())
-    assert "boot + run" not in told
-    assert "boot + run" in as_markdown(variance_sections(found))
+    words = " ".join(told.split())
+    assert "| pipe | boot |" in words
+    assert "| pipe | layout |" in words
+    assert "+ boot" not in told
+    assert "layout + boot" in as_markdown(variance_sections(found))
+
+
+def test_more_layouts_a_boot_help_where_layouts_differ_by_more_than_boots(
+    machine: Scripted,
+) -> None:
+    plan = prepared(machine, replace(DESIGN, layouts=24), factor=KERNELS)
+    random = np.random.default_rng(1)
+    found = []
+    for trial in plan.trials:
+        value = (1e6 * exp(random.normal(0, 0.01)), "cycles")
+        run = RunRow(str(trial.position), 1, "ok", "", "", now(), 1.0, {"model_cycles": value})
+        found.append(Measured(trial, run.trial, run, replayed=trial.layout_number > 0))
+    (cycles,) = analyse(observations(found, plan.study.design), question(plan, found), percent=1.0)
+    for each in cycles.components:
+        parts = {part.name: part.share for part in each.components}
+        assert parts["run"] > parts["layout + boot"]
+    assert any(need.runs and need.runs > 8 for each in cycles.components for need in each.needs)
+    told = as_markdown(variance_sections([cycles], BOOTS))
+    assert "or layouts a boot" in told
+
+
+def test_two_kernels_are_paired_boot_by_boot(machine: Scripted) -> None:
+    """Boots that lie apart are no difference between kernels: they have the same ones."""
+    plan = prepared(machine, DESIGN, factor=KERNELS)
+    ledger = Ledger(f"sqlite:///{machine.folder}/ledger.sqlite")
+    try:
+        found = measure(plan, traced(machine), ledger, Silent())
+    finally:
+        ledger.close()
+    verdict = judge(plan, Stored({}), found, 0.0).verdict(
+        "optimisation=O3", "overall", "kernel_instructions"
+    )
+    assert verdict is not None
+    assert verdict.effect.paired
+    assert verdict.effect.n == BOOTS
+    assert verdict.effect.ci == pytest.approx((1, 1))
+
+
+def test_a_boot_that_fails_is_missing_and_the_others_count(machine: Scripted) -> None:
+    told = json.loads((machine.folder / "script.json").read_text())
+    told["pipe"] = ["ok", "panic"]
+    (machine.folder / "script.json").write_text(json.dumps(told))
+    one = replace(machine, slots=1)  # the second boot that begins is boot 1
+    events = Notes()
+    plan = prepared(one, DESIGN, factor=KERNELS)
+    ledger = Ledger(f"sqlite:///{machine.folder}/ledger.sqlite")
+    try:
+        found = measure(plan, traced(machine), ledger, events)
+    finally:
+        ledger.close()
+    lost = {(i.trial.workload, i.trial.boot) for i in found if i.run is None}
+    assert lost == {("pipe", 1)}
+    assert any(
+        each.startswith("panic: pipe, boot 1 in the default layout: as the script says")
+        for each in events.notes
+    )
+    verdict = judge(plan, Stored({}), found, 0.0).verdict(
+        "optimisation=O3", "overall", "kernel_instructions"
+    )
+    assert verdict is not None
+    assert verdict.effect.n == BOOTS - 1
+
+
+def test_traces_of_all_boots_stay_until_they_are_freed(machine: Scripted) -> None:
+    ledger = Ledger(f"sqlite:///{machine.folder}/ledger.sqlite")
+    plan = prepared(machine, DESIGN)
+    try:
+        measure(plan, traced(machine), ledger, Silent(), keep_traces=True)
+    finally:
+        ledger.close()
+    kept = list(traced(machine).folder.glob("traces/*/*.trace"))
+    assert len(kept) == len(WORKLOADS) * BOOTS * LABELS
+    before = len(machine.started())
+    measured(machine, replace(DESIGN, layouts=LAYOUTS + BOOTS))
+    assert len(machine.started()) == before, "a trace was taken again"
+
+
+def test_what_the_ledger_has_is_told_by_boots(machine: Scripted) -> None:
+    """As `kernsmith report` tells it: each trial's boot is recorded with it."""
+    text = """
+        [source]
+        use = "x"
+        config = "lab"
+        [machine]
+        use = "tcg"
+        [factors]
+        optimisation = ["O2", "O3"]
+        [design]
+        layouts = 8
+        layouts_by = "replay"
+        boots = 3
+        """
+    plan = prepared(machine, DESIGN, factor=KERNELS)
+    url = f"sqlite:///{machine.folder}/ledger.sqlite"
+    ledger = Ledger(url)
+    try:
+        measure(plan, traced(machine), ledger, Silent())
+        rows = trial_rows(plan, traced(machine))
+        recorded = [(row, t.variant.name, t.block, t.position) for t, row in rows.items()]
+        ledger.record_study("b" * 64, "told", text, recorded)
+    finally:
+        ledger.close()
+    result = recorded_result(read_study_table("told", url), Asked())
+    assert Counter(each.trial.boot for each in result.measured) == Counter(
+        trial.boot for trial in plan.trials
+    )
+    document = study_document(result)
+    assert (document.boots, document.sample) == (BOOTS, "boots")
+    assert {each.n for each in document.verdicts} == {BOOTS}
 
 
 def test_a_study_file_says_how_many(tmp_path: Path) -> None:

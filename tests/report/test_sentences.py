@@ -73,6 +73,12 @@ def test_one_layout_says_nothing_about_others() -> None:
     )
 
 
+def test_one_boot_says_nothing_about_others() -> None:
+    assert verdict_sentence(verdict([100.0], [90.0], "seconds"), sample="boots") == (
+        "faster by 10.0 % in one boot; one boot says nothing about others"
+    )
+
+
 def test_of_throughput_there_is_more_or_less_whatever_it_is_called() -> None:
     """`uptime` ends like a time, but more of it is better: it is not "slower"."""
     more = verdict(TREATED, BASELINE, "throughput")

@@ -346,6 +346,11 @@ class StudyDocument:
         """What intervals are of."""
         return sample_of(self.boots)
 
+    @property
+    def by_luck(self) -> str:
+        """What moves one and the same kernel: layout alone, or the luck of a boot, too."""
+        return "luck" if self.boots > 1 else "layout"
+
     def lower_is_better(self, metric: str) -> bool:
         """Of a metric that the machine does not list, too."""
         return all(each.better == "lower" for each in self.metrics if each.name == metric)

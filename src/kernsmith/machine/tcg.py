@@ -58,7 +58,8 @@ ASSUMPTIONS = (
     "end of the text of 4 KiB. Programs have pages of 4 KiB.",
     "Interrupt entries, page faults and user code go through the simulated caches; only kernel "
     "code is counted.",
-    "Repeated runs are equal to the last digit: figures vary with layouts and nothing else.",
+    "Repeated runs are equal to the last digit: figures vary with layouts, and with boots where a "
+    "study asks for several, and with nothing else.",
 )
 
 

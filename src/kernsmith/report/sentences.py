@@ -29,10 +29,8 @@ def verdict_sentence(verdict: Verdict, better: Better = "lower", sample: str = "
     unit = "" if less == "faster" else f" {metric}"
     word = less if effect.ratio < 1 or (effect.ratio == 1 and effect.p is None) else more
     if effect.p is None:
-        return (
-            f"{_headline(word, unit, effect.change)} in one layout; "
-            "one layout says nothing about others"
-        )
+        one = f"one {sample.removesuffix('s')}"
+        return f"{_headline(word, unit, effect.change)} in {one}; {one} says nothing about others"
     tail = f"{_p_words(verdict)}, n = {effect.n} {sample}"
     nothing = f"no significant difference{' in' + unit if unit else ''}"
     if effect.ci is None:

@@ -23,13 +23,13 @@ def design_sections(document: StudyDocument, *, all_metrics: bool = True) -> lis
         return []
     return [
         Heading("The whole design"),
-        Bullets(_lines(primary, document.study.alpha)),
+        Bullets(_lines(primary, document.study.alpha, document.sample)),
         _level_table(document, shown),
-        _term_table(shown),
+        _term_table(shown, document.sample),
     ]
 
 
-def _lines(analyses: Sequence[FactorsView], alpha: float) -> list[str]:
+def _lines(analyses: Sequence[FactorsView], alpha: float, sample: str) -> list[str]:
     """Which factors matter, and which work together."""
     lines = []
     for analysis in analyses:
@@ -53,7 +53,7 @@ def _lines(analyses: Sequence[FactorsView], alpha: float) -> list[str]:
                 found = "on average no difference to be seen"
             also = "; it depends on the other factors" if name in together else ""
             lines.append(f"{name}: {found}{also}, corrected p = {p:.2g}")
-        lines += [f"left out, too few good layouts: {name}" for name in analysis.left_out]
+        lines += [f"left out, too few good {sample}: {name}" for name in analysis.left_out]
     return lines
 
 
@@ -85,7 +85,7 @@ def _level_table(document: StudyDocument, analyses: Sequence[FactorsView]) -> Ta
     return Table(columns, rows, caption)
 
 
-def _term_table(analyses: Sequence[FactorsView]) -> Table:
+def _term_table(analyses: Sequence[FactorsView], sample: str) -> Table:
     """All factors and their interactions."""
     rows: list[list[Value]] = [
         [
@@ -105,7 +105,7 @@ def _term_table(analyses: Sequence[FactorsView]) -> Table:
         Column("F", ".4g"), Column("p", ".2g"), Column("partial ω²", ".3f"),
     ]  # fmt: skip
     caption = (
-        "All factors and their interactions: analysis of variance of the logarithms; layouts are "
+        f"All factors and their interactions: analysis of variance of the logarithms; {sample} are "
         "blocks, and each term is tested against its own interaction with them"
     )
     return Table(columns, rows, caption)

@@ -113,7 +113,7 @@ def _overall_table(document: StudyDocument) -> Table:
     ]
     columns = [
         Column("variant"), Column("metric"), Column("ratio", ".4f"), Column("from", ".4f"),
-        Column("to", ".4f"), Column("p", ".2g"), Column("layout's share", ".0%"),
+        Column("to", ".4f"), Column("p", ".2g"), Column(f"{document.by_luck}'s share", ".0%"),
         Column("one binary said", ".4f"), Column("verdict"),
     ]  # fmt: skip
     of_boots = " over boots" if document.boots > 1 else ""

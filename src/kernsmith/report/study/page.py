@@ -58,6 +58,10 @@ _OF_LAYOUTS = (
     "Intervals speak of other random layouts of the same objects: of how much of an effect is "
     "luck of code placement."
 )
+_OF_BOOTS = (
+    "Intervals speak of other boots of the same kernels, in other random layouts: of how much of "
+    "an effect is luck, of a boot or of code placement."
+)
 _REPLAYED = (
     "Random layouts were replayed: what a boot in the default layout executed, with every function "
     "where another order puts it. Two of each variant were linked and booted to check that."
@@ -67,8 +71,9 @@ _SAMPLED = (
     "figure is that of the boot, times what both cost in these windows."
 )
 _BOOTS = (
-    " They were traced in {boots} boots of each kernel and workload, which differ by luck alone, "
-    "and layouts are dealt out to them: an interval is of the boots, and holds the luck of both."
+    " What was executed was traced in {boots} boots of each kernel and workload, which differ by "
+    "luck alone, and layouts are dealt out to them: an interval is of the boots, and holds the "
+    "luck of both."
 )
 _EXACT = " On an exact machine every figure comes out the same, wherever it runs."
 
@@ -242,12 +247,14 @@ def _figure_sections(document: StudyDocument) -> list[Section]:
         }
         for title, chosen in parts.items():
             if chosen:
-                table = _verdict_table(chosen, confidence(document), document.sample)
+                table = _verdict_table(
+                    chosen, confidence(document), document.sample, document.by_luck
+                )
                 sections.append(Details(f"{name}: {title} ({len(chosen)} rows)", [table]))
     return sections
 
 
-def _verdict_table(rows: Sequence[VerdictView], sure: str, sample: str) -> Table:
+def _verdict_table(rows: Sequence[VerdictView], sure: str, sample: str, luck: str) -> Table:
     columns = [
         Column("workload"),
         Column("metric"),
@@ -257,7 +264,7 @@ def _verdict_table(rows: Sequence[VerdictView], sure: str, sample: str) -> Table
         Column("to", number=".4f"),
         Column("p", number=".2g"),
         Column("p, corrected", number=".2g"),
-        Column("layout's share", number=".1%"),
+        Column(f"{luck}'s share", number=".1%"),
         Column("one binary said", number=".4f"),
         Column(sample, number="d"),
     ]
@@ -293,7 +300,7 @@ def _layout_sections(document: StudyDocument) -> list[Section]:
     title = f"{metric}, geometric mean over workloads"
     order = {mix.variant: [(float(block), value) for block, value in mix.values] for mix in mixes}
     return [
-        Heading("What layout alone does"),
+        Heading(f"What {document.by_luck} alone does"),
         Text(
             "Each point is one random order of the same functions of one kernel: nothing was "
             "compiled again. One binary of each kernel is one point of each box."
@@ -307,16 +314,17 @@ def _layout_sections(document: StudyDocument) -> list[Section]:
 
 def _assumption_sections(document: StudyDocument) -> list[Section]:
     conditions, presumed = document.machine.conditions, document.machine.assumptions
+    sample = _OF_BOOTS if document.boots > 1 else _OF_LAYOUTS
     if not modelled(document):
         return [
             Heading("What the figures presume"),
-            Bullets([*presumed, _OF_LAYOUTS]),
+            Bullets([*presumed, sample]),
             Details("The machine, whole", [Code(json.dumps(conditions, indent=1))]),
         ]
     cpu = json.dumps(conditions.get("cpu", {}), indent=1)
     return [
         Heading("What the model is and is not"),
-        Bullets([words_of_model(document), *presumed, _OF_LAYOUTS, *_replayed(document)]),
+        Bullets([words_of_model(document), *presumed, sample, *_replayed(document)]),
         Details("The CPU model, whole", [Code(cpu)]),
     ]
 

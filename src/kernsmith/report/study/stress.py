@@ -13,14 +13,14 @@ def stress_sections(document: StudyDocument) -> list[Section]:
     if table is None:
         return []
     boots = (
-        ""
-        if all(each.boots is None for each in document.stress)
-        else "from the boot that executes fewest of the kernel's instructions to the one that "
-        "executes most; "
+        ", each with the luck of its boot; from the boot that executes fewest of the kernel's "
+        "instructions to the one that executes most"
+        if document.boots > 1
+        else ""
     )
     text = Text(
         f"Of {document.baseline}: the part of all instructions that is the kernel's; from the "
-        f"lowest to the highest random layout in {document.study.metric}; {boots}what one "
+        f"lowest to the highest random layout in {document.study.metric}{boots}; what one "
         "operation takes of that, mean over layouts; and the functions that "
         "are most of the kernel's instructions, or, of a workload without a trace, of the code "
         "that ran in its training."
@@ -37,11 +37,11 @@ def stress_table(document: StudyDocument) -> Table | None:
         return None
     units = {each.name: each.unit for each in document.workloads}
     large = all(each.per_operation is None or each.per_operation >= 100 for each in known)
-    several = any(each.boots is not None for each in known)
+    several = document.boots > 1
     columns = [
         Column("workload"),
         Column("in the kernel", number=".0%"),
-        Column("spread over layouts, %", number=".2f"),
+        Column(f"spread over layouts{' and boots' if several else ''}, %", number=".2f"),
         *([Column("over boots, %", number=".2f")] if several else []),
         Column(f"{document.study.metric} each", number=",.0f" if large else ",.4g"),
         Column("operation"),
@@ -52,7 +52,7 @@ def stress_table(document: StudyDocument) -> Table | None:
             each.workload,
             each.kernel_share,
             each.spread,
-            *([each.boots] if several else []),
+            *([each.spread_of_boots] if several else []),
             each.per_operation,
             units.get(each.workload, ""),
             _functions(each),

@@ -96,7 +96,14 @@ def _print_paths(variant: VariantView, console: Console) -> None:
 
 def _columns(document: StudyDocument) -> list[str]:
     interval_title = f"{confidence(document)} interval"
-    return ["ratio", interval_title, "p", "layout's share", "one binary said", "verdict"]
+    return [
+        "ratio",
+        interval_title,
+        "p",
+        f"{document.by_luck}'s share",
+        "one binary said",
+        "verdict",
+    ]
 
 
 def _cells(verdict: VerdictView) -> list[str]:
