@@ -203,11 +203,12 @@ def _trial(row: PlannedRow, variant: Variant, study: Study) -> Trial:
 
 def _workloads(plan: Sequence[PlannedRow], machine: Machine) -> tuple[Workload, ...]:
     """In the catalogue's order, with the amounts of work that were measured."""
+    conditions = {row.trial.workload: row.trial.conditions for row in plan}
     known = {workload.name: workload for workload in machine.workloads}
     with suppress(KernsmithError):  # without a guest program there are no descriptions
-        known |= {workload.name: workload for workload in load_catalogue().workloads}
+        catalogue = load_catalogue().including(conditions, look_only=True)
+        known |= {workload.name: workload for workload in catalogue.workloads}
     places = {name: place for place, name in enumerate(known)}
-    conditions = {row.trial.workload: row.trial.conditions for row in plan}
     found = [
         replace(
             known.get(name, Workload(name, (), "", 0, 0, ())),
