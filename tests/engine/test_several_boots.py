@@ -12,6 +12,7 @@ import pytest
 
 from cpu_models import PENALTIES
 from kernsmith.engine import Silent
+from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.recorded import Asked, Stored, recorded_result
 from kernsmith.engine.run import measure
 from kernsmith.engine.traces import trace_path
@@ -141,7 +142,7 @@ def test_an_interval_is_of_boots(machine: Scripted) -> None:
     assert high > 1 + EACH
     rows = observations(result.measured, DESIGN)
     units = {row.layout for row in rows if row.variant == "label=b"}
-    assert units == {"default", *(f"boot-{n}" for n in range(BOOTS, 2 * BOOTS))}
+    assert units == {"default", *(f"b.boot-{n}" for n in range(BOOTS, 2 * BOOTS))}
     assert not verdict.effect.paired, "labels have boots of their own"
     of_layouts = observations(result.measured, replace(DESIGN, boots=1))
     assert len({row.layout for row in of_layouts if row.variant == "label=b"}) == 1 + LAYOUTS
@@ -153,14 +154,17 @@ def test_a_report_tells_of_the_boots(machine: Scripted) -> None:
     (spread, *_) = document.stress
     assert spread.spread_of_boots == pytest.approx(100 * 2 * EACH / (1 + EACH), rel=0.02)
     page, text = study_page(document), study_markdown(document)
-    assert f"What was executed was traced in {BOOTS} boots of each kernel and workload" in page
+    assert f"What was executed was traced in {BOOTS} boots of each variant and workload" in page
+    assert "where the code landed" not in page
+    assert "luck: layout and boot move one and the same kernel" in page
+    assert "which layout hardly touches" not in page
     assert "luck&#39;s share" in page or "luck's share" in page
     assert "What luck alone does" in page
     assert "Intervals speak of other boots of the same kernels" in page
     assert "Intervals speak of other random layouts" not in page
     assert f"n = {BOOTS} boots" in page
     assert "over boots, %" in text
-    assert f"{LAYOUTS * LABELS} random layouts, replayed from {BOOTS} boots" in text
+    assert f"{LAYOUTS * LABELS} random layouts, replayed from {BOOTS} boots of each" in text
     assert "layout and boot move one and the same kernel by up to" in page
     alone = study_document(judged(machine, replace(DESIGN, boots=1)))
     assert "over boots, %" not in study_markdown(alone)
@@ -184,6 +188,10 @@ def test_where_the_variance_comes_from_is_boots_and_the_layouts_in_them(machine:
     assert "| pipe | layout |" in words
     assert "+ boot" not in told
     assert "layout + boot" in as_markdown(variance_sections(found))
+    first = [m for m in result.measured if m.trial.boot in (0, BOOTS)]
+    of_one = analyse(observations(first, DESIGN), question(result.prepared, first))
+    assert {verdict.effect.n for each in of_one for verdict in each.verdicts} == {1}
+    assert not variance_sections(of_one, BOOTS)
 
 
 def test_more_layouts_a_boot_help_where_layouts_differ_by_more_than_boots(
@@ -261,38 +269,58 @@ def test_traces_of_all_boots_stay_until_they_are_freed(machine: Scripted) -> Non
     assert len(machine.started()) == before, "a trace was taken again"
 
 
-def test_what_the_ledger_has_is_told_by_boots(machine: Scripted) -> None:
-    """As `kernsmith report` tells it: each trial's boot is recorded with it."""
-    text = """
-        [source]
-        use = "x"
-        config = "lab"
-        [machine]
-        use = "tcg"
-        [factors]
-        optimisation = ["O2", "O3"]
-        [design]
-        layouts = 8
-        layouts_by = "replay"
-        boots = 3
-        """
-    plan = prepared(machine, DESIGN, factor=KERNELS)
+TEXT = """
+    [source]
+    use = "x"
+    config = "lab"
+    [machine]
+    use = "tcg"
+    [factors]
+    {factor} = {levels}
+    [design]
+    layouts = 8
+    layouts_by = "replay"
+    boots = 3
+    """
+
+
+def told_by_the_ledger(machine: Scripted, plan: Prepared) -> StudyResult:
+    """As `kernsmith report` reads it: what was measured, by the words of a study file."""
     url = f"sqlite:///{machine.folder}/ledger.sqlite"
+    ((factor, levels),) = plan.study.factors
     ledger = Ledger(url)
     try:
         measure(plan, traced(machine), ledger, Silent())
         rows = trial_rows(plan, traced(machine))
         recorded = [(row, t.variant.name, t.block, t.position) for t, row in rows.items()]
+        text = TEXT.format(factor=factor, levels=list(levels))
         ledger.record_study("b" * 64, "told", text, recorded)
     finally:
         ledger.close()
-    result = recorded_result(read_study_table("told", url), Asked())
+    return recorded_result(read_study_table("told", url), Asked())
+
+
+def test_what_the_ledger_has_is_told_by_boots(machine: Scripted) -> None:
+    """Each trial's boot is recorded with it."""
+    plan = prepared(machine, DESIGN, factor=KERNELS)
+    result = told_by_the_ledger(machine, plan)
     assert Counter(each.trial.boot for each in result.measured) == Counter(
         trial.boot for trial in plan.trials
     )
     document = study_document(result)
     assert (document.boots, document.sample) == (BOOTS, "boots")
     assert {each.n for each in document.verdicts} == {BOOTS}
+
+
+def test_what_the_ledger_has_of_two_labels_is_told_by_boots(machine: Scripted) -> None:
+    verdict = told_by_the_ledger(machine, prepared(machine, DESIGN)).verdict(
+        "label=b", "overall", "model_cycles"
+    )
+    own = judged(machine).verdict("label=b", "overall", "model_cycles")
+    assert verdict is not None
+    assert own is not None
+    assert verdict.effect == own.effect
+    assert (verdict.effect.paired, verdict.effect.n) == (False, BOOTS)
 
 
 def test_a_study_file_says_how_many(tmp_path: Path) -> None:

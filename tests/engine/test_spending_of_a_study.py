@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What to spend on a study, by a pilot that a ledger has."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -69,8 +70,13 @@ def record(
     return url
 
 
-def record_dealt_out(folder: Path, boots: int = 40, layouts: int = 120) -> str:
-    """Likewise with layouts that are dealt out to boots: these scatter by 1 %, layouts by 0.3 %."""
+def record_dealt_out(
+    folder: Path, boots: int = 40, layouts: int = 120, only: int | None = None
+) -> str:
+    """Likewise with layouts that are dealt out to boots: these scatter by 1 %, layouts by 0.3 %.
+
+    only: the boot that was traced until now.
+    """
     url, random = f"sqlite:///{folder}/ledger.sqlite", np.random.default_rng(2)
     design = f'[design]\nlayouts = {layouts}\nlayouts_by = "replay"\nboots = {boots}\n'
     luck = {
@@ -86,7 +92,7 @@ def record_dealt_out(folder: Path, boots: int = 40, layouts: int = 120) -> str:
         boot, conditions = layout % boots, {REPLAYED: True} if layout else {}
         told = f"random:1.{layout}" if layout else "default"
         for (variant, name, of), value in luck.items():
-            if of == boot:
+            if of == boot and only in (None, boot):
                 number = {"boot": boot} if boot else {}
                 trial = TrialRow(
                     f"{len(plan):064x}", "k" * 64, variant, told, name, "tcg", "zen4", 0,
@@ -158,6 +164,47 @@ def test_where_layouts_are_dealt_out_to_boots_these_are_what_is_spent(
     assert "boots" in told
     assert "boots of each" not in told
     assert "a boot of a kernel with a workload costs 30 s, a replayed layout 2 s" in told
+
+
+def test_one_boot_is_no_pilot_of_boots(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its layouts scatter by what layout does: what boots do is not known."""
+    found = spending(pilot(record_dealt_out(tmp_path, only=0)), Goal(0.5, 0.95))
+    assert all((one["components"], one["spend"]) == ({}, None) for one in found["of"].values())
+    print_spending(found, result_console())
+    assert "measure more than one boot of each first" in capsys.readouterr().out
+
+
+def test_no_plan_has_more_layouts_than_a_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = pilot(record_dealt_out(tmp_path))
+    dear = spending(replace(found, costs=Costs(0, 1e6, 1)), Goal(0.05, 0.95))["of"]["pipe"]
+    assert dear["components"]
+    assert dear["spend"] is None
+    print_spending(spending(found, Goal(0.01, 0.95)), result_console())
+    assert "more than a study may have" in capsys.readouterr().out
+
+
+def test_of_boots_costs_are_theirs_and_those_of_replays(tmp_path: Path) -> None:
+    url = record_dealt_out(tmp_path)
+    found = spending(pilot(url, Costs(9, 20, 1)), Goal(0.5, 0.95))
+    assert found["costs"] == {"layout": 0.0, "boot": 20, "run": 1}
+
+
+def test_a_run_in_several_places_of_a_plan_is_one(tmp_path: Path) -> None:
+    """Replicates on an exact machine are one trial."""
+    url = record_dealt_out(tmp_path)
+    ledger = Ledger(url)
+    try:
+        found = recorded_result(read_study_table("lab", url), Asked())
+        once = pilot_of(found.prepared, found.measured, ledger, None)
+        again = [replace(m, trial=replace(m.trial, replicate=1)) for m in found.measured]
+        twice = pilot_of(found.prepared, [*found.measured, *again], ledger, None)
+    finally:
+        ledger.close()
+    assert {k: len(v) for k, v in once.timings.items()} == {
+        k: len(v) for k, v in twice.timings.items()
+    }
 
 
 def test_workloads_that_share_a_boot_pay_it_once(tmp_path: Path) -> None:

@@ -119,6 +119,16 @@ def test_layouts_are_dealt_out_to_the_boots_of_a_label() -> None:
     assert [boots["b", number] for number in range(6)] == [0, 3, 2, 3, 2, 3]
 
 
+def test_every_kernel_has_the_first_boot() -> None:
+    """What costs how much is told of it; a label has boots of its own beside others."""
+    variants = (("base", (("label", "a"),)), ("new", (("label", "b"), ("optimisation", "O3"))))
+    design = Design(layouts=2, layouts_by="replay", boots=2)
+    asked = study(factors=(), variants=variants, design=design)
+    trials = plan_trials(asked, plan_variants(asked, WORKLOADS), ["pipe"])
+    for name in ("base", "new"):
+        assert {t.boot for t in trials if t.variant.name == name} == {0, 1}
+
+
 def test_without_drawn_layouts_there_is_nothing_to_deal_out() -> None:
     design = Design(layouts=2, layouts_by="replay", boots=2)
     asked = study(factors=(("layout", ("default", "profile")),), design=design)

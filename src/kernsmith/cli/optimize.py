@@ -141,8 +141,8 @@ def optimize(
         How random layouts are measured: replay (one boot of each kernel and workload serves all of
         them; two are linked and booted to check it) or boot (each is linked and booted).
     keep_traces
-        Keep the traces that layouts are replayed from (hundreds of MB), for other studies of the
-        same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
+        Keep the traces that layouts are replayed from (some MB to hundreds each), for other
+        studies of the same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     until
         Go on with more layouts until the overall interval is narrower than this many per cent, such
         as 0.5% (512 layouts at most where they are replayed, else 64).

@@ -72,7 +72,8 @@ def plan(
         How often such a change is to be found.
     costs
         What one more layout, boot and run take, in seconds, such as 9,20,1; default: what they took
-        in the pilot, and 9 for a layout.
+        in the pilot, and 9 for a layout. Where layouts are dealt out to several boots, a run is a
+        replayed layout, and the first number counts for nothing.
     json
         Print the plan as JSON.
     """

@@ -60,8 +60,8 @@ def run(
         and workload, or as many as the study says, serve all of them; two are linked and booted to
         check it) or boot (each is linked and booted).
     keep_traces
-        Keep the traces that layouts are replayed from (some MB each), for other studies of the
-        same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
+        Keep the traces that layouts are replayed from (some MB to hundreds each), for other
+        studies of the same kernels and for `kernsmith layout`; `kernsmith prune traces` frees them.
     oracle
         Ask this oracle whether variants that are better work: kunit, selftests, lockdep, ubsan or
         kasan, see `kernsmith verify --help`; may be given several times. Default: selftests, on tcg

@@ -41,7 +41,11 @@ class LevelView:
 
 @dataclass(frozen=True)
 class FactorsView:
-    """The whole design on one metric. left_out: combinations with fewer than two good layouts."""
+    """The whole design on one metric.
+
+    layouts: of a sample of boots so many boots. left_out: combinations with fewer than two good
+        ones.
+    """
 
     metric: str
     factors: tuple[str, ...]

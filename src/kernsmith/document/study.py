@@ -127,8 +127,9 @@ class VerdictView:
 
     workload: its name, or `overall`, `overall-trained`, `overall-held-out`, or `overall-of-` with
         the level of the factor `train` whose workloads it speaks of.
-    ratio: variant / baseline, geometric mean over random layouts. ci, p: None with one layout.
-    n: layouts. layout_share: of the variance of the logarithms, 0 to 1.
+    ratio: variant / baseline, geometric mean over random layouts. ci, p: None of a sample of one.
+    n: what the sample is of, see `StudyDocument.sample`: layouts, or boots, or pairs of these.
+    layout_share: what it has of the variance of the logarithms, 0 to 1.
     half_added: 0.5 was added to all values because of zeros.
     default_*: the default layouts alone: what one binary of each would have said.
     trained: whether the profile was trained on this workload; None for mixes.
@@ -289,7 +290,7 @@ class StudyDocument:
     remarks: what was left out, added or done otherwise than asked, and why; in sentences.
     checks: replayed layouts that were booted, too; empty where all were booted.
     every: one of so many windows of each trace was replayed.
-    boots: so many of each kernel and workload were traced, and are what an interval is of; 1: the
+    boots: so many of each variant and workload were traced, and are what an interval is of; 1: the
         layouts are.
     hottest: None where nothing was trained. attributions: of variants whose layouts were replayed.
     stress: what each workload asks of the baseline's kernel.

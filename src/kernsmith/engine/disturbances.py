@@ -68,15 +68,21 @@ def _beside(measured: Sequence[Measured]) -> Iterator[str]:
 def timings(
     measured: Sequence[Measured], workload: str, metric: str, design: Design
 ) -> list[Timing]:
-    """Runs in random layouts; in the default one, where there are no others."""
-    rows = [
-        (item.trial.layout, _timing(item.trial, item.run, value, design))
+    """Runs in random layouts; in the default one, where there are no others.
+
+    A run that has several places in the plan of a variant is one (see `verdicts.observations`).
+    """
+    rows = {
+        (item.trial.variant.name, item.digest): (
+            item.trial.layout,
+            _timing(item.trial, item.run, value, design),
+        )
         for item in measured
         if item.trial.workload == workload and item.run is not None and item.run.ok
         if (value := item.run.metrics.get(metric, (0.0, ""))[0]) > 0
-    ]
-    drawn = [row for layout, row in rows if layout != Layout()]
-    return drawn or [row for _, row in rows]
+    }
+    drawn = [row for layout, row in rows.values() if layout != Layout()]
+    return drawn or [row for _, row in rows.values()]
 
 
 def _timing(trial: Trial, run: RunRow, value: float, design: Design) -> Timing:

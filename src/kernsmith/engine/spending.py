@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from statistics import fmean
 from typing import Any
@@ -18,6 +18,7 @@ from kernsmith.ledger import BootRow, Ledger, RunRow
 from kernsmith.stats.components import LEVELS_OF_BOOTS, Component, variance_components
 from kernsmith.stats.nested import Costs, Goal, Spending, Timing, spend
 from kernsmith.stats.question import OVERALL
+from kernsmith.study.study import MOST_DRAWN
 
 _LEAST = 1e-3
 """Seconds that a run costs at least."""
@@ -55,7 +56,8 @@ class Wanted:
     """What a study is to reach.
 
     costs: None for what its runs and boots took; a relink takes what it usually does, and a layout
-        that is replayed has neither that nor a boot, except where several are dealt out to one.
+        that is replayed has neither that nor a boot. Where layouts are dealt out to boots, a run is
+        a replay, and nothing is linked.
     """
 
     goal: Goal
@@ -96,11 +98,13 @@ def pilot_of(
         raise UserError(
             f"nothing of {prepared.study.name} has {metric} yet: run it with some layouts first"
         )
-    if len(by_workload) > 1:
-        by_workload = {OVERALL: mixed(by_workload), **by_workload}
+    if len(by_workload) > 1 and (mix := mixed(by_workload)):
+        by_workload = {OVERALL: mix, **by_workload}
     variants = len({variant.name for variant in prepared.variants})
     of_boots = design.boots > 1
     costs = costs or _costs(ended, ledger, of_boots=of_boots)
+    if of_boots:
+        costs = replace(costs, layout=0.0)
     return Pilot(metric, by_workload, variants, costs, _share_boots(ended), of_boots)
 
 
@@ -178,7 +182,7 @@ def spending(pilot: Pilot, goal: Goal) -> dict[str, Any]:
 def _one(name: str, goal: Goal, pilot: Pilot) -> dict[str, Any]:
     rows = pilot.timings[name]
     names = LEVELS_OF_BOOTS if pilot.of_boots else {}
-    found = _components(rows)
+    found = () if pilot.of_boots and _has_one_unit(rows) else _components(rows)
     planned = spend(found, _design(rows), goal, pilot.costs_of(name)) if found else None
     return {
         "components": {
@@ -191,6 +195,11 @@ def _one(name: str, goal: Goal, pilot: Pilot) -> dict[str, Any]:
         },
         "spend": _spent(planned, pilot) if planned else None,
     }
+
+
+def _has_one_unit(rows: Sequence[Timing]) -> bool:
+    """Whether the layouts of a variant are of one boot, which says nothing of others."""
+    return len({(row.variant, row.layout) for row in rows}) == len({row.variant for row in rows})
 
 
 def _components(rows: Sequence[Timing]) -> tuple[Component, ...]:
@@ -209,11 +218,14 @@ def _design(rows: Sequence[Timing]) -> tuple[int, int]:
     return max(1, round(len(boots) / len(layouts))), max(1, round(len(rows) / len(boots)))
 
 
-def _spent(planned: Spending, pilot: Pilot) -> dict[str, Any]:
-    """seconds: of all the study's variants."""
+def _spent(planned: Spending, pilot: Pilot) -> dict[str, Any] | None:
+    """seconds: of all the study's variants. None: no study has so many layouts."""
     counts = {"layouts": planned.layouts, "boots": planned.boots, "runs": planned.runs}
     if pilot.of_boots:
-        counts = {"layouts": planned.layouts * planned.runs, "boots": planned.layouts, "runs": 1}
+        layouts = planned.layouts * planned.boots * planned.runs
+        if layouts > MOST_DRAWN:
+            return None
+        counts = {"layouts": layouts, "boots": planned.layouts, "runs": 1}
     return counts | {
         "seconds": planned.seconds * pilot.variants / 2,
         "sd_percent": 100 * planned.sd,

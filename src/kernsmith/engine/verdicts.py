@@ -185,10 +185,12 @@ def nested(trial: Trial, run: RunRow, design: Design) -> Nested:
 
     The unit is the draw; or the boot, where layouts are dealt out to several: those of one boot
     share its luck, and are no sample of boots. A draw of two levels of the factor `layout`, or a
-    boot of two kernels, is a pair. Runs of before boots were recorded booted each by itself.
+    boot of two kernels, is a pair; those of two labels are none. Runs of before boots were recorded
+    booted each by itself.
     """
     if trial.layout.seed and design.boots > 1:
-        boot = f"boot-{trial.boot}"
+        label, _, _ = trial.layout.seed.rpartition(f"{design.seed}.")
+        boot = f"{label}boot-{trial.boot}"
         return Nested(boot, boot, trial.layout_number)
     boot = run.trial if run.boot is None else str(run.boot)
     return Nested(trial.layout.seed or DEFAULT_LAYOUT, boot, trial.replicate)

@@ -78,12 +78,14 @@ def print_spending(found: Mapping[str, Any], console: Console) -> None:
             f"{part} {figures['percent']:.2f} %" for part, figures in one["components"].items()
         )
         spent = one["spend"]
-        words = [f"more than 4000 {found['sample']}", *[""] * len(titles)]
+        most = "a study may have" if by_boot else "4000 layouts"
+        words = [f"more than {most}", *[""] * len(titles)]
         if spent:
             keys = ("boots", "layouts") if by_boot else ("layouts", "boots", "runs")
             words = [*(str(spent[key]) for key in keys), duration(spent["seconds"])]
         elif not one["components"]:
-            words = ["measure more than one run of each first", *[""] * len(titles)]
+            unit = "boot" if by_boot else "run"
+            words = [f"measure more than one {unit} of each first", *[""] * len(titles)]
         add_texts(table, [name, scatter, *words])
     console.print(table)
     of_each = (

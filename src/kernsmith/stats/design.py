@@ -44,10 +44,10 @@ class LevelEffect:
 class FactorAnalysis:
     """One metric of a study with several factors.
 
-    layouts: random layouts in which every combination ended well. left_out: combinations of which
-        there are fewer than two such layouts.
-    table: analysis of variance of the logarithms, with layouts as blocks. It is that of a fixed
-        number of layouts, also in a study that was looked at on the way.
+    layouts: units of the sample (see `stats.observations`) in which every combination ended well.
+        left_out: combinations of which there are fewer than two such.
+    table: analysis of variance of the logarithms, with these units as blocks. It is that of a fixed
+        number of them, also in a study that was looked at on the way.
     """
 
     metric: str

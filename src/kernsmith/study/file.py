@@ -35,6 +35,7 @@ from kernsmith.study.objects_table import (
 from kernsmith.study.source_word import path_beside
 from kernsmith.study.study import (
     DEFAULT_LAYOUTS,
+    MOST_DRAWN,
     MOST_LAYOUTS,
     SEEDS,
     Design,
@@ -106,7 +107,7 @@ class WorkloadsTable(_Table):
 class DesignTable(_Table):
     """[design]: how often and in which order."""
 
-    layouts: int | None = Field(None, ge=0, le=10_000)
+    layouts: int | None = Field(None, ge=0, le=MOST_DRAWN)
     """Random layouts of each variant, besides the default one; default: 64 where they are replayed,
     8 where they are booted."""
     replicates: int = Field(1, ge=1, le=10_000)
@@ -132,9 +133,9 @@ class DesignTable(_Table):
     `core`, or they have several vCPUs."""
     every: int = Field(0, ge=0, le=1000)
     """Replay one of so many windows of each trace; 1: all; default: what suits the CPU model."""
-    boots: int = Field(1, ge=1, le=10_000)
-    """Replay layouts from so many boots of each kernel and workload: the luck of a boot is in the
-    interval, too."""
+    boots: int = Field(1, ge=1, le=MOST_DRAWN)
+    """Replay the layouts of each variant and workload from so many boots: the luck of a boot is in
+    the interval, too."""
     data: bool = False
     """Shuffle the data of the kernel's objects, too."""
 

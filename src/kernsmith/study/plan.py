@@ -19,7 +19,7 @@ from kernsmith.study.objects import rules_of
 from kernsmith.study.places import short_level, short_names, short_text
 from kernsmith.study.steps import find_step_kind, line_table_symbols, step_symbols
 from kernsmith.study.study import Design, Named, Study
-from kernsmith.study.variant import Variant
+from kernsmith.study.variant import Variant, digest_of
 
 MOST_TRIALS = 1_000_000
 Select = Callable[[Sequence[str]], Sequence[str]]
@@ -206,7 +206,7 @@ def plan_trials(
             not: there are no pairs; or none has, and they are to be replayed from several boots.
     """
     drawn = _are_drawn(variants)
-    if study.design.boots > 1 and not drawn:
+    if study.design.boots > 1 and variants and not drawn:
         raise UserError(
             "design.boots: no variant has random layouts, which are what is dealt out to boots: "
             'allowed is 1, or layouts that end in "random"'
@@ -221,7 +221,7 @@ def plan_trials(
         )
     shuffle = random.Random(f"order:{study.design.seed}")
     cpu = short_names(study).get(study.cpu, study.cpu)
-    labels = list(dict.fromkeys(variant.label for variant in variants))
+    labels = _labels_before(variants)
     trials: list[Trial] = []
     block = 0
     for index in range(layouts + 1):
@@ -237,7 +237,7 @@ def plan_trials(
                     block=block,
                     position=0,
                     layout_number=index,
-                    boot=_boot(study.design, labels.index(variant.label), index),
+                    boot=_boot(study.design, labels[variant], index),
                 )
                 for variant in variants
                 for workload in workloads
@@ -261,11 +261,22 @@ def _are_drawn(variants: Sequence[Variant]) -> bool:
     return bool(drawn)
 
 
-def _boot(design: Design, label: int, index: int) -> int:
+def _labels_before(variants: Sequence[Variant]) -> dict[Variant, int]:
+    """How many other labels the kernel of each variant has before: theirs are its first boots."""
+    labels: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    found = {}
+    for variant in variants:
+        of_kernel = labels[digest_of(variant.identity())]
+        of_kernel.setdefault(variant.label)
+        found[variant] = list(of_kernel).index(variant.label)
+    return found
+
+
+def _boot(design: Design, labels_before: int, index: int) -> int:
     """Layouts are dealt out to the boots of a label, one after the other."""
     if index == 0 or design.boots == 1:
         return 0
-    return label * design.boots + index % design.boots
+    return labels_before * design.boots + index % design.boots
 
 
 def _layout(design: Design, variant: Variant, index: int) -> Layout:

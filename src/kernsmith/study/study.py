@@ -36,6 +36,9 @@ MOST_LAYOUTS: Mapping[LayoutsBy, int] = MappingProxyType({"boot": 64, "replay": 
 """The limit of a study with `until` that does not say one."""
 
 
+MOST_DRAWN = 10_000
+"""Random layouts of each variant that a study may have, and boots that they are dealt out to."""
+
 SEEDS = range(-(2**63), 2**63)
 """What a seed may be: a whole number that ledgers can hold."""
 
@@ -110,8 +113,9 @@ class Design:
         paired by place, layouts have paddings, which only a link lays out: they are booted.
     every: one of so many windows of each trace is replayed; 1 is the whole trace, 0 what suits the
         CPU model.
-    boots: where layouts are replayed, how many boots of each kernel and workload they are replayed
-        from; more than one are the sample that an interval is of (see `engine.verdicts`).
+    boots: where layouts are replayed, how many boots of a kernel with a workload those of each
+        variant are replayed from; more than one are the sample that an interval is of (see
+        `engine.verdicts`).
     data: random layouts also shuffle the data of the kernel's objects, which no CPU model here
         sees, and only a link lays out.
     """

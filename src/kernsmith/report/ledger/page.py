@@ -36,6 +36,8 @@ def variance_sections(found: Sequence[MetricAnalysis], boots: int = 1) -> list[S
 
     boots: that layouts are dealt out to, see `Design.boots`.
     """
+    if boots > 1 and all(verdict.effect.n == 1 for each in found for verdict in each.verdicts):
+        return []  # one boot says nothing about others, however many layouts it has
     names = _OF_BOOTS if boots > 1 else _OF_LAYOUTS
     folded: list[Section] = [
         Details(each.metric, tables) for each in found if (tables := _tables(each, names))

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernsmith.document import StudyDocument, VerdictView
-from kernsmith.document.study import INSTRUCTIONS, OVERALL
+from kernsmith.document.study import INSTRUCTIONS, OVERALL, sample_of
 
 
 def luck_lines(document: StudyDocument, variant: str) -> list[str]:
     """What stands below a variant's verdict: where its code landed, and its instructions."""
     primary = document.study.metric
+    several = document.boots > 1
     lines = [
-        f"where the code landed: {luck.sentence}"
+        f"{'luck' if several else 'where the code landed'}: {luck.sentence}"
         for luck in document.luck
         if (luck.variant, luck.metric) == (variant, primary)
     ]
@@ -23,8 +24,9 @@ def luck_lines(document: StudyDocument, variant: str) -> list[str]:
         if end.variant == variant
     ]
     if primary != INSTRUCTIONS:
+        untouched = "" if several else ", which layout hardly touches"
         lines += [
-            f"instructions, which layout hardly touches: {verdict.sentence}"
+            f"instructions{untouched}: {verdict.sentence}"
             for verdict in document.verdicts_of(variant, INSTRUCTIONS)
             if verdict.workload == OVERALL
         ]
@@ -44,22 +46,22 @@ def luck_sentence(
     )
     widest = max((high - low for low, high in spread.values()), default=0.0)
     words = (
-        "layout alone changes nothing"
+        f"{cause} alone changes nothing"
         if widest == 0
         else f"{moves} one and the same kernel by up to {_size(widest)}"
     )
     if verdict.default_ratio is None:
         return words
     said = 100 * (verdict.default_ratio - 1)
-    opinion = _opinion(verdict, said, cause)
+    opinion = _opinion(verdict, said, cause, sample_of(boots))
     return f"{words}; one binary of each would have said {said:+.2f} %: {opinion}"
 
 
-def _opinion(verdict: VerdictView, said: float, cause: str) -> str:
+def _opinion(verdict: VerdictView, said: float, cause: str, sample: str) -> str:
     inside = _inside(verdict, said)
     change = 100 * (verdict.ratio - 1)
     if not verdict.significant:
-        return "layouts neither confirm nor deny it" if inside else f"{cause}, not the change"
+        return f"{sample} neither confirm nor deny it" if inside else f"{cause}, not the change"
     if inside or abs(said - change) < 0.005:
         return "about right this time"
     if said * change <= 0:

@@ -85,7 +85,7 @@ def _conditions(document: StudyDocument) -> str:
     said = [
         f"{source.name} on {machine.name}{model}",
         f"{', '.join(counts)}, {len(layouts)} random layouts{', replayed' * replayed}"
-        + (f" from {document.boots} boots" if document.boots > 1 else ""),
+        + (f" from {document.boots} boots of each" if document.boots > 1 else ""),
         ", ".join(compilers),
         f"kernsmith {document.kernsmith}",
     ]

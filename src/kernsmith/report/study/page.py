@@ -71,7 +71,7 @@ _SAMPLED = (
     "figure is that of the boot, times what both cost in these windows."
 )
 _BOOTS = (
-    " What was executed was traced in {boots} boots of each kernel and workload, which differ by "
+    " What was executed was traced in {boots} boots of each variant and workload, which differ by "
     "luck alone, and layouts are dealt out to them: an interval is of the boots, and holds the "
     "luck of both."
 )
