@@ -7,6 +7,7 @@ import pytest
 
 from kernsmith.errors import ProgramMissing, UserError
 from kernsmith.kernel import package_kind
+from kernsmith.kernel.package import counted
 from kernsmith.kernel.package_kind import DEB, KINDS, PACMAN, RPM, TAR, Named, kind_of
 
 NAMED = Named("7.4.0-rc1-web", "7.4.0-rc1", "kernsmith.1395ba40", "1767225600")
@@ -84,3 +85,29 @@ def test_names_tell_kernels_of_one_release_apart_and_leave_the_builds_number() -
     assert pacman["PACMAN_PKGBASE"] == "linux-kernsmith-1395ba40"
     name = KINDS[TAR].name("linux-7.4.0-rc1-web-x86.tar.xz", NAMED)
     assert name == "linux-7.4.0-rc1-web+kernsmith.1395ba40-x86.tar.xz"
+
+
+def test_a_package_tells_how_far_it_is() -> None:
+    """Of a kernel with a thousand modules, compressing and packing take a quarter of an hour."""
+    lines = (
+        "  CC [M]  net/smc/smc_diag.o",
+        "  AS [M]  arch/x86/crypto/aesni-intel_asm.o",
+        "  CC      net/socket.o",
+        "  LD [M]  net/smc/smc_diag.ko",
+        "  INSTALL debian/linux-image-6.12.118/lib/modules/6.12.118/kernel/net/smc/smc_diag.ko",
+        "  STRIP   debian/linux-image-6.12.118/lib/modules/6.12.118/kernel/net/smc/smc_diag.ko",
+        "  XZ      debian/linux-image-6.12.118/lib/modules/6.12.118/kernel/net/smc/smc_diag.ko.xz",
+        "dpkg-deb: building package 'linux-image-6.12.118' in '../linux-image.deb'.",
+    )
+    told: list[tuple[str, int]] = []
+    read = counted(lambda what, done: told.append((what, done)))
+    for line in lines:
+        read(line)
+    assert told == [
+        ("files of modules compiled", 1),
+        ("files of modules compiled", 2),
+        ("files of modules compiled", 3),
+        ("modules linked", 1),
+        ("modules compressed", 1),
+        ("packages begun", 1),
+    ]

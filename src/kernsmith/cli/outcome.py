@@ -156,7 +156,7 @@ def _packages(
         return {}
     display.stage(f"package of {built[-1]}")
     kernel = result.kernels[built[-1]]
-    made = make_packages(kernel, folder, kind, display.note, display.compiled)
+    made = make_packages(kernel, folder, kind, display.note, display.counted)
     return {built[-1]: tuple(map(str, made))}
 
 

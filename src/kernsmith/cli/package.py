@@ -57,7 +57,7 @@ def package(
     with ProgressDisplay() as display:
         display.stage("package")
         packages = make_packages(
-            chosen, output or Path(), KINDS[format], display.note, display.compiled
+            chosen, output or Path(), KINDS[format], display.note, display.counted
         )
     if json:
         document = {"kernel": chosen.key, "packages": [str(path) for path in packages]}

@@ -76,9 +76,9 @@ class ProgressDisplay:
             elif time.monotonic() - self._said > _LINE_SECONDS or done == total:
                 self._line(f"{self._title}: {done}{f' of {total}' if total else ''} {what}")
 
-    def compiled(self, files: int) -> None:
-        """So many files of modules, of which nobody knows before how many there are."""
-        self.progress("files of modules compiled", files, 0)
+    def counted(self, what: str, done: int) -> None:
+        """So many of what nobody knows before how many there are."""
+        self.progress(what, done, 0)
 
     def note(self, text: str, share: float | None = None) -> None:
         """A sentence above the bars; `share` (0 to 1) says how much of it is done."""

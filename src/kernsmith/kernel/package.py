@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import count
 from pathlib import Path
 
 from kernsmith import process
@@ -48,6 +49,17 @@ _OBEYED = (
 )  # fmt: skip
 
 
+Progress = Callable[[str, int], None]
+
+_SAID = {
+    COMPILED: "files of modules compiled",
+    re.compile(r"^  LD \[M\]\s"): "modules linked",
+    re.compile(r"^  (XZ|ZSTD|GZIP)\s.*\.ko\."): "modules compressed",
+    re.compile(r"^(dpkg-deb: building package|Processing files: )"): "packages begun",
+}
+"""What kbuild and the tools of a distribution say of each step that takes long."""
+
+
 class PackagingFailed(KernsmithError):
     """Packages that kbuild does not make, or that hold another kernel than the one asked for."""
 
@@ -62,7 +74,7 @@ def make_packages(
     folder: Path,
     kind: PackageKind = KINDS[DEB],
     remark: Callable[[str], None] = lambda sentence: None,
-    progress: Callable[[int], None] = lambda compiled: None,
+    progress: Progress = lambda what, done: None,
 ) -> list[Path]:
     """Run kbuild's own target in a copy of the kernel's output; returns the packages.
 
@@ -72,7 +84,7 @@ def make_packages(
 
     folder: gets the packages and `package.log`.
     remark: called with a sentence where a package lacks that note.
-    progress: called with the number of files of modules that are compiled.
+    progress: called with what is being done with modules and packages, and how often it was.
 
     Raises:
         ProgramMissing: what makes such packages is not installed.
@@ -89,7 +101,7 @@ def make_packages(
         try:
             make_again(
                 kernel, work, kind.target,
-                log=log, environment=environment, on_line=_counted(progress),
+                log=log, environment=environment, on_line=counted(progress),
                 prefix=kind.as_user(),
             )  # fmt: skip
         except ProcessFailed as error:
@@ -107,12 +119,15 @@ def make_packages(
     return [folder / name for name in names]
 
 
-def _counted(progress: Callable[[int], None]) -> Callable[[str], None]:
-    compiled = count(1)
+def counted(progress: Progress) -> Callable[[str], None]:
+    """What tells `progress` of each line of the log that says of a step that it was done."""
+    done: Counter[str] = Counter()
 
     def read(line: str) -> None:
-        if COMPILED.match(line):
-            progress(next(compiled))
+        for said, what in _SAID.items():
+            if said.match(line):
+                done[what] += 1
+                progress(what, done[what])
 
     return read
 
