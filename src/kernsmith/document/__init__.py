@@ -31,6 +31,7 @@ from kernsmith.document.layouts import (
     OrdersDocument,
     SampleDocument,
 )
+from kernsmith.document.luck import LuckView, MixView, TextEndView
 from kernsmith.document.noise import NoiseView
 from kernsmith.document.pair import ComparedView, RanksView
 from kernsmith.document.proved import FactView, ProvedView
@@ -43,17 +44,14 @@ from kernsmith.document.shares import (
 from kernsmith.document.stress import StressView
 from kernsmith.document.study import (
     LookView,
-    LuckView,
     MachineView,
     MetricView,
-    MixView,
     PairView,
     RunView,
     SourceView,
     StepTimeView,
     StudyDocument,
     StudyView,
-    TextEndView,
     VariantView,
     VerdictView,
     WorkloadView,
