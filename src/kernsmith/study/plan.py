@@ -209,7 +209,7 @@ def plan_trials(
     if study.design.boots > 1 and variants and not drawn:
         raise UserError(
             "design.boots: no variant has random layouts, which are what is dealt out to boots: "
-            'allowed is 1, or layouts that end in "random"'
+            "allowed is 1, or levels of the factor layout that draw some (random, +random)"
         )
     layouts = study.design.layouts if drawn else 0
     repeated = study.design.replicates * study.design.runs
