@@ -48,7 +48,8 @@ class Scripted:
     folder: holds the script, so that several processes share it, and a log with a line a run;
         also model_cycles by the name of the image's folder, where these are not by workload, and
         kernel_instructions likewise, those of all others by an empty name; and `luck`: how many
-        rounds of the trace more the first, second … boot of a workload executes, over and over.
+        rounds of the trace more the first, second … boot of a workload executes, over and over;
+        `dearer` likewise: how many times the cycles it takes.
     """
 
     folder: Path
@@ -120,6 +121,9 @@ class ScriptedSession:
         luck = script.get("luck", [0])
         rounds = ROUNDS + luck[job.workload.boot % len(luck)]
         metrics = {each: (value * rounds / ROUNDS, unit) for each, (value, unit) in metrics.items()}
+        if metrics and (dearer := script.get("dearer")):
+            cycles, unit = metrics["model_cycles"]
+            metrics["model_cycles"] = cycles * dearer[job.workload.boot % len(dearer)], unit
         reason = "" if status == "ok" else "as the script says"
         console, trace, profile = job.folder / "console", None, None
         if job.profile and status == "ok":

@@ -4,7 +4,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
-from math import exp
+from math import exp, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +100,23 @@ def test_a_check_boots_what_the_replay_is_of(machine: Scripted) -> None:
     result = judged(machine)
     assert len(result.checks) == LABELS * CHECKED
     assert all(check.whole.more == pytest.approx(0) for check in result.checks)
+
+
+def test_checks_know_the_luck_of_a_boot_and_so_does_the_ledger(machine: Scripted) -> None:
+    told = {"dearer": [1, 1.02, 1.04], "instructions": {"": EXECUTED}}
+    (machine.folder / "script.json").write_text(json.dumps(told))
+    own = study_document(judged(machine))
+    url = f"sqlite:///{machine.folder}/ledger.sqlite"
+    recorded = study_document(recorded_result(read_study_table(None, url), Asked()))
+    assert recorded.checks == own.checks
+    assert len({check.luck for check in own.checks}) == 1
+    # Two labels of three boots each, that lie 0, 2 and 4 % above the first in all workloads.
+    assert own.checks[0].luck == pytest.approx(2.776 * sqrt(2) * 1.96, rel=0.01)
+    assert own.checks[0].limit == pytest.approx(0.5 + own.checks[0].luck)
+    assert "% is the luck of a boot)" in study_markdown(own)
+    alone = study_document(judged(machine, replace(DESIGN, boots=1)))
+    assert {check.luck for check in alone.checks} == {0}
+    assert "luck of a boot" not in study_markdown(alone)
 
 
 def test_asking_again_repeats_nothing_and_one_boot_more_costs_its_own(machine: Scripted) -> None:

@@ -27,6 +27,7 @@ class CheckView:
 
     predicted, measured: geometric means over workloads. error: in per cent; None without a boot
         that ended well. more, error_each: as of a workload. limit: how large error_each may be.
+        luck: how much of the limit is the luck of a boot; 0 where one boot of each was traced.
         holds: whether it is not larger, and all workloads were booted. note: what of the error no
         replay can know; empty when the layout executes what was traced.
     """
@@ -42,3 +43,4 @@ class CheckView:
     more: float | None = None
     error_each: float | None = None
     note: str = ""
+    luck: float = 0.0

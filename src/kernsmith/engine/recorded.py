@@ -93,7 +93,12 @@ def recorded_result(table: StudyTable, asked: Asked) -> StudyResult:
     )
     measured = [
         Measured(
-            trial, row.trial.digest, _only(row.run, asked.metrics), row.trial.replayed, row.booted
+            trial,
+            row.trial.digest,
+            _only(row.run, asked.metrics),
+            row.trial.replayed,
+            row.booted,
+            row.traced,
         )
         for trial, row in zip(trials, table.plan, strict=True)
     ]

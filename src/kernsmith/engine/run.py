@@ -168,6 +168,7 @@ def measure(
     rows = plan_of(prepared, forge, ledger)
     checking = _run(prepared, forge, rows, ledger, events, workers, keep_traces=keep_traces)
     runs = ledger.runs(row.digest for row in (*rows.values(), *checking.values()))
+    traced = ledger.runs({run.replayed_from for run in runs.values()} - {""})
     return [
         Measured(
             trial,
@@ -175,6 +176,7 @@ def measure(
             run,
             row.replayed,
             runs.get(checking[trial].digest) if trial in checking else None,
+            traced.get(run.replayed_from) if run else None,
         )
         for (trial, row), run in zip(rows.items(), runs_of(rows, runs), strict=True)
     ]

@@ -45,7 +45,7 @@ class Measured:
     """A trial with its run; None when there is none.
 
     replayed: the run is, or would be, a replay. booted: the run that booted the same layout, to
-        check that.
+        check that. traced: the run that wrote the trace, in the default layout.
     """
 
     trial: Trial
@@ -53,6 +53,7 @@ class Measured:
     run: RunRow | None
     replayed: bool = False
     booted: RunRow | None = None
+    traced: RunRow | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def judge(
             failures.append(f"{run.status}: {what}: {with_console(run.reason, Path(run.console))}")
     checks = find_checks(
         [
-            Replicated(each.trial, each.run, each.booted)
+            Replicated(each.trial, each.run, each.booted, each.traced)
             for variant in prepared.variants
             for each in measured
             if each.trial.variant == variant and each.replayed and each.run is not None

@@ -76,6 +76,12 @@ class RunRow:
         """Whether the workload ended as it should."""
         return self.status == OK
 
+    @property
+    def replayed_from(self) -> str:
+        """The trial that wrote the trace of a run by replay; empty for others."""
+        trial: str = self.provenance.get(REPLAYED_FROM, {}).get("trial", "")
+        return trial
+
 
 @dataclass(frozen=True)
 class BootRow:

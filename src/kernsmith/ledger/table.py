@@ -28,6 +28,7 @@ class PlannedRow:
     """A place in a study's plan. run: the trial's latest one that counts, if it has any.
 
     booted: of a replayed trial, the run that booted the same layout, if there is one.
+    traced: the run that it was replayed from.
     """
 
     position: int
@@ -36,6 +37,7 @@ class PlannedRow:
     trial: TrialRow
     run: RunRow | None
     booted: RunRow | None = None
+    traced: RunRow | None = None
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,14 @@ def _plan(connection: Connection, digest: str) -> tuple[PlannedRow, ...]:
             for _, _, variant, trial in planned
         ]
     )
+    traced = read_runs(connection, {run.replayed_from for run in runs.values()} - {""})
     return tuple(
-        PlannedRow(*row, run, runs.get(same.get(row[-1].digest, "")))
+        PlannedRow(
+            *row,
+            run,
+            runs.get(same.get(row[-1].digest, "")),
+            traced.get(run.replayed_from) if run else None,
+        )
         for row, run in zip(planned, whole, strict=True)
     )
 

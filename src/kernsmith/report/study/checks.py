@@ -39,11 +39,12 @@ def check_tables(document: StudyDocument) -> list[Table]:
         for each in document.checks
         for one in each.workloads
     ]  # fmt: skip
-    limit = document.checks[0].limit
+    check = document.checks[0]
+    luck = f" ({check.luck:.2g} % is the luck of a boot)" if check.luck else ""
     caption = (
         f"{TITLE}: model_cycles, geometric mean over workloads; instructions: what the booted "
-        f"layout executes beyond what was traced; more than {limit:g} % apart for each of them is "
-        "an error"
+        f"layout executes beyond what was traced; more than {check.limit:.3g} % apart for each of "
+        f"them is an error{luck}"
     )
     return [
         Table([*head, *figures], whole, caption),

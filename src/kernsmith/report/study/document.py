@@ -32,7 +32,7 @@ from kernsmith.document.study import INSTRUCTIONS, MODEL_CYCLES, sample_of
 from kernsmith.engine.absent import not_measured
 from kernsmith.engine.asked_metric import own_metrics
 from kernsmith.engine.attribution import attributions
-from kernsmith.engine.checks import LIMIT, Check
+from kernsmith.engine.checks import Check
 from kernsmith.engine.disturbances import find_disturbances
 from kernsmith.engine.held import held_in
 from kernsmith.engine.hottest import find_hottest
@@ -265,7 +265,8 @@ def _check(check: Check) -> CheckView:
         predicted=predicted,
         measured=measured,
         error=error,
-        limit=LIMIT,
+        limit=check.limit,
+        luck=check.luck,
         holds=check.holds,
         workloads=tuple(
             CheckedView(name, one.predicted, one.measured, one.error, one.more, one.error_each)
