@@ -3,6 +3,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, sqrt
 from pathlib import Path
@@ -11,13 +12,15 @@ import numpy as np
 import pytest
 
 from cpu_models import PENALTIES
-from kernsmith.engine import Silent
+from kernsmith.engine import Silent, run
+from kernsmith.engine.failures import Failures
 from kernsmith.engine.prepare import Prepared
 from kernsmith.engine.recorded import Asked, Stored, recorded_result
 from kernsmith.engine.run import measure
 from kernsmith.engine.traces import trace_path
 from kernsmith.engine.trial_rows import CHECKED, trial_rows
 from kernsmith.engine.verdicts import Measured, StudyResult, judge, observations, question
+from kernsmith.engine.workers import Workers
 from kernsmith.guest.workloads import load_catalogue
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.ledger import Ledger, RunRow, now
@@ -30,11 +33,11 @@ from kernsmith.report.study.document import study_document
 from kernsmith.report.study.markdown import study_markdown
 from kernsmith.report.study.page import study_page
 from kernsmith.stats.study import analyse
-from kernsmith.study import Design
+from kernsmith.study import Design, Variant
 from kernsmith.study.file import read_study
 from kernsmith.study.writing import write_study
 from made_trace import EXECUTED, ROUNDS
-from scripted_machine import WORKLOADS, Scripted, prepared, traced
+from scripted_machine import WORKLOADS, MadeTraced, Scripted, prepared, traced
 
 LAYOUTS, BOOTS, LABELS = 8, 3, 2
 DESIGN = Design(layouts=LAYOUTS, layouts_by="replay", boots=BOOTS, every=1)
@@ -219,8 +222,8 @@ def test_more_layouts_a_boot_help_where_layouts_differ_by_more_than_boots(
     found = []
     for trial in plan.trials:
         value = (1e6 * exp(random.normal(0, 0.01)), "cycles")
-        run = RunRow(str(trial.position), 1, "ok", "", "", now(), 1.0, {"model_cycles": value})
-        found.append(Measured(trial, run.trial, run, replayed=trial.layout_number > 0))
+        row = RunRow(str(trial.position), 1, "ok", "", "", now(), 1.0, {"model_cycles": value})
+        found.append(Measured(trial, row.trial, row, replayed=trial.layout_number > 0))
     (cycles,) = analyse(observations(found, plan.study.design), question(plan, found), percent=1.0)
     for each in cycles.components:
         parts = {part.name: part.share for part in each.components}
@@ -270,6 +273,59 @@ def test_a_boot_that_fails_is_missing_and_the_others_count(machine: Scripted) ->
     )
     assert verdict is not None
     assert verdict.effect.n == BOOTS - 1
+
+
+class Ready(MadeTraced):
+    """Has made all that a study needs."""
+
+    def __init__(self, folder: Path, plan: Prepared) -> None:
+        super().__init__(folder)
+        self.prepared, self.failures = plan, Failures()
+
+    def kernel(self, variant: Variant) -> Kernel:
+        built = {"compiler": "c", "linker": "l", "objects": 1, "seconds": 1.0, "text_bytes": 1}
+        kernel = super().kernel(variant)
+        return replace(kernel, provenance={**kernel.provenance, **built})
+
+    def failure(self, variant: Variant) -> str:
+        return ""
+
+    def objects(self, variant: Variant) -> int:
+        return 1
+
+    def build(self, meanwhile: Callable[[Workers], None] | None = None) -> None:
+        pass
+
+    def link(self) -> None:
+        pass
+
+    def find(self) -> int:
+        return 0
+
+    def profile(self, variant: Variant) -> tuple[Path, ...]:
+        return ()
+
+
+def test_a_study_ends_with_the_boot_that_failed(
+    machine: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"pipe": ["ok", "panic"], "instructions": {"": EXECUTED}}
+    (machine.folder / "script.json").write_text(json.dumps(told))
+    one = replace(machine, slots=1)  # the second boot that begins is boot 1
+    plan = prepared(one, DESIGN, factor=KERNELS)
+    monkeypatch.setattr(run, "open_maker", lambda *_: Ready(traced(machine).folder, plan))
+    ledger = Ledger(f"sqlite:///{machine.folder}/ledger.sqlite")
+    try:
+        result = run.run_study(plan, ledger, Silent(), by_function=False)
+    finally:
+        ledger.close()
+    lost = [each for each in result.failures if each.startswith("not replayed: ")]
+    # Both levels are one made kernel here: its boot fails for both.
+    assert sorted(lost) == [
+        f"not replayed: optimisation={level}, pipe, boot 1: the boot that writes the trace has not "
+        "ended well"
+        for level in ("O2", "O3")
+    ]
 
 
 def test_traces_of_all_boots_stay_until_they_are_freed(machine: Scripted) -> None:

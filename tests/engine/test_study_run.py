@@ -199,6 +199,11 @@ def test_replayed_layouts_cost_what_booted_ones_do(micro_kernel: Kernel, tmp_pat
     assert plan["replays"] == 2 * 3 * 2
     assert plan["boots"] == {"trials": 2 * 2, "traces": 0, "checks": 2 * 2 * 2}
     assert plan["seconds"]["replays"] < plan["seconds"]["trials"]
+    several = tmp_path / "boots.toml"
+    several.write_text(study.read_text().replace("layouts = 3", "layouts = 3\nboots = 3"))
+    boots = json.loads(kernsmith(tmp_path, "plan", str(several), "--json").stdout)["boots"]
+    # Two labels are one kernel with boots of their own; the first boot is its default layout's.
+    assert boots == {"trials": 2 * 2, "traces": 2 * (2 * 3 - 1), "checks": 2 * 2 * 2}
     replayed, booted = (
         json.loads(kernsmith(tmp_path, "run", str(study), "--layouts-by", way, "--json").stdout)
         for way in ("replay", "boot")
