@@ -23,15 +23,14 @@ impl Batch {
             let count = end - first;
             let available = if end > rare_at || count > 2 {
                 let told = rare.iter().take_while(|one| one.entered < end).count();
-                let waits = Waits {
+                let mut waits = Waits {
                     predicted: clocks.predicted,
                     fetched: clocks.fetched,
-                    led: led == 1,
+                    translated: clocks.translated,
                 };
-                let places = &lines[first as usize..end as usize];
-                let (predicted, available) =
-                    waits.rarely((first, places), &rare[..told], arrivals, &costs);
-                clocks.predicted = predicted;
+                let block = (first, &lines[first as usize..end as usize], led == 1);
+                let available = waits.rarely(block, &rare[..told], arrivals, &costs);
+                (clocks.predicted, clocks.translated) = (waits.predicted, waits.translated);
                 rare = &rare[told..];
                 rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
                 available
@@ -64,39 +63,36 @@ impl Batch {
     }
 }
 
-/// Before a block's lines are predicted.
+/// What the lines of a block have to wait for.
 struct Waits {
     predicted: u64,
     fetched: u64,
-    /// The first line is where a taken branch goes.
-    led: bool,
+    translated: u64,
 }
 
 impl Waits {
-    /// Of a block of which some lines are brought, or that has many: up to where the flow is
-    /// predicted then, and when all lines are there.
+    /// Of a block of which some lines are brought, or that has many: when all are there.
     ///
-    /// places: of its lines, of which the first one has the number `first`.
+    /// block: the number of its first line, the places of all, and whether the first one is where a
+    /// taken branch goes.
     #[inline(never)]
     fn rarely(
-        mut self,
-        (first, places): (u32, &[u32]),
+        &mut self,
+        (first, places, led): (u32, &[u32], bool),
         mut rare: &[Rare],
         arrivals: &mut [u64],
         costs: &Costs,
-    ) -> (u64, u64) {
+    ) -> u64 {
         let mut available = 0;
         for (line, place) in (first..).zip(places) {
-            if line != first || !self.led {
+            if line != first || !led {
                 self.predicted += TICKS;
             }
-            let begun = match costs.prefetch {
-                true => self.predicted,
-                false => later(self.predicted, self.fetched),
-            };
             let told = rare.first().filter(|one| one.entered == line);
             rare = &rare[usize::from(told.is_some())..];
-            let asked = begun + told.map_or(0, |one| u64::from(one.walked));
+            let walked = told.map_or(0, |one| u64::from(one.walked));
+            let now = (self.predicted, self.fetched);
+            let asked = costs.asked(now, &mut self.translated, walked);
             if let Some(one) = told.filter(|one| one.brought != PRESENT) {
                 arrivals[*place as usize] = asked + u64::from(one.brought);
             }
@@ -105,6 +101,6 @@ impl Waits {
                 arrivals[one.next_place as usize] = asked + TICKS + u64::from(one.next);
             }
         }
-        (self.predicted, available.max(self.predicted + TICKS))
+        available.max(self.predicted + TICKS)
     }
 }

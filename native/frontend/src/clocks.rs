@@ -37,6 +37,8 @@ const FEWEST_PLACES: usize = 512;
 pub struct Clocks {
     /// Up to where the flow is predicted.
     pub predicted: u64,
+    /// When the page was translated that was not translated ahead.
+    pub translated: u64,
     /// When the last block was fetched.
     pub fetched: u64,
     /// When the last block's micro-ops were all dispatched.
@@ -61,6 +63,7 @@ impl Clocks {
         let places = (core.queue + 1 + 2 * AT_ONCE).next_power_of_two();
         Self {
             predicted: 0,
+            translated: 0,
             fetched: 0,
             dispatched: 0,
             ahead: vec![0; blocks].into_boxed_slice(),

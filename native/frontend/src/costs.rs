@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What each event costs a front end in time, in ticks.
 
-use super::clocks::{Clocks, TICKS, ticks};
+use super::clocks::{Clocks, TICKS, later, ticks};
 use super::flow::{DECODED, PREDICTED, RESOLVED};
 use super::{CpuModel, DecoupledGeometry};
 
@@ -22,6 +22,7 @@ pub struct Costs {
     pub decoded_op: u64,
     pub to_decoders: u64,
     pub prefetch: bool,
+    pub walk_ahead: bool,
     pub next_line: bool,
 }
 
@@ -44,8 +45,29 @@ impl Costs {
             decoded_op: ticks(1.0 / fetch.decode_width),
             to_decoders: ticks(fetch.switch_cycles),
             prefetch: fetch.prefetch,
+            walk_ahead: fetch.walk_ahead,
             next_line: fetch.next_line,
         }
+    }
+
+    /// When a line is asked for that prediction comes to; walked: the ticks until its page is
+    /// translated, 0 when it is known. Where pages are not translated ahead, what is behind one
+    /// that is not known waits: `translated` is when the last of them was.
+    #[inline(always)]
+    pub(super) fn asked(
+        &self,
+        (predicted, fetched): (u64, u64),
+        translated: &mut u64,
+        walked: u64,
+    ) -> u64 {
+        if !self.prefetch {
+            return later(predicted, fetched) + walked;
+        }
+        if walked == 0 || self.walk_ahead {
+            return later(predicted + walked, *translated);
+        }
+        *translated = later(predicted, fetched) + walked;
+        *translated
     }
 
     /// Prediction goes on where it was led, with these of [`super::flow`]'s bits.

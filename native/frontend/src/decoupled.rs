@@ -178,11 +178,9 @@ impl Decoupled {
         self.tlbs.fetch(start, last, counters);
         let walked = (counters.itlb_misses - translated.0) * self.costs.itlb
             + (counters.stlb_misses - translated.1) * self.costs.stlb;
-        let begun = match self.costs.prefetch {
-            true => self.clocks.predicted,
-            false => self.clocks.predicted.max(self.clocks.fetched),
-        };
-        let asked = begun + walked;
+        let clocks = &mut self.clocks;
+        let now = (clocks.predicted, clocks.fetched);
+        let asked = self.costs.asked(now, &mut clocks.translated, walked);
         let ready = match self.l1i.lookup(line) {
             Some(ready) => ready,
             None => {

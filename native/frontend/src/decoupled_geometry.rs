@@ -59,6 +59,9 @@ pub struct FetchGeometry {
     pub switch_cycles: f64,
     /// Whether lines are asked for when prediction comes to them; else when fetch does.
     pub prefetch: bool,
+    /// Whether a page that the TLB does not have is translated when prediction comes to it; else
+    /// when fetch does, and until then nothing behind it is asked for.
+    pub walk_ahead: bool,
     /// Whether the line behind is brought as well.
     pub next_line: bool,
 }
@@ -244,6 +247,7 @@ fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError>
         decode_width: fields.number("decode_width", 0.5..=32.0)?,
         switch_cycles,
         prefetch: fields.choice("prefetch", &switches, true)?,
+        walk_ahead: fields.choice("walk_ahead", &switches, true)?,
         next_line: fields.choice("next_line", &switches, false)?,
     };
     fields.end()?;

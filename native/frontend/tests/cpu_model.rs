@@ -114,6 +114,16 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
         refused_of(NEOVERSE_N1, "prefetch = \"on\"", "prefetch = \"maybe\""),
         "decoupled.fetch.prefetch: must be \"on\" or \"off\", not \"maybe\""
     );
+    let model = CpuModel::parse(NEOVERSE_N1).expect("valid");
+    assert!(model.decoupled.expect("it is in time").fetch.walk_ahead);
+    let with = |word: &str| format!("prefetch = \"on\"\nwalk_ahead = \"{word}\"");
+    let text = NEOVERSE_N1.replacen("prefetch = \"on\"", &with("off"), 1);
+    let model = CpuModel::parse(&text).expect("valid");
+    assert!(!model.decoupled.expect("it is in time").fetch.walk_ahead);
+    assert_eq!(
+        refused_of(NEOVERSE_N1, "prefetch = \"on\"", &with("yes")),
+        "decoupled.fetch.walk_ahead: must be \"on\" or \"off\", not \"yes\""
+    );
 }
 
 #[test]

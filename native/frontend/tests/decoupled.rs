@@ -219,6 +219,69 @@ fn a_predictor_that_does_not_fetch_ahead_hides_no_misses() {
     assert!(not_ahead > 14.0, "{not_ahead}");
 }
 
+#[test]
+fn pages_that_are_not_translated_ahead_are_waited_for_with_their_lines() {
+    // A line in each page: more pages than the TLB has entries, and as many lines as L1i holds, or
+    // more of them.
+    let cost = |lines: u64, walk_ahead: bool| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.fetch.next_line = false;
+            geometry.fetch.walk_ahead = walk_ahead;
+        });
+        ring(&mut walk, lines, 4096 + 64, 3);
+        walk.since();
+        ring(&mut walk, lines, 4096 + 64, 5);
+        let (counted, cycles) = walk.since();
+        let blocks = 5 * lines;
+        let missed = (counted.itlb_misses / blocks, counted.l1i_misses / blocks);
+        (missed, cycles / blocks as f64)
+    };
+    let ((missed, ahead), (as_many, not_ahead)) = (cost(512, true), cost(512, false));
+    assert_eq!((missed, as_many), ((1, 0), (1, 0)));
+    assert!(ahead < 6.0, "{ahead}");
+    // The second-level TLB takes 7 cycles.
+    assert!((7.0..9.0).contains(&not_ahead), "{not_ahead}");
+    let ((missed, ahead), (as_many, not_ahead)) = (cost(1024, true), cost(1024, false));
+    assert_eq!((missed, as_many), ((1, 1), (1, 1)));
+    assert!(ahead < 6.0, "{ahead}");
+    // An L2 hit takes 14 cycles, and begins when the page is known.
+    assert!((21.0..23.0).contains(&not_ahead), "{not_ahead}");
+}
+
+#[test]
+fn what_is_behind_a_page_that_is_not_known_is_not_asked_for() {
+    // Two lines that are not there in each page: the second comes when the first does.
+    let cost = |walk_ahead: bool| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.fetch.next_line = false;
+            geometry.fetch.walk_ahead = walk_ahead;
+        });
+        let mut count = 0;
+        for round in 0..8 {
+            if round == 3 {
+                walk.since();
+                count = 0;
+            }
+            for page in 0..600 {
+                let start = 0x40_0000 + page * (4096 + 128);
+                walk.block(start, 8);
+                walk.jump(start + 28, start + 64);
+                walk.block(start + 64, 8);
+                let next = (page + 1) % 600;
+                walk.jump(start + 92, 0x40_0000 + next * (4096 + 128));
+                count += 1;
+            }
+        }
+        let (counted, cycles) = walk.since();
+        assert_eq!(counted.l1i_misses, 2 * count);
+        assert_eq!(counted.itlb_misses, count);
+        cycles / count as f64
+    };
+    let (ahead, not_ahead) = (cost(true), cost(false));
+    assert!(ahead < 8.0, "{ahead}");
+    assert!((21.0..26.0).contains(&not_ahead), "{not_ahead}");
+}
+
 /// Cycles of a jump to itself behind so many instructions.
 fn round(start: u64, instructions: u64, change: impl Fn(&mut DecoupledGeometry)) -> f64 {
     let mut walk = Walk::new(|geometry| {

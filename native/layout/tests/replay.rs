@@ -5,7 +5,9 @@ mod invented;
 
 use invented::random::Random;
 use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
-use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd, LoopGeometry};
+use kernsmith_frontend::{
+    Branch, Counters, CpuModel, FrontEnd, LoopGeometry, Replacement, TlbArrays, TlbEntries,
+};
 use kernsmith_layout::{Replay, Section, Step, Text};
 use kernsmith_trace::{Block, Instructions, Kind, Trace};
 
@@ -157,8 +159,9 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
         layouts.push(text.place_shifted(&shuffled(&mut random, 60), shifts));
     }
     let shipped = MODELS.map(|model| CpuModel::parse(model).expect("a shipped model"));
-    let others = shipped.iter().filter_map(with_loops);
-    for model in shipped.iter().cloned().chain(others) {
+    let with_loops = shipped.iter().filter_map(with_loops);
+    let waiting = shipped.iter().filter_map(without_walks_ahead);
+    for model in shipped.iter().cloned().chain(with_loops).chain(waiting) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
             let executed = executed(&trace, &text, starts, &model);
@@ -175,6 +178,19 @@ fn with_loops(model: &CpuModel) -> Option<CpuModel> {
     model.decoupled.as_mut()?.predictor.loops = Some(LoopGeometry {
         entries: 16,
         ways: 4,
+    });
+    Some(model)
+}
+
+/// A model in time that translates a page when fetch comes to it.
+fn without_walks_ahead(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    model.decoupled.as_mut()?.fetch.walk_ahead = false;
+    // So few pages that the random code misses often.
+    model.itlb.arrays = TlbArrays::Shared(TlbEntries {
+        entries: 4,
+        ways: 4,
+        replacement: Replacement::Lru,
     });
     Some(model)
 }
