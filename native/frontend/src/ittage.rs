@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Targets of indirect branches by tagged tables of growing history (ITTAGE).
 //!
-//! A. Seznec, A 64-Kbytes ITTAGE indirect branch predictor, 2011.
+//! A. Seznec, A 64-Kbytes ITTAGE indirect branch predictor, 2011: a target that has not been right yet
+//! is believed only while such targets are right more often than those of the next shorter history,
+//! and one that was right where that was wrong does not make room.
 
 use super::TageGeometry;
 use super::path_history::{Folds, folded};
 
 /// How often a target must be wrong before another takes its place.
 const MOST_CONFIDENT: u8 = 3;
+
+/// So many failures to find room, more than successes, and no entry is useful any more.
+const AGE_AFTER: u32 = 1024;
 
 /// The most tables with a tag.
 const TABLES: usize = 8;
@@ -17,6 +22,8 @@ struct Entry {
     /// 0: nobody's.
     tag: u16,
     confidence: u8,
+    /// It was right where the next shorter history was wrong: it does not make room.
+    useful: bool,
     target: u64,
 }
 
@@ -29,6 +36,9 @@ pub struct TaggedTargets {
     tables: usize,
     sets: usize,
     ways: usize,
+    /// Whether targets that have not been right yet are believed: from 0 on not.
+    doubt: i8,
+    failures: u32,
 }
 
 impl TaggedTargets {
@@ -42,11 +52,47 @@ impl TaggedTargets {
             tables,
             sets: geometry.target_sets,
             ways: geometry.target_ways,
+            doubt: 0,
+            failures: 0,
         }
     }
 
     /// An indirect jump or call. Returns whether its target was predicted, and learns it.
     pub fn predict(&mut self, pc: u64, history: &[Folds], target: u64) -> bool {
+        let sets = self.sets_of(pc, history);
+        let mut known = (0..self.tables).rev().filter_map(|table| {
+            let (first, tag) = sets[table];
+            let set = &self.entries[first..first + self.ways];
+            let way = set.iter().position(|entry| entry.tag == tag)?;
+            Some((table, first + way))
+        });
+        let (provider, shorter) = (known.next(), known.next());
+        let slot = pc as usize & (self.base.len() - 1);
+        let (owner, last) = std::mem::replace(&mut self.base[slot], (pc, target));
+        let alternate = match shorter {
+            Some((_, place)) => Some(self.entries[place].target),
+            None => (owner == pc).then_some(last),
+        };
+        let Some((table, place)) = provider else {
+            if alternate != Some(target) {
+                self.allocate(&sets[..self.tables], target);
+            }
+            return alternate == Some(target);
+        };
+        let own = self.entries[place];
+        let doubted = own.confidence == 0 && self.doubt >= 0;
+        self.learn(place, alternate == Some(target), target);
+        if own.target != target {
+            self.allocate(&sets[table + 1..self.tables], target);
+        }
+        match alternate {
+            Some(other) if doubted => other == target,
+            _ => own.target == target,
+        }
+    }
+
+    /// Of each table, where the set of a branch begins, and the branch's tag.
+    fn sets_of(&self, pc: u64, history: &[Folds]) -> [(usize, u16); TABLES] {
         let mut sets = [(0, 0); TABLES];
         for (table, place) in sets[..self.tables].iter_mut().enumerate() {
             let (index, tag) = folded(history, table);
@@ -54,49 +100,49 @@ impl TaggedTargets {
             let tag = (tag ^ pc as u32 ^ (pc >> 7) as u32) as u16 & 0xfff | 0x1000;
             *place = ((table * self.sets + set) * self.ways, tag);
         }
-        let provider = (0..self.tables).rev().find_map(|table| {
-            let (first, tag) = sets[table];
-            let set = &self.entries[first..first + self.ways];
-            let way = set.iter().position(|entry| entry.tag == tag)?;
-            Some((table, first + way))
-        });
-        let slot = pc as usize & (self.base.len() - 1);
-        let (owner, last) = std::mem::replace(&mut self.base[slot], (pc, target));
-        let guess = match provider {
-            Some((_, place)) => Some(self.entries[place].target),
-            None => (owner == pc).then_some(last),
-        };
-        if let Some((_, place)) = provider {
-            let entry = &mut self.entries[place];
-            if entry.target == target {
-                entry.confidence = (entry.confidence + 1).min(MOST_CONFIDENT);
-            } else if entry.confidence > 0 {
-                entry.confidence -= 1;
-            } else {
-                entry.target = target;
-            }
-        }
-        let right = guess == Some(target);
-        if !right {
-            let longer = provider.map_or(0, |(table, _)| table + 1);
-            self.allocate(&sets[longer..self.tables], target);
-        }
-        right
+        sets
     }
 
+    /// What the entry of the longest history learns. other_right: whether the next shorter one
+    /// knew the target.
+    fn learn(&mut self, place: usize, other_right: bool, target: u64) {
+        let entry = &mut self.entries[place];
+        let right = entry.target == target;
+        if entry.confidence == 0 && right != other_right {
+            let step = if right { -1 } else { 1 };
+            self.doubt = (self.doubt + step).clamp(-8, 7);
+        }
+        if right {
+            entry.confidence = (entry.confidence + 1).min(MOST_CONFIDENT);
+            entry.useful |= !other_right;
+        } else if entry.confidence > 0 {
+            entry.confidence -= 1;
+        } else {
+            entry.target = target;
+            entry.useful = false;
+        }
+    }
+
+    /// A place for the target in the table of the shortest of these histories that has room.
     fn allocate(&mut self, sets: &[(usize, u16)], target: u64) {
         for (first, tag) in sets {
             let set = &mut self.entries[*first..first + self.ways];
-            if let Some(entry) = set.iter_mut().find(|entry| entry.confidence == 0) {
+            if let Some(entry) = set.iter_mut().find(|entry| !entry.useful) {
                 *entry = Entry {
                     tag: *tag,
                     confidence: 0,
+                    useful: false,
                     target,
                 };
+                self.failures = self.failures.saturating_sub(1);
                 return;
             }
-            for entry in set {
-                entry.confidence -= 1;
+            self.failures += 1;
+        }
+        if self.failures >= AGE_AFTER {
+            self.failures = 0;
+            for entry in &mut self.entries {
+                entry.useful = false;
             }
         }
     }

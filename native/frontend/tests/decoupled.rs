@@ -128,6 +128,42 @@ fn an_irregular_loop_is_not_made_worse() {
     assert!(with < without / 2, "{with} {without}");
 }
 
+/// Mispredicted ones of 1,000 indirect jumps: a target that is another one once in ten times, behind so
+/// many conditional branches that go either way.
+fn mispredicted_targets(branches: u64, sets: usize) -> u64 {
+    let mut random = Random::new(7);
+    let mut walk = Walk::new(|geometry| geometry.predictor.target_sets = sets);
+    for round in 0..60_000 {
+        if round == 20_000 {
+            walk.since();
+        }
+        for branch in 0..branches {
+            let pc = 0x40_0000 + branch * 64;
+            walk.conditional(pc, pc + 32, random.once_in(2));
+        }
+        let target = if random.once_in(10) {
+            0x40_2000
+        } else {
+            0x40_3000
+        };
+        walk.branch(Branch::IndirectJump {
+            pc: 0x40_1000,
+            target,
+        });
+        walk.jump(target + 12, 0x40_0000);
+    }
+    walk.since().0.indirect_mispredictions / 40
+}
+
+#[test]
+fn a_target_is_not_believed_before_it_has_proved_itself() {
+    // 100 is the least that can be, and 180 are those whose last target was another one.
+    for branches in [1, 4, 8] {
+        let [few, many] = [512, 65_536].map(|sets| mispredicted_targets(branches, sets));
+        assert!(few < 172 && many < 145, "{branches}: {few} {many}");
+    }
+}
+
 #[test]
 fn so_are_targets() {
     let mut walk = Walk::new(|_| ());
