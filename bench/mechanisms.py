@@ -34,6 +34,7 @@ RUNS = 25
 WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "nothing": {},
     "fetching what prediction comes to": {"decoupled.fetch.prefetch": "off"},
+    "waiting for pages": {"decoupled.fetch.walk_ahead": "on"},
     "the line behind": {"decoupled.fetch.next_line": "off"},
     "the micro-op cache": {"decoupled.op_cache": None, "decoupled.fetch.switch_cycles": None},
     "switching to the decoders": {"decoupled.fetch.switch_cycles": 0},
