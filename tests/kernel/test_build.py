@@ -139,3 +139,12 @@ def test_the_key_changes_with_every_input(tiny: Variant, source: Source, tmp_pat
     ]
     assert len({recipe.key, *(other.key for other in others)}) == 5
     assert make_recipe(replace(tiny, label="a", levels=(("x", "y"),)), source).key == recipe.key
+
+
+def test_objects_of_a_build_that_was_killed_are_counted_once(tmp_path: Path) -> None:
+    before = "  CC      kernel/a.o\n  CC [M]  fs/b.o\n  AS      lib/c.o\n  LD      fs/built-in.a\n"
+    (tmp_path / "build.log").write_text(before)
+    assert build_module._keep_log(tmp_path) == {"kernel/a.o", "fs/b.o", "lib/c.o"}
+    (tmp_path / "build.log").write_text("  CC      fs/b.o\n  CC      fs/d.o\n")
+    assert len(build_module._keep_log(tmp_path)) == 4
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["build.1.log", "build.2.log"]

@@ -47,7 +47,7 @@ from kernsmith.kernel.standing import clear_for, standing_kernel
 from kernsmith.kernel.taken_objects import read_linked, read_taken, unmatched
 
 BUILD_SECONDS = 4 * 3600.0
-COMPILED = re.compile(r"^  (CC|AS)\s")  # what kbuild says of each file that is compiled
+COMPILED = re.compile(r"^  (?:CC|AS)\s.*?(\S+)$")  # what kbuild says of each file that is compiled
 # What went wrong, of a parallel build: other jobs go on printing after it.
 _MISTAKE = re.compile(r"\berror\b: |\*\*\* \[|^ERROR: |undefined (symbol|reference)")
 _MISTAKES_SHOWN = 12
@@ -141,17 +141,22 @@ def _leave_out_modules(recipe: Recipe, names: Iterable[str], folder: Path) -> No
     _make(recipe, folder, "olddefconfig.log", "olddefconfig")
 
 
-def _keep_log(folder: Path) -> int:
+def _keep_log(folder: Path) -> set[str]:
     """Put aside the log of a build that was killed; returns the objects that it compiled."""
     logs = sorted(folder.glob("build.*.log"))
     if (folder / "build.log").exists():
         logs.append((folder / "build.log").replace(folder / f"build.{len(logs) + 1}.log"))
-    return sum(map(_compiled_in, logs))
+    return _compiled_in(logs)
 
 
-def _compiled_in(log: Path) -> int:
-    text = log.read_text(encoding="utf-8", errors="replace")
-    return sum(COMPILED.match(line) is not None for line in text.splitlines())
+def _compiled_in(logs: Iterable[Path]) -> set[str]:
+    """The objects that were compiled, whether once or, because of a kill, again."""
+    lines = (
+        line
+        for log in logs
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
+    )
+    return {found[1] for line in lines if (found := COMPILED.match(line))}
 
 
 def _check_unchanged(source: Source) -> None:
@@ -163,15 +168,14 @@ def _check_unchanged(source: Source) -> None:
 
 
 def _compile(
-    recipe: Recipe, folder: Path, on_progress: Progress, resumed: int, alone: bool
+    recipe: Recipe, folder: Path, on_progress: Progress, resumed: set[str], alone: bool
 ) -> None:
-    compiled = resumed
+    compiled = set(resumed)
 
     def count(line: str) -> None:
-        nonlocal compiled
-        if COMPILED.match(line):
-            compiled += 1
-            on_progress(compiled, recipe.objects)
+        if found := COMPILED.match(line):
+            compiled.add(found[1])
+            on_progress(len(compiled), recipe.objects)
 
     if counters := recipe.instrumentation:
         (folder / "out" / COUNTERS_SCRIPT).write_text(counters.script)
@@ -328,7 +332,7 @@ def _provenance(recipe: Recipe, folder: Path, seconds: float) -> dict[str, Any]:
         "taken": {each.object: [each.program, each.reason] for each in read_taken(folder / FILE)},
         "vmlinux_sha256": file_digest(folder / "vmlinux"),
         "build_id": read_build_id(toolchain.tool("llvm-readelf"), folder / "vmlinux"),
-        "objects": sum(map(_compiled_in, folder.glob("build*.log"))),
+        "objects": len(_compiled_in(folder.glob("build*.log"))),
         "compiled": compiled[0] if compiled else None,
         "resumed": len(list(folder.glob("build.*.log"))),
         "seconds": round(seconds, 3),
