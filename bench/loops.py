@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a table of loops changes in a model: mispredicted directions, and cycles.
 
-Three programs in user mode, each by a sixteenth of what it executes, and two workloads in kernel
+Three programs in user mode, each by all that it executes, and two workloads in kernel
 mode: ``python bench/loops.py [MODEL]``, with `zen4` for who names none.
 """
 
@@ -46,9 +46,9 @@ def traces(machine: Tcg, folder: Path) -> Iterator[tuple[str, Path, int]]:
         bench = Bench(PROGRAMS, find_builds((BASELINE,)), layouts=0, others=0, runs=0)
         for program in PROGRAMS:
             (binary,) = make_binaries(bench, program, display)
-            (one,) = simulated(machine, kernel, [binary], display, every=16).values()
-            assert one.part is not None
-            yield program, one.part, 0
+            (one,) = simulated(machine, kernel, [binary], display, traced=True).values()
+            assert one.trace is not None
+            yield program, one.trace, 0
     for workload in load_catalogue().select(list(WORKLOADS)):
         outcome = run_once(machine, kernel, Job(workload, folder / workload.name, trace="loops"))
         assert outcome.trace is not None, outcome.reason

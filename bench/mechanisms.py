@@ -2,32 +2,36 @@
 """What each mechanism of a model does to its agreement with this processor, by leaving it out.
 
 ``python bench/mechanisms.py [MODEL [LAYOUTS [PROGRAM...]]]``: programs are timed and simulated as
-`kernsmith silicon` does it, and a sixteenth of what each binary executes is replayed by the model
-without this mechanism and without that. Without words: `zen4`, `tcc` in four layouts.
+`kernsmith silicon` does it, and what each binary executes is replayed by the model without this
+mechanism and without that. Without words: `zen4`, `tcc` in four layouts.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomlkit
 
-from kernsmith._native import cpu_model_check
+from kernsmith._native import cpu_model_check, trace_costs
 from kernsmith.cli.progress import ProgressDisplay
-from kernsmith.engine.calibration_programs import simulate_parts, timed_programs
+from kernsmith.engine.calibration import Timed
+from kernsmith.engine.calibration_programs import timed_programs
 from kernsmith.engine.silicon import Bench, guest_kernel, measure, simulated, table_file, times
+from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.machine.tcg import open_machine
 from kernsmith.silicon.builds import BASELINE, find_builds
 from kernsmith.silicon.timing import processor_name
 from kernsmith.stats.agreement import Agreement, judge, with_modelled
+from kernsmith.threads import each_of, threads
 
 BUILDS = ("O3", "Os", "align64", "instrumented", "autofdo", "gcc-O2")
-EVERY = 16
 RUNS = 25
 
 # By what is left out: keys and their values; None takes a table away.
@@ -79,6 +83,19 @@ def possible(text: str, folder: Path) -> dict[str, Path]:
     return found
 
 
+def simulate(timed: Sequence[Timed], cpus: Sequence[Path]) -> np.ndarray:
+    """Cycles of each trace in user mode. Shape: (cpus, timed)."""
+    found = np.empty((len(cpus), len(timed)))
+
+    def one(number: int) -> None:
+        costs = trace_costs(timed[number].key, cpus)
+        found[:, number] = [modes[0][MODEL_CYCLES] for modes in costs]
+
+    with threads(os.cpu_count() or 1) as pool:
+        each_of(pool, one, range(len(timed)))
+    return found
+
+
 def judgements(
     cpu: str, layouts: int, programs: tuple[str, ...]
 ) -> Iterator[tuple[str, float, Agreement]]:
@@ -88,12 +105,12 @@ def judgements(
     with ProgressDisplay() as display, tempfile.TemporaryDirectory() as name:
         rows, made = measure(bench, table_file(), display)
         binaries = [binary for one in made.values() for binary in one]
-        figures = simulated(machine, guest_kernel(display), binaries, display, every=EVERY)
+        figures = simulated(machine, guest_kernel(display), binaries, display, traced=True)
         timed = timed_programs(rows, figures)
         text = machine.cpu.read_text(encoding="utf-8")
         cpus = possible(text, Path(name))
         display.stage(f"{len(timed)} binaries by {len(cpus)} models")
-        costs = simulate_parts(timed, list(cpus.values()))
+        costs = simulate(timed, list(cpus.values()))
     for what, cost in zip(cpus, costs, strict=True):
         changed = cost / costs[0]
         cycles = [one.modelled * by for one, by in zip(timed, changed, strict=True)]

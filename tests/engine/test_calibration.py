@@ -8,7 +8,7 @@ import pytest
 
 from cpu_models import PENALTIES
 from kernsmith import paths
-from kernsmith._native import trace_costs, trace_part
+from kernsmith._native import trace_costs
 from kernsmith.engine.calibration import (
     KNOBS,
     Calibration,
@@ -19,7 +19,7 @@ from kernsmith.engine.calibration import (
     read_values,
     with_values,
 )
-from kernsmith.engine.calibration_programs import simulate_parts
+from kernsmith.engine.calibration_programs import WarmTraces
 from kernsmith.engine.events import Events
 from kernsmith.errors import UserError
 from kernsmith.guest.workloads import load_catalogue
@@ -29,7 +29,8 @@ from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.machine.tcg import open_machine
 from kernsmith.stats.calibration import Case
 
-MODEL = paths.shipped("cpus/emeraldrapids.toml").read_text()
+EMERALD = paths.shipped("cpus/emeraldrapids.toml")
+MODEL = EMERALD.read_text()
 
 
 class Quiet(Events):
@@ -46,7 +47,7 @@ def test_halves_share_no_program_and_leave_none_out() -> None:
 
 
 def test_what_calibrated_cannot_judge() -> None:
-    calibration = Calibration(MODEL, (), 1, simulate_parts, Quiet())
+    calibration = Calibration(MODEL, (), 1, WarmTraces(EMERALD, (), Quiet()), Quiet())
     fit = Fit(("lua", "mix"), (), read_values(MODEL), 0.0)
     with pytest.raises(UserError, match="mix calibrated this model and cannot judge it"):
         calibration.judged(fit, ("mix", "tcc"))
@@ -104,16 +105,11 @@ def test_times_of_a_model_give_its_figures_back(micro_kernel: Kernel, tmp_path: 
     timed = []
     for work in load_catalogue().select(["pipe", "file"]):
         booted = run_once(machine, micro_kernel.vmlinux, Job(work, tmp_path / work.name, trace="t"))
-        part = tmp_path / f"{work.name}.trace"
-        trace_part(tmp_path / work.name / "blocks.trace", 4, part)
-        assert (
-            booted.ok
-            and part.stat().st_size < (tmp_path / work.name / "blocks.trace").stat().st_size
-        )
-        model = paths.shipped("cpus/emeraldrapids.toml")
-        now, then = (modes[0][MODEL_CYCLES] for modes in trace_costs(part, [model, real]))
-        timed.append(Timed(Case(work.name, "O2", True, then), str(part), now))
-    calibration = Calibration(MODEL, timed, 3, simulate_parts, Quiet())
+        assert booted.ok and booted.trace
+        now, then = (modes[0][MODEL_CYCLES] for modes in trace_costs(booted.trace, [EMERALD, real]))
+        timed.append(Timed(Case(work.name, "O2", True, then), str(booted.trace), now))
+    simulate = WarmTraces(EMERALD, [one.key for one in timed], Quiet())
+    calibration = Calibration(MODEL, timed, 3, simulate, Quiet())
     fit = calibration.fit(("pipe",))
     judging = next(one for one in timed if one.case.program == "file")
     judged = calibration.judged(fit, ("file",))[judging.key]

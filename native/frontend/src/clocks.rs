@@ -76,6 +76,11 @@ impl Clocks {
         }
     }
 
+    /// From now on, from fetch to dispatch takes as long as in this core.
+    pub fn set_depth(&mut self, core: &CoreGeometry) {
+        self.depth = ticks(core.depth_cycles);
+    }
+
     /// The next block is predicted: not before there is room in the queue.
     #[inline(always)]
     pub fn predict_block(&mut self) {

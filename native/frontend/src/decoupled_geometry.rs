@@ -134,6 +134,21 @@ impl DecoupledGeometry {
         Ok(Some(geometry))
     }
 
+    /// With another one's times that no structure depends on.
+    pub(super) fn with_times_of(&self, other: &Self) -> Self {
+        let mut same = self.clone();
+        same.core.stall_cycles = other.core.stall_cycles;
+        same.core.depth_cycles = other.core.depth_cycles;
+        same.core.resolve_cycles = other.core.resolve_cycles;
+        same.fetch.taken_cycles = other.fetch.taken_cycles;
+        same.fetch.decode_steer_cycles = other.fetch.decode_steer_cycles;
+        same.fetch.switch_cycles = other.fetch.switch_cycles;
+        for (mine, theirs) in same.buffers.iter_mut().zip(&other.buffers) {
+            mine.cycles = theirs.cycles;
+        }
+        same
+    }
+
     /// The buffers, the nearest first, without those that change nothing: each remembers its
     /// branches by last use and is told of all of them, so what a nearer one knows is always in one
     /// that has no fewer sets and no fewer ways. Where that costs the same, the nearer one tells

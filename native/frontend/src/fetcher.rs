@@ -33,6 +33,31 @@ impl Fetcher {
         }
     }
 
+    /// Without what is known of blocks.
+    pub(super) fn state(&self) -> Self {
+        Self {
+            caches: self.caches.clone(),
+            tlbs: self.tlbs.clone(),
+            decoupled: self.decoupled.clone(),
+            shapes: Shapes::default(),
+        }
+    }
+
+    /// Goes on in a state; what is known of blocks stays.
+    pub(super) fn go_on(&mut self, state: &Self) {
+        let shapes = std::mem::take(&mut self.shapes);
+        *self = state.clone();
+        self.shapes = shapes;
+    }
+
+    /// See [`Decoupled::set_times`].
+    pub(super) fn set_times(&mut self, model: &CpuModel, geometry: &DecoupledGeometry) {
+        if let Some(decoupled) = &mut self.decoupled {
+            decoupled.0.set_times(model, geometry);
+            decoupled.1 = geometry.clone();
+        }
+    }
+
     /// From now on, code is mapped like this; before, all pages are small. TLBs keep what they
     /// have.
     pub fn map(&mut self, pages: PageMap) {

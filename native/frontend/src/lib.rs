@@ -100,6 +100,41 @@ impl FrontEnd {
         }
     }
 
+    /// Everything empty, but so that [`Self::set_times`] may be called later.
+    #[must_use]
+    pub fn for_other_times(model: &CpuModel) -> Self {
+        let mut front_end = Self::new(model);
+        if let Some(geometry) = &model.decoupled {
+            front_end.predictors.keep_all_buffers(geometry);
+        }
+        front_end
+    }
+
+    /// The state of all structures, without what is known of blocks.
+    #[must_use]
+    pub fn state(&self) -> Self {
+        Self {
+            predictors: self.predictors.clone(),
+            fetcher: self.fetcher.state(),
+        }
+    }
+
+    /// Goes on in a state; what is known of blocks stays.
+    pub fn go_on(&mut self, state: &Self) {
+        self.predictors.clone_from(&state.predictors);
+        self.fetcher.go_on(&state.fetcher);
+    }
+
+    /// From now on with the times of a model for which [`CpuModel::differs_in_times_alone`] holds:
+    /// what is in caches, TLBs, buffers and predictors depends on none of them. Data must not be
+    /// followed.
+    pub fn set_times(&mut self, model: &CpuModel) {
+        if let Some(geometry) = &model.decoupled {
+            self.predictors.set_times(geometry);
+            self.fetcher.set_times(model, geometry);
+        }
+    }
+
     /// See [`Fetcher::map`].
     pub fn map(&mut self, pages: PageMap) {
         self.fetcher.map(pages);

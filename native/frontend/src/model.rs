@@ -138,6 +138,23 @@ impl CpuModel {
         Self::parse(&text).map_err(|error| format!("CPU model {}: {error}", path.display()))
     }
 
+    /// Whether another model is in time, as this one, and all that it has of its own is its name and
+    /// those times of `[decoupled]` that no structure depends on: what a branch, a misprediction, a
+    /// switch to the decoders or a micro-op costs.
+    #[must_use]
+    pub fn differs_in_times_alone(&self, other: &Self) -> bool {
+        let (Some(mine), Some(geometry)) = (&self.decoupled, &other.decoupled) else {
+            return false;
+        };
+        let mut same = Self {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            ..other.clone()
+        };
+        same.decoupled = Some(geometry.with_times_of(mine));
+        same == *self
+    }
+
     /// Reads and checks a model.
     ///
     /// # Errors

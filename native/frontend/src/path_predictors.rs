@@ -15,7 +15,7 @@ use super::flow::{DECODED, REDIRECTED, RESOLVED};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
 use super::tage::{LANES, TABLES, TaggedDirections};
-use super::{Branch, Counters, CpuModel, DecoupledGeometry, Latest};
+use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry, Latest};
 
 /// The predictors of one core.
 #[derive(Debug, Clone)]
@@ -41,12 +41,23 @@ impl PathPredictors {
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
-            buffers: geometry
-                .told_buffers()
-                .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles) as u32))
-                .collect(),
+            buffers: empty(geometry.told_buffers()),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
             led: REDIRECTED,
+        }
+    }
+
+    /// From now on, with those buffers, too, that tell nothing as long as farther ones cost the same
+    /// (see [`DecoupledGeometry::told_buffers`]): before anything is executed.
+    pub fn keep_all_buffers(&mut self, geometry: &DecoupledGeometry) {
+        self.buffers = empty(&geometry.buffers);
+    }
+
+    /// From now on with the times of a model that differs in times alone; all buffers must be kept.
+    pub fn set_times(&mut self, geometry: &DecoupledGeometry) {
+        self.taken = ticks(geometry.fetch.taken_cycles) as u32;
+        for ((_, cycles), one) in self.buffers.iter_mut().zip(&geometry.buffers) {
+            *cycles = ticks(one.cycles) as u32;
         }
     }
 
@@ -139,4 +150,11 @@ impl PathPredictors {
         }
         found
     }
+}
+
+fn empty<'a>(buffers: impl IntoIterator<Item = &'a BufferGeometry>) -> Vec<(Latest, u32)> {
+    let buffers = buffers.into_iter();
+    buffers
+        .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles) as u32))
+        .collect()
 }

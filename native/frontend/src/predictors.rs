@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What predicts where the flow of one CPU goes, whatever its model is.
 
-use super::{Branch, Counters, CpuModel, PathPredictors, Predictor};
+use super::{Branch, Counters, CpuModel, DecoupledGeometry, PathPredictors, Predictor};
 
 /// All predictors of one CPU.
 #[derive(Debug, Clone)]
@@ -19,6 +19,20 @@ impl Predictors {
         Self {
             predictor: Predictor::new(&model.predictor),
             by_path: by_path.map(|geometry| Box::new(PathPredictors::new(model, geometry))),
+        }
+    }
+
+    /// See [`PathPredictors::keep_all_buffers`].
+    pub(super) fn keep_all_buffers(&mut self, geometry: &DecoupledGeometry) {
+        if let Some(by_path) = &mut self.by_path {
+            by_path.keep_all_buffers(geometry);
+        }
+    }
+
+    /// See [`PathPredictors::set_times`].
+    pub(super) fn set_times(&mut self, geometry: &DecoupledGeometry) {
+        if let Some(by_path) = &mut self.by_path {
+            by_path.set_times(geometry);
         }
     }
 

@@ -27,6 +27,7 @@ mod text;
 mod timed;
 mod timed_chunks;
 mod timed_replay;
+mod warm;
 mod watch;
 mod windows;
 
@@ -42,5 +43,6 @@ pub use search::{Search, search};
 pub use stacks::{Folded, Frames, NONE as NO_FRAME, StackNode, Stacks};
 pub use text::{Section, Shift, Step, Text};
 pub use timed::{AsTraced, Placement, timed, timed_by_part};
+pub use warm::Warmed;
 pub use watch::Watch;
 pub use windows::Sample;

@@ -45,9 +45,19 @@ pub fn timed(
     model: &CpuModel,
     sample: &Sample,
 ) -> [Counters; 2] {
-    let mode = |block: &Block| usize::from(block.kernel);
-    let modes: Vec<usize> = trace.blocks.iter().map(mode).collect();
+    let modes = modes(trace);
     let counted = in_slots(trace, placement, pages, model, sample, &modes, &mut ());
+    of_modes(&counted)
+}
+
+/// Slots for user mode and kernel mode.
+pub(super) fn modes(trace: &Trace) -> Vec<usize> {
+    let mode = |block: &Block| usize::from(block.kernel);
+    trace.blocks.iter().map(mode).collect()
+}
+
+/// Of what was counted in these.
+pub(super) fn of_modes(counted: &[Counters]) -> [Counters; 2] {
     [0, 1].map(|mode| counted.get(mode).copied().unwrap_or_default())
 }
 
@@ -77,19 +87,9 @@ fn in_slots(
     slots: &[usize],
     watch: &mut impl Watch,
 ) -> Vec<Counters> {
-    let count = slots.iter().max().map_or(0, |most| most + 1);
-    let mut run = Run {
-        trace,
-        placement,
-        blocks: placed(trace, placement, slots),
-        front_end: FrontEnd::new(model),
-        counters: vec![Counters::default(); count],
-        before: None,
-        watch,
-    };
-    run.front_end.map(pages);
-    run.describe();
-    run.watch.start(&mut run.front_end);
+    let mut front_end = FrontEnd::new(model);
+    front_end.map(pages);
+    let mut run = Run::new(trace, placement, slots, front_end, watch);
     let warm = sample.warm;
     for range in &sample.ranges {
         if warm > 0 {
@@ -120,7 +120,7 @@ pub(super) fn behind(words: &Words, range: &Range<usize>, least: usize) -> usize
 
 /// All that a step needs to know of a block, in one place.
 #[derive(Debug, Clone, Copy)]
-struct Placed {
+pub(super) struct Placed {
     /// Where it begins, in the trace and in this layout.
     traced: u64,
     start: u64,
@@ -149,20 +149,43 @@ fn placed(trace: &Trace, placement: &impl Placement, slots: &[usize]) -> Vec<Pla
     numbered.zip(slots).map(place).collect()
 }
 
-struct Run<'a, P, W> {
+pub(super) struct Run<'a, P, W> {
     trace: &'a Trace,
     placement: &'a P,
     /// By number.
     blocks: Vec<Placed>,
-    front_end: FrontEnd,
+    pub front_end: FrontEnd,
     /// By slot.
     counters: Vec<Counters>,
     /// The block whose last instruction led here; none after an interruption.
-    before: Option<Placed>,
+    pub before: Option<Placed>,
     watch: &'a mut W,
 }
 
-impl<P: Placement, W: Watch> Run<'_, P, W> {
+impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
+    /// At the beginning. slots: of each block the number of its counters.
+    pub fn new(
+        trace: &'a Trace,
+        placement: &'a P,
+        slots: &[usize],
+        front_end: FrontEnd,
+        watch: &'a mut W,
+    ) -> Self {
+        let count = slots.iter().max().map_or(0, |most| most + 1);
+        let mut run = Self {
+            trace,
+            placement,
+            blocks: placed(trace, placement, slots),
+            front_end,
+            counters: vec![Counters::default(); count],
+            before: None,
+            watch,
+        };
+        run.describe();
+        run.watch.start(&mut run.front_end);
+        run
+    }
+
     /// Tells the front end of all blocks.
     fn describe(&mut self) {
         for (number, block) in self.blocks.iter().enumerate() {
@@ -173,8 +196,13 @@ impl<P: Placement, W: Watch> Run<'_, P, W> {
         }
     }
 
-    /// Returns whether the region has begun in it.
-    fn all(&mut self, range: Range<usize>) -> bool {
+    /// Costs by slot, of what was gone through since the region began.
+    pub fn counters(&self) -> &[Counters] {
+        &self.counters
+    }
+
+    /// Goes through a range of the trace's words. Returns whether the region has begun in it.
+    pub fn all(&mut self, range: Range<usize>) -> bool {
         let mut begun = false;
         for event in self.trace.events_in(range) {
             begun |= event == Event::Begin;

@@ -31,7 +31,7 @@ mod _native {
         layout::LayoutLab,
         profile::{direct_calls, perf_data_counts, perf_data_record},
         propeller::{propeller_carried, propeller_profile},
-        trace::{trace_costs, trace_pages, trace_part},
+        trace::{WarmTrace, trace_costs, trace_pages, trace_part},
         version,
     };
 }

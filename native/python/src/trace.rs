@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use kernsmith_frontend::{Counters, CpuModel};
-use kernsmith_layout::{AsTraced, Sample, timed, write_part};
+use kernsmith_layout::{AsTraced, Sample, Warmed, timed, write_part};
 use kernsmith_trace::Trace;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -52,6 +52,45 @@ pub fn trace_costs<'py>(
         Ok([one(0)?, one(1)?])
     });
     modes.collect()
+}
+
+/// A trace that a CPU model went through, with its state before each window of a sample.
+#[pyclass(frozen)]
+pub struct WarmTrace(Warmed);
+
+#[pymethods]
+impl WarmTrace {
+    /// cpu: the model's file. every: one of so many windows is kept.
+    ///
+    /// Raises `ValueError` with one sentence: it is no trace, or the model is not in time.
+    #[new]
+    fn new(python: Python<'_>, path: PathBuf, cpu: PathBuf, every: usize) -> PyResult<Self> {
+        let model = load_model(&cpu)?;
+        let warmed = python.detach(|| {
+            let trace = Trace::load(&path).map_err(|error| error.to_string())?;
+            Warmed::new(trace, model, every)
+        });
+        Ok(Self(warmed.map_err(PyValueError::new_err)?))
+    }
+
+    /// What the windows cost with each of some models that differ from that one in times alone: the
+    /// figures of user and of kernel mode by name.
+    ///
+    /// cpus: their files. Raises `ValueError` with one sentence.
+    fn costs<'py>(
+        &self,
+        python: Python<'py>,
+        cpus: Vec<PathBuf>,
+    ) -> PyResult<Vec<[Bound<'py, PyDict>; 2]>> {
+        let each = cpus.iter().map(|cpu| {
+            let model = load_model(cpu)?;
+            let counted = python.detach(|| self.0.costs(&model));
+            let counted = counted.map_err(PyValueError::new_err)?;
+            let one = |mode: usize| dictionary(python, &counted[mode], Some(&model));
+            Ok([one(0)?, one(1)?])
+        });
+        each.collect()
+    }
 }
 
 /// Writes one of `every` windows of a trace as a trace of its own, without counters.

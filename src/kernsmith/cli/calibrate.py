@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kernsmith.report.silicon import Subject
     from kernsmith.stats.agreement import Agreement
 
-_EVERY = 16
 _LAYOUTS, _OTHERS, _RUNS = 16, 2, 25
 
 
@@ -166,7 +165,7 @@ def _by_programs(
 ) -> Callable[[ProgressDisplay], _Found]:
     """By programs on this processor. counts: layouts, layouts of other builds, and runs."""
     from kernsmith.engine.calibration import Calibration, calibrated, halves
-    from kernsmith.engine.calibration_programs import simulate_parts, timed_programs
+    from kernsmith.engine.calibration_programs import WarmTraces, timed_programs
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
     from kernsmith.machine.tcg import open_machine
     from kernsmith.report.silicon import PROGRAMS
@@ -190,11 +189,12 @@ def _by_programs(
         rows, binaries = measure(bench, measured or table_file(), display)
         made = [binary for one in binaries.values() for binary in one]
         kernel = guest_kernel(display)
-        simulations = simulated(machine, kernel, made, display, every=_EVERY)
+        simulations = simulated(machine, kernel, made, display, traced=True)
         timed = timed_programs(rows, simulations)
         text = read_text(machine.cpu, "the CPU model")
+        simulate = WarmTraces(machine.cpu, [one.key for one in timed], display)
         display.stage("fitting")
-        found = calibrated(Calibration(text, timed, rounds, simulate_parts, display), parts)
+        found = calibrated(Calibration(text, timed, rounds, simulate, display), parts)
         cycles = {row.digest: found.cycles[one.key] for row, one in zip(rows, timed, strict=True)}
         judged = judge(points(rows, lambda row: cycles[row.digest]), BASELINE, factor=1.0)
         return _Found(found, judged, processor_name(), PROGRAMS, "programs")

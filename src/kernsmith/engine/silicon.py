@@ -11,6 +11,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ from math import inf
 from pathlib import Path
 
 from kernsmith import paths
-from kernsmith._native import trace_part
 from kernsmith.engine.events import Events
 from kernsmith.engine.silicon_orders import Maker, link_orders
 from kernsmith.errors import UserError
@@ -229,27 +229,26 @@ def guest_kernel(events: Events, source: str = "debian:7.3") -> Path:
 class Simulated:
     """A binary in the `tcg` machine.
 
-    counters: all metrics. part: one of so many windows of what it executes, where that was asked.
+    counters: all metrics. trace: of all that it executes, where that was asked.
     """
 
     counters: dict[str, float]
-    part: Path | None
+    trace: Path | None
 
 
 def simulated(
-    machine: Tcg, kernel: Path, binaries: Sequence[Binary], events: Events, *, every: int = 0
+    machine: Tcg, kernel: Path, binaries: Sequence[Binary], events: Events, *, traced: bool = False
 ) -> dict[str, Simulated]:
     """Each binary by its digest; what was simulated before is read.
 
-    every: keep one of so many windows of what it executes, too; 0: none. A whole trace takes some
-    150 MB and is removed again.
+    traced: keep the trace of what it executes, too, of some 4 MB.
     """
     events.stage(f"{len(binaries)} binaries in the tcg machine")
     found: dict[str, Simulated] = {}
 
     def one(binary: Binary) -> None:
         digest = file_digest(binary.path)
-        found[digest] = _simulated(machine, kernel, binary, digest, every)
+        found[digest] = _simulated(machine, kernel, binary, digest, traced)
         events.progress("simulated", len(found), len(binaries))
 
     with threads(os.cpu_count() or 1) as pool:
@@ -257,25 +256,25 @@ def simulated(
     return found
 
 
-def _simulated(machine: Tcg, kernel: Path, binary: Binary, digest: str, every: int) -> Simulated:
+def _simulated(machine: Tcg, kernel: Path, binary: Binary, digest: str, traced: bool) -> Simulated:
     of = [file_digest(kernel), digest, TUNABLES]
     kept = paths.cache_root() / "programs"
     folder = kept / "counts" / digest_of([machine.fingerprint(), *of])[:32]
     known = folder / "counters.known.json"
-    executed = digest_of([machine.fingerprint()["tracer"], *of, every])[:32]
-    part = kept / "parts" / f"{executed}.trace" if every else None
+    executed = digest_of([machine.fingerprint()["tracer"], *of])[:32]
+    trace = kept / "traces" / f"{executed}.trace" if traced else None
     with locked(folder / "begun"):
-        if not known.exists() or (part and not part.exists()):
+        if not known.exists() or (trace and not trace.exists()):
             with tempfile.TemporaryDirectory() as booted:
-                outcome = simulate(machine, kernel, binary, Path(booted), trace=part is not None)
-                if part:
-                    part.parent.mkdir(parents=True, exist_ok=True)
-                    with replacing(part) as path:
-                        trace_part(Path(booted) / "blocks.trace", every, path)
+                outcome = simulate(machine, kernel, binary, Path(booted), trace=traced)
+                if trace:
+                    trace.parent.mkdir(parents=True, exist_ok=True)
+                    with replacing(trace) as path:
+                        shutil.copyfile(Path(booted) / "blocks.trace", path)
             figures = {name: value for name, (value, _) in outcome.metrics.items()}
             write_text(known, json.dumps(figures))
         counters: dict[str, float] = json.loads(known.read_text())
-    return Simulated(counters, part)
+    return Simulated(counters, trace)
 
 
 def times(rows: Sequence[Row]) -> list[Measured]:
