@@ -20,6 +20,8 @@ MODEL = str(paths.shipped("cpus/emeraldrapids.toml"))
         ([str(PENALTIES)], "it cannot be calibrated"),
         ([MODEL, "--program", "lua"], "those that judge do not calibrate"),
         ([MODEL, "--build", "O2"], "calibrate needs a --build beside the baseline"),
+        ([MODEL, "--layouts", "2"], "calibrate needs --layouts 3 or more"),
+        ([MODEL, "--others", "-1"], "calibrate needs no negative --others"),
         ([MODEL, "--rounds", "0"], "calibrate needs --rounds 1 or more"),
         ([MODEL, "--program", "emacs"], "there is no program 'emacs'"),
         (["no-such-model.toml"], "there is no cpu model 'no-such-model.toml'"),

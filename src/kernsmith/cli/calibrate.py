@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kernsmith.stats.agreement import Agreement
 
 _LAYOUTS, _OTHERS, _RUNS = 16, 2, 25
+_FEWEST_LAYOUTS = 3
 
 
 def calibrate(
@@ -80,7 +81,7 @@ def calibrate(
     build
         Ways to compile them, beside the baseline O2; default: all.
     layouts
-        Random layouts of the baseline; default: 16.
+        Random layouts of the baseline, three or more; default: 16.
     others
         Random layouts of each other build; default: 2.
     runs
@@ -175,8 +176,11 @@ def _by_programs(
     from kernsmith.stats.agreement import judge
 
     layouts, others, runs = counts
-    if layouts < 0 or others < 0:
-        raise UserError("calibrate needs no negative layouts")
+    if layouts < _FEWEST_LAYOUTS:
+        least = f"--layouts {_FEWEST_LAYOUTS} or more"
+        raise UserError(f"calibrate needs {least}: how a model ranks layouts is judged, too")
+    if others < 0:
+        raise UserError("calibrate needs no negative --others")
     if len(find_builds(build)) < 2:
         raise UserError("calibrate needs a --build beside the baseline: its ratio is what counts")
     check_clock()
