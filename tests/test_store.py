@@ -34,6 +34,8 @@ def filled(root: Path) -> Store:
         "roots/trixie-1.image.log": 4096,
         "toolchains/gcc-15.part/usr/bin/gcc": 4096,
         "toolchains/lock": 0,
+        "programs/traces/0a1b.trace": 4096,
+        "programs/times-a-processor.csv": 4096,
         "ledger.sqlite": 4096,
     }.items():
         path = root / name
@@ -45,7 +47,7 @@ def filled(root: Path) -> Store:
 KEPT = {
     "kernels/aaa", "kernels/bbb", "kernels/aaa/layouts/random-1", "runs/own/trial",
     "sources/debian-7.3", "sources/debian-9.9.part", "roots/0123", "roots/trixie-1.json",
-    "toolchains/gcc-15.part",
+    "toolchains/gcc-15.part", "programs/traces/0a1b.trace",
 }  # fmt: skip
 """What is in it."""
 
@@ -273,7 +275,7 @@ def prune(root: Path, *words: str, expect: int = 0) -> "subprocess.CompletedProc
 def test_the_command_shows_everything_and_removes_what_is_named(tmp_path: Path) -> None:
     store = filled(tmp_path)
     shown = prune(tmp_path).stdout
-    assert "40.0 KiB in all" in shown
+    assert "44.0 KiB in all" in shown
     assert kept(store) == {
         entry["key"] for entry in json.loads(prune(tmp_path, "--json").stdout)["entries"]
     }

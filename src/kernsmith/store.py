@@ -129,6 +129,7 @@ KINDS = {
     "layouts": "kernels/*/layouts/*",
     "traces": "kernels/*/traces/*",
     "profiles": "kernels/*/profiles/*",
+    "program-traces": "programs/traces/*",
     "consoles": "runs/*/*",
     "sources": "sources/*",
     "compile-cache": "ccache",

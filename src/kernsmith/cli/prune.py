@@ -32,7 +32,8 @@ def prune(
 ) -> int:
     """Show what the caches hold, by kind; with --yes, remove it.
 
-    Kinds: kernels (with their layouts, traces and profiles), layouts, traces, profiles, consoles,
+    Kinds: kernels (with their layouts, traces and profiles), layouts, traces, profiles,
+    program-traces (of `silicon` and `cpu calibrate`), consoles,
     sources, compile-cache, toolchains, roots, snapshots, answers. Everything can be made again.
     What somebody is using now stays (a kernel with its layouts, the consoles of a run that is under
     way), and so does the ledger: runs that are in it are not measured again. What a process that

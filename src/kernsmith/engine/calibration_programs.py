@@ -41,9 +41,9 @@ class WarmTraces:
     """Simulates programs with other times: `calibration.Simulate`.
 
     A core's state before each window is that of one that has gone through all of the trace before:
-    one that sees a sixteenth of it alone mispredicts three times as many branches
+    one that sees a sixteenth of it alone mispredicts two to seven times as many branches
     (docs/silicon.md). It depends on no time that is calibrated, so it is worked out once; some
-    10 MB of each trace are kept in memory.
+    13 MB of each trace are kept in memory.
     """
 
     def __init__(self, cpu: Path, traces: Sequence[str], events: Events) -> None:

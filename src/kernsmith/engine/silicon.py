@@ -23,7 +23,7 @@ from kernsmith import paths
 from kernsmith.engine.events import Events
 from kernsmith.engine.silicon_orders import Maker, link_orders
 from kernsmith.errors import UserError
-from kernsmith.files import locked, replacing, write_text
+from kernsmith.files import locked, replacing, use, write_text
 from kernsmith.foreign import read_text
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.kernel.build import build_kernel
@@ -241,7 +241,8 @@ def simulated(
 ) -> dict[str, Simulated]:
     """Each binary by its digest; what was simulated before is read.
 
-    traced: keep the trace of what it executes, too, of some 4 MB.
+    traced: keep the trace of what it executes, too, of some 3 to 14 MB; until this process ends,
+        these are in use.
     """
     events.stage(f"{len(binaries)} binaries in the tcg machine")
     found: dict[str, Simulated] = {}
@@ -263,12 +264,14 @@ def _simulated(machine: Tcg, kernel: Path, binary: Binary, digest: str, traced: 
     known = folder / "counters.known.json"
     executed = digest_of([machine.fingerprint()["tracer"], *of])[:32]
     trace = kept / "traces" / f"{executed}.trace" if traced else None
+    if trace:
+        trace.parent.mkdir(parents=True, exist_ok=True)
+        use(trace.parent)
     with locked(folder / "begun"):
         if not known.exists() or (trace and not trace.exists()):
             with tempfile.TemporaryDirectory() as booted:
                 outcome = simulate(machine, kernel, binary, Path(booted), trace=traced)
                 if trace:
-                    trace.parent.mkdir(parents=True, exist_ok=True)
                     with replacing(trace) as path:
                         shutil.copyfile(Path(booted) / "blocks.trace", path)
             figures = {name: value for name, (value, _) in outcome.metrics.items()}
