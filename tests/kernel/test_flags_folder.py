@@ -186,7 +186,7 @@ def test_a_patch_of_an_older_source_comes_with_it(tmp_path: Path) -> None:
 
 
 def test_what_no_flags_tell_is_refused(tmp_path: Path) -> None:
-    plain = a_kernel(tmp_path, "KCFLAGS=-ffunction-sections")
+    plain = a_kernel(tmp_path, "KCFLAGS=-ffunction-sections", "AWK=mawk")
     with pytest.raises(UserError, match="without a profile and without flags: there is nothing"):
         write_flags(plain, tmp_path / "flags")
     bolted = a_kernel(tmp_path, bolted={"kernel": "3" * 64})

@@ -137,6 +137,18 @@ def test_a_kernel_with_counters_is_one_of_its_own(recipe: Recipe, tmp_path: Path
     assert any("-fprofile-info-section" in word for word in told)
 
 
+def test_headers_are_made_by_the_same_awk_everywhere_it_is(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each awk has its own order of arrays, and kbuild writes headers in it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = make_command(recipe, tmp_path / "out")
+    assert not [word for word in without if word.startswith("AWK=")]
+    (tmp_path / "mawk").write_text("#!/bin/sh\n")
+    (tmp_path / "mawk").chmod(0o755)
+    assert set(make_command(recipe, tmp_path / "out")) - set(without) == {"AWK=mawk"}
+
+
 def test_words_for_the_same_compiler_are_the_same_kernel(recipe: Recipe) -> None:
     named = replace(recipe, variant=replace(VARIANT, compiler="clang-22", linker="lld-22"))
     assert named.key == recipe.key

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from kernsmith.kernel.artifact import Kernel, file_digest
 from kernsmith.kernel.link import relink
 from kernsmith.kernel.note import kernel_release, read_note, uts_version
 from kernsmith.kernel.package import make_packages, package_command
-from kernsmith.kernel.package_kind import KINDS
+from kernsmith.kernel.package_kind import DEB, KINDS, PACMAN, RPM, TAR
 from kernsmith.kernel.recipe import make_recipe
 from kernsmith.kernel.reordered import reordered
 from kernsmith.kernel.source import Source
@@ -154,17 +155,41 @@ def test_what_is_packaged_is_what_was_measured(
     assert str(shipped.folder.parent) not in (told / "note.json").read_text()
 
 
-def installed(package: Path, root: Path) -> Path:
-    """A small root in which dpkg has installed a package, by its own scripts."""
-    for folder in ("bin", "var/lib/dpkg/info", "var/lib/dpkg/updates", "tmp"):
+def small_root(root: Path) -> Path:
+    """What the scripts of a package run in: the programs that they name, all of them busybox."""
+    for folder in ("bin", "boot", "tmp", "usr/sbin", "var/lib/dpkg/info", "var/lib/dpkg/updates"):
         (root / folder).mkdir(parents=True)
     (root / "var/lib/dpkg/status").touch()
-    for name in ("sh", "busybox", "test", "run-parts"):
-        shutil.copy("/bin/busybox", root / "bin" / name)
-    helper = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
-    command = [*helper, "dpkg", f"--root={root}", "--force-depends", "--install", package]
-    process.run(command, timeout=300)
+    for name in ("bin/sh", "bin/cmp", "bin/cp", "bin/test", "bin/run-parts", "usr/sbin/depmod"):
+        shutil.copy("/bin/busybox", root / name)
+    shutil.copy("/bin/busybox", root / "bin/busybox")
     return root
+
+
+def as_root(command: Sequence[str | Path]) -> None:
+    helper = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
+    process.run([*helper, *command], timeout=300)
+
+
+def installed(package: Path, root: Path) -> Path:
+    """A small root in which dpkg has installed a package, by its own scripts."""
+    small_root(root)
+    as_root(["dpkg", f"--root={root}", "--force-depends", "--install", package])
+    return root
+
+
+def by_its_manager(kind: str, package: Path, root: Path) -> list[str | Path]:
+    """The command of a distribution that installs a package of this kind in a small root."""
+    if kind == RPM:
+        return ["rpm", f"--root={root}", "--nodeps", "--install", package]
+    if kind == PACMAN:
+        config, database = root / "tmp/pacman.conf", root / "var/lib/pacman"
+        config.write_text("[options]\nArchitecture = auto\nLocalFileSigLevel = Optional\n")
+        database.mkdir()
+        where = ["--root", root, "--dbpath", database, "--cachedir", root / "tmp"]
+        return ["pacman", "--config", config, *where, "--noconfirm", "--upgrade", package]
+    assert kind == TAR
+    return ["tar", "--extract", "--directory", root, "--file", package]
 
 
 @IN_ONE_PROCESS
@@ -198,7 +223,7 @@ def test_what_is_installed_boots_and_is_what_was_measured(
 
 @pytest.mark.skipif(ALL not in os.environ, reason="each takes a minute: make test-all makes them")
 @pytest.mark.parametrize("kind", KINDS)
-def test_packages_that_are_made_twice_are_equal(
+def test_packages_that_are_made_twice_are_equal_and_install(
     micro_kernel: Kernel, tmp_path: Path, kind: str
 ) -> None:
     remarks: list[str] = []
@@ -207,9 +232,20 @@ def test_packages_that_are_made_twice_are_equal(
         for name in ("a", "b")
     )
     assert not remarks
-    assert any(KINDS[kind].is_main(path) for path in first)
     assert [path.name for path in first] == [path.name for path in second]
     assert list(map(file_digest, first)) == list(map(file_digest, second))
+    (main,) = filter(KINDS[kind].is_main, first)
+    if kind == DEB:
+        root = installed(main, tmp_path / "root")
+    else:
+        root = small_root(tmp_path / "root")
+        as_root(by_its_manager(kind, main, root))
+    release = kernel_release(micro_kernel)
+    folder = root / KINDS[kind].modules.format(release=release)
+    assert read_note(folder / "kernsmith/note.json").build_id == micro_kernel.build_id
+    # Where boot loaders look, which a package of Arch leaves to what is installed there.
+    image = folder / "vmlinuz" if kind == PACMAN else root / "boot" / f"vmlinuz-{release}"
+    assert file_digest(image) == file_digest(micro_kernel.bzimage)
 
 
 def test_random_layouts_of_a_kernel_with_btf_link_and_boot(

@@ -23,7 +23,7 @@ _PREFIX = "CLANG_PROPELLER_PROFILE_PREFIX"
 _HERE = "-ffile-prefix-map="
 # Programs, by the names that they have here; what is of one machine; and a script that lies in
 # kbuild's output.
-_OF_HERE = ("ARCH", "CC", "HOSTCC", "KAFLAGS", "LD", "LDFLAGS_MODULE", "LLVM")
+_OF_HERE = ("ARCH", "AWK", "CC", "HOSTCC", "KAFLAGS", "LD", "LDFLAGS_MODULE", "LLVM")
 _SUFFIXES = (".afdo", ".instrumented", ".order", ".txt")
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from kernsmith.kernel.compile_cache import cache_environment, through_cache
@@ -26,6 +27,11 @@ REPRODUCIBLE = {
     "LC_ALL": "C",
     "TZ": "UTC",
 }
+
+# Headers that kbuild makes by awk have their lines in the order of its arrays, which is another one
+# in every awk; and where `awk` has become another program since a kernel was built, its package
+# would compile all of it again. Debian has this one always.
+_AWK = "mawk"
 
 _OBEYED = (
     "ARCH", "BINDGEN_", "CROSS_COMPILE", "GNUMAKEFLAGS", "KAFLAGS", "KBUILD_", "KCFLAGS",
@@ -57,6 +63,8 @@ def make_command(recipe: Recipe, output: Path, *arguments: str) -> list[str]:
     if recipe.groups_modules:
         variables["LDFLAGS_MODULE"] = f"-T {LINK_SCRIPT_OF_MODULES}"
     variables["ARCH"] = recipe.arch.kbuild
+    if shutil.which(_AWK):
+        variables["AWK"] = _AWK
     pairs = [f"{name}={value}" for name, value in variables.items()]
     return ["make", "-C", str(recipe.source.path), f"O={output}", *pairs, *arguments]
 
