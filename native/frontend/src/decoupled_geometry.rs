@@ -7,6 +7,9 @@ use super::ModelError;
 use super::fields::Fields;
 use super::path_history::{LONGEST, PathHistory};
 
+/// Bits of a tag.
+const TAG: u32 = 12;
+
 const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
 
 /// A level of branch target buffers.
@@ -109,9 +112,14 @@ pub struct DecoupledGeometry {
 
 impl TageGeometry {
     /// No branch was taken yet.
+    ///
+    /// Index and tag are folded to different widths (as by Seznec and Michaud, 2006): of the same
+    /// width they are the same bits, and whatever shares a set shares its tag.
     #[must_use]
     pub fn path_history(&self) -> PathHistory {
-        PathHistory::new(&self.history, self.sets.ilog2().max(9), 12)
+        let index = self.sets.ilog2().max(9);
+        let tag = if index == TAG { TAG - 1 } else { TAG };
+        PathHistory::new(&self.history, index, tag)
     }
 }
 
@@ -301,4 +309,47 @@ fn core(parent: &mut Fields) -> Result<CoreGeometry, ModelError> {
     };
     fields.end()?;
     Ok(geometry)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::path_history::folded;
+
+    const STEPS: usize = 20_000;
+
+    fn predictor_of(sets: usize) -> TageGeometry {
+        TageGeometry {
+            history: vec![18, 81, 194],
+            base_bits: 13,
+            sets,
+            ways: 4,
+            loops: None,
+            target_bits: 12,
+            target_sets: 512,
+            target_ways: 2,
+        }
+    }
+
+    #[test]
+    fn of_histories_in_one_set_hardly_any_share_a_tag() {
+        for sets in [2, 512, 1024, 2048, 4096, 8192, 1 << 16] {
+            let mut history = predictor_of(sets).path_history();
+            let mut seen: [HashSet<(u32, u32)>; 3] = Default::default();
+            let mut address = 0x40_1234_u64;
+            for _ in 0..STEPS {
+                let target = address.wrapping_mul(6_364_136_223_846_793_005) >> 20;
+                history.take(address, target);
+                address = target;
+                for (number, seen) in seen.iter_mut().enumerate() {
+                    seen.insert(folded(history.folds(), number));
+                }
+            }
+            for seen in seen {
+                assert!(seen.len() > STEPS * 9 / 10, "{sets} sets: {}", seen.len());
+            }
+        }
+    }
 }

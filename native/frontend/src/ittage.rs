@@ -6,6 +6,7 @@
 //! and one that was right where that was wrong does not make room.
 
 use super::TageGeometry;
+use super::dice::Dice;
 use super::path_history::{Folds, folded};
 
 /// How often a target must be wrong before another takes its place.
@@ -27,11 +28,44 @@ struct Entry {
     target: u64,
 }
 
+/// What is known of a branch whatever its history.
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    owner: u64,
+    target: u64,
+    confidence: u8,
+}
+
+impl Base {
+    const NOBODY: Self = Self {
+        owner: u64::MAX,
+        target: 0,
+        confidence: 0,
+    };
+
+    /// Its target, if the branch is known; learns it.
+    fn predict(&mut self, pc: u64, target: u64) -> Option<u64> {
+        if self.owner != pc {
+            (self.owner, self.target, self.confidence) = (pc, target, 0);
+            return None;
+        }
+        let known = self.target;
+        if known == target {
+            self.confidence = (self.confidence + 1).min(MOST_CONFIDENT);
+        } else if self.confidence > 0 {
+            self.confidence -= 1;
+        } else {
+            self.target = target;
+        }
+        Some(known)
+    }
+}
+
 /// The predictor, without the history that indexes it.
 #[derive(Debug, Clone)]
 pub struct TaggedTargets {
-    /// By address: the last target.
-    base: Vec<(u64, u64)>,
+    /// By address.
+    base: Vec<Base>,
     entries: Vec<Entry>,
     tables: usize,
     sets: usize,
@@ -39,6 +73,7 @@ pub struct TaggedTargets {
     /// Whether targets that have not been right yet are believed: from 0 on not.
     doubt: i8,
     failures: u32,
+    dice: Dice,
 }
 
 impl TaggedTargets {
@@ -47,13 +82,14 @@ impl TaggedTargets {
     pub fn new(geometry: &TageGeometry) -> Self {
         let tables = geometry.history.len();
         Self {
-            base: vec![(u64::MAX, 0); 1 << geometry.target_bits],
+            base: vec![Base::NOBODY; 1 << geometry.target_bits],
             entries: vec![Entry::default(); tables * geometry.target_sets * geometry.target_ways],
             tables,
             sets: geometry.target_sets,
             ways: geometry.target_ways,
             doubt: 0,
             failures: 0,
+            dice: Dice::default(),
         }
     }
 
@@ -68,10 +104,10 @@ impl TaggedTargets {
         });
         let (provider, shorter) = (known.next(), known.next());
         let slot = pc as usize & (self.base.len() - 1);
-        let (owner, last) = std::mem::replace(&mut self.base[slot], (pc, target));
+        let by_address = self.base[slot].predict(pc, target);
         let alternate = match shorter {
             Some((_, place)) => Some(self.entries[place].target),
-            None => (owner == pc).then_some(last),
+            None => by_address,
         };
         let Some((table, place)) = provider else {
             if alternate != Some(target) {
@@ -123,12 +159,14 @@ impl TaggedTargets {
         }
     }
 
-    /// A place for the target in the table of the shortest of these histories that has room.
+    /// A place for the target in the table of the shortest of these histories that has room, or of
+    /// the next one.
     fn allocate(&mut self, sets: &[(usize, u16)], target: u64) {
-        for (first, tag) in sets {
-            let set = &mut self.entries[*first..first + self.ways];
-            if let Some(entry) = set.iter_mut().find(|entry| !entry.useful) {
-                *entry = Entry {
+        let (skipped, turn) = self.dice.throw(sets.len());
+        for (first, tag) in &sets[skipped..] {
+            let mut places = (0..self.ways).map(|way| first + (turn + way) % self.ways);
+            if let Some(place) = places.find(|place| !self.entries[*place].useful) {
+                self.entries[place] = Entry {
                     tag: *tag,
                     confidence: 0,
                     useful: false,

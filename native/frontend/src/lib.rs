@@ -23,6 +23,7 @@ mod data_side;
 mod data_tlb;
 mod decoupled;
 mod decoupled_geometry;
+mod dice;
 mod fetcher;
 mod fields;
 mod filter;

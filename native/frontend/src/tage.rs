@@ -7,6 +7,7 @@
 
 use super::TageGeometry;
 use super::ahead::fetch_ahead;
+use super::dice::Dice;
 use super::loops::Loops;
 use super::path_history::Folds;
 
@@ -75,7 +76,7 @@ pub struct TaggedDirections {
     /// Whether entries that were not tried yet are believed: from 0 on not.
     doubt: i32,
     failures: u32,
-    dice: u64,
+    dice: Dice,
     /// Beside the tables.
     loops: Option<Loops>,
 }
@@ -95,7 +96,7 @@ impl TaggedDirections {
             words,
             doubt: 0,
             failures: 0,
-            dice: 1,
+            dice: Dice::default(),
             loops: geometry.loops.as_ref().map(Loops::new),
         }
     }
@@ -233,16 +234,12 @@ impl TaggedDirections {
     /// Makes an entry in one of the tables from `from` on, of those that have room.
     #[cold]
     fn allocate(&mut self, places: &[Folds], from: usize, taken: bool) {
-        // One time in four, the next table is left out: branches of one history spread.
-        self.dice = self
-            .dice
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let skipped = usize::from(from + 1 < self.tables && self.dice >> 62 == 0);
+        let (skipped, turn) = self.dice.throw(self.tables.saturating_sub(from));
         for table in from + skipped..self.tables {
             let (first, tag) = self.place(places, table);
             let useful = |way: &usize| self.held[first + way / LANES].entries[way % LANES].useful;
-            let Some(way) = (0..self.ways).find(|way| useful(way) == 0) else {
+            let mut ways = (0..self.ways).map(|way| (turn + way) % self.ways);
+            let Some(way) = ways.find(|way| useful(way) == 0) else {
                 continue;
             };
             let (word, lane) = (&mut self.held[first + way / LANES], 16 * (way % LANES));
