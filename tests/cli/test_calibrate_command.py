@@ -40,6 +40,16 @@ def test_what_cannot_be_calibrated_is_said(
     assert not output.exists()
 
 
+@pytest.mark.parametrize("word", ["--output", "--judged"])
+def test_a_file_in_no_folder_is_refused_before_an_hour_of_work(
+    word: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["cpu", "calibrate", MODEL, word, str(tmp_path / "none" / "file")])
+    assert ended.value.code == 2
+    assert f"{word} {tmp_path / 'none' / 'file'}: there is no folder" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("way", [["--build", "Os"], ["--study", "study.toml"]], ids=str)
 @pytest.mark.parametrize(
     ("content", "sentence"),

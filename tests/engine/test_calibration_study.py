@@ -159,7 +159,7 @@ def test_a_model_comes_nearer_to_the_one_that_made_a_machines_times(
     """Two labels of one kernel stand for two kernels. The times have a unit of their own, and user
     mode's are in them."""
     truth = list(read_values(MODEL.read_text()))
-    truth[0], truth[1] = 20.0, 0.1
+    truth[0], truth[1] = 20.0, 0.25
     real = tmp_path / "real.toml"
     real.write_text(with_values(MODEL.read_text(), truth))
     machine = open_machine("skylake")

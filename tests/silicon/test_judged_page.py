@@ -2,21 +2,29 @@
 """docs/silicon.md and the model's file say of `emeraldrapids` what docs/silicon.csv says."""
 
 import importlib.util
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from kernsmith import paths
 from kernsmith.machine.held import Held, read_held
-from kernsmith.stats.agreement import Agreement, Ranks
+from kernsmith.report.silicon import points_table
+from kernsmith.stats.agreement import Agreement, Point, Ranks
 
 
 @pytest.fixture(scope="module")
-def judged() -> Agreement:
+def bench() -> ModuleType:
     spec = importlib.util.spec_from_file_location("judged", paths.shipped("bench/judged.py"))
     assert spec and spec.loader
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def judged(bench: ModuleType) -> Agreement:
     found: Agreement = bench.judged()
     return found
 
@@ -77,3 +85,14 @@ def test_the_models_file_says_the_same(judged: Agreement, baseline: list[Ranks])
     assert held.rank_correlation == round(np.mean([each.correlation for each in baseline]), 2)
     assert set(held.names) == {each.group for each in baseline}
     assert held.programs == len(held.names)
+
+
+def test_what_calibrate_writes_is_what_is_judged_here(bench: ModuleType, tmp_path: Path) -> None:
+    judged = [
+        Point("lua", "O2", "default", 39_345_115, 39_445_696, 39_421_482, 39_861_878),
+        Point("uml", "gcc-O2", "random:1", 45_000_001, 45_000_002.0, 45_000_003, 0.125),
+    ]
+    file = tmp_path / "judged.csv"
+    file.write_text(points_table(judged))
+    assert file.read_text().splitlines()[0] == bench.TABLE.read_text().splitlines()[0]
+    assert list(bench.points(file)) == judged

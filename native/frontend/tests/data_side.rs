@@ -294,15 +294,15 @@ fn a_load_that_hits_costs_nothing_and_nor_does_a_store() {
 #[test]
 fn misses_overlap_as_far_as_the_window_goes() {
     let addresses = far_apart();
-    // From memory and by a page walk: 324 cycles, of which 512 micro-ops hide 128.
+    // From memory and by a page walk: 351 cycles, of which 512 micro-ops hide 128.
     let alone = stall(&addresses, 64, false);
-    assert!((150.0..210.0).contains(&alone), "{alone}");
+    assert!((180.0..240.0).contains(&alone), "{alone}");
     // Eight in a window share that.
     let dense = stall(&addresses, 4, false);
     assert!((15.0..30.0).contains(&dense), "{dense}");
-    // Thirty-two would, too, but lines come in no more than 16 buffers: one in 18.6 cycles.
+    // Thirty-two would, too, but lines come in no more than 16 buffers: one in 20.3 cycles.
     let denser = stall(&addresses, 1, false);
-    assert!((13.0..20.0).contains(&denser), "{denser}");
+    assert!((14.5..21.5).contains(&denser), "{denser}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from kernsmith.cli.output import OutputFile, check_outputs
+from kernsmith.cli.output import NewFile, OutputFile, check_outputs
 from kernsmith.errors import UserError
 from kernsmith.foreign import read_text
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kernsmith.engine.calibration import Calibrated, Fit
     from kernsmith.machine.held import Held
     from kernsmith.report.silicon import Subject
-    from kernsmith.stats.agreement import Agreement
+    from kernsmith.stats.agreement import Agreement, Point
 
 _LAYOUTS, _OTHERS, _RUNS = 16, 2, 25
 _FEWEST_LAYOUTS = 3
@@ -35,6 +35,7 @@ def calibrate(
     *,
     study: Path | None = None,
     output: OutputFile | None = None,
+    judged: NewFile | None = None,
     program: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     build: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     layouts: int | None = None,
@@ -76,6 +77,9 @@ def calibrate(
         A study's file with two machines, of two variants or more in four layouts or more.
     output
         Where the calibrated model goes; default: only told, nothing written.
+    judged
+        Where what the model was judged by goes (CSV): what each binary in each layout took, and
+        what the model says of it by the half that it is not of.
     program
         Programs to use, two or more; default: all.
     build
@@ -101,15 +105,16 @@ def calibrate(
     from kernsmith.files import write_text
     from kernsmith.machine.held import with_held
     from kernsmith.machine.models import check_model, model_path
-    from kernsmith.report.silicon import print_agreement
+    from kernsmith.report.silicon import points_table, print_agreement
 
-    if output is not None and not output.absolute().parent.is_dir():
-        raise UserError(f"--output {output}: there is no folder {output.parent}")
+    for word, file in (("--output", output), ("--judged", judged)):
+        if file is not None and not file.absolute().parent.is_dir():
+            raise UserError(f"{word} {file}: there is no folder {file.parent}")
     if rounds < 1:
         raise UserError("calibrate needs --rounds 1 or more")
     path = model_path(str(model))
     check_model(path)
-    check_outputs([output], [path, *(each for each in (study, measured) if each)])
+    check_outputs([output, judged], [path, *(each for each in (study, measured) if each)])
     text = read_text(path, "the CPU model")
     times: Callable[[ProgressDisplay], _Found]
     if study is not None:
@@ -135,6 +140,8 @@ def calibrate(
     new = with_held(with_values(text, whole.values), held)
     if output is not None:
         write_text(output, new)
+    if judged is not None:
+        write_text(judged, points_table(found.points, found.subject))
     if json:
         sys.stdout.write(json_text.dumps(_document(found, held), indent=2) + "\n")
         return 0
@@ -147,9 +154,10 @@ def calibrate(
 
 @dataclass(frozen=True)
 class _Found:
-    """A calibration and its judgement. of: what its halves consist of."""
+    """A calibration and its judgement, by these points. of: what its halves consist of."""
 
     calibrated: Calibrated
+    points: list[Point]
     agreement: Agreement
     processor: str
     subject: Subject
@@ -200,8 +208,9 @@ def _by_programs(
         display.stage("fitting")
         found = calibrated(Calibration(text, timed, rounds, simulate, display), parts)
         cycles = {row.digest: found.cycles[one.key] for row, one in zip(rows, timed, strict=True)}
-        judged = judge(points(rows, lambda row: cycles[row.digest]), BASELINE, factor=1.0)
-        return _Found(found, judged, processor_name(), PROGRAMS, "programs")
+        both = points(rows, lambda row: cycles[row.digest])
+        judged = judge(both, BASELINE, factor=1.0)
+        return _Found(found, both, judged, processor_name(), PROGRAMS, "programs")
 
     return times
 
@@ -231,11 +240,12 @@ def _by_study(
         found = calibrated(calibration, parts)
         cycles = [found.cycles[cell.key] for cell in timed.cells]
         factor = 1.0 if timed.absolute else None
-        judged = judge(with_modelled(timed.measured(), cycles), timed.baseline, factor)
+        both = with_modelled(timed.measured(), cycles)
+        judged = judge(both, timed.baseline, factor)
         subject = Subject(
             "workload", "variant", timed.metric, timed.baseline, factor=not timed.absolute
         )
-        return _Found(found, judged, timed.processor, subject, "workloads")
+        return _Found(found, both, judged, timed.processor, subject, "workloads")
 
     return times
 

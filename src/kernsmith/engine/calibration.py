@@ -187,7 +187,8 @@ class Calibration:
                 slopes = np.column_stack(
                     [rows @ (costs[1 + i] - costs[0]) / moved[i] for i in range(len(knobs))]
                 )
-                values = better_values(values, bounds, errors, slopes)
+                # What is bounded by zero comes out as 1e-20.
+                values = np.round(better_values(values, bounds, errors, slopes), 9)
         names = tuple(knob.name for knob in knobs)
         return Fit(tuple(programs), names, tuple(map(float, best)), least)
 

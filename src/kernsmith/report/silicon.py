@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from kernsmith.machine.held import Held
-from kernsmith.stats.agreement import Agreement, Signs
+from kernsmith.stats.agreement import Agreement, Point, Signs
 from kernsmith.stats.builds import BuildEffect
 from kernsmith.stats.orders import OrderEffect
 
@@ -48,6 +50,19 @@ def print_agreement(
     console.print(_layouts(agreement, of))
     for sentence in agreement_sentences(agreement, processor, cpu, of):
         console.print(escape(sentence))
+
+
+def points_table(points: Sequence[Point], of: Subject = PROGRAMS) -> str:
+    """Every point, measured by all runs and by two halves, and modelled: CSV with a head."""
+    text = StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    halves = ("first_half", "second_half")
+    table.writerow((of.group, of.build, "layout", of.figure, *halves, "model_cycles"))
+    for point in points:
+        figures = (point.measured, point.first, point.second, point.modelled)
+        names = (point.group, point.build, point.layout)
+        table.writerow((*names, *(f"{figure:.9g}" for figure in figures)))
+    return text.getvalue()
 
 
 def print_times(
