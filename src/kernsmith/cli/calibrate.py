@@ -63,7 +63,7 @@ def calibrate(
 
     Examples:
 
-        kernsmith cpu calibrate cpus/emeraldrapids.toml -o calibrated.toml
+        kernsmith cpu calibrate cpus/emeraldrapids.toml -o calibrated.toml --judged judged.csv
 
         kernsmith cpu calibrate mine.toml --program lua --program tcc --build Os --rounds 2
 
