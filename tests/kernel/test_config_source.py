@@ -186,6 +186,12 @@ def test_a_kernel_without_bpf_types_is_told_where_pahole_is_missing(
     assert "DEBUG_INFO_BTF" not in added(read_config("debian:amd64", tree))
 
 
+def test_a_warning_of_objtool_does_not_end_a_build(debian: Path, tree: Source) -> None:
+    assert "OBJTOOL_WERROR" not in added(read_config("debian:cloud-amd64", tree))
+    (debian / "amd64").write_text(CLOUD + "CONFIG_OBJTOOL_WERROR=y\n")
+    assert added(read_config("debian:amd64", tree))["OBJTOOL_WERROR"] == "n"
+
+
 def test_modules_are_those_of_proc_modules_or_of_lsmod(tmp_path: Path) -> None:
     path = tmp_path / "modules"
     path.write_text("virtio_net 98304 0 - Live 0x0\nsnd-pcm 1 1 x, Live 0x0\n\n")

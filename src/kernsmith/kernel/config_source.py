@@ -29,6 +29,10 @@ _KEYS = (
     "keys: one that is drawn by chance would make two builds differ, and files with others' keys "
     "are not here"
 )
+_INLINES = (
+    "a profile decides anew what is inlined, and objtool warns of a helper that no longer is: "
+    "no reason to have no kernel"
+)
 _NEEDED = (
     (_BOOTS, ("HYPERVISOR_GUEST", "PVH")),
     (_SPEAKS, ("PRINTK", "TTY", "SERIAL_8250", "SERIAL_8250_CONSOLE")),
@@ -116,6 +120,8 @@ def _added(symbols: Mapping[str, str]) -> Iterator[Added]:
             yield Added(name, '""', _KEYS)
     if symbols.get("RUST") == "y":
         yield Added("RUST", "n", 'nothing here needs Rust; options = { RUST = "y" } keeps it')
+    if symbols.get("OBJTOOL_WERROR") == "y":
+        yield Added("OBJTOOL_WERROR", "n", _INLINES)
     if symbols.get("DEBUG_INFO_BTF") == "y" and not shutil.which("pahole"):
         yield Added("DEBUG_INFO_BTF", "n", "pahole, which makes BTF, is not installed here")
 
