@@ -78,6 +78,21 @@ def test_a_core_without_a_buffer_has_no_knob_for_it() -> None:
     assert read_values(with_values(text, values)) == values
 
 
+def test_what_is_kept_is_not_fitted() -> None:
+    kept = ("buffers.l1", "core.width")
+    left = {knob.name for knob in set(KNOBS) - set(find_knobs(MODEL, kept))}
+    assert left == set(kept)
+    values = tuple(2 * value for value in read_values(MODEL, kept))
+    changed = with_values(MODEL, values, kept)
+    assert read_values(changed, kept) == values
+    others = [knob.name for knob in find_knobs(MODEL) if knob.name not in kept]
+    assert read_values(changed, others) == read_values(MODEL, others)
+    with pytest.raises(UserError, match=r"--keep l1: this model can be fitted by core\.resolve_"):
+        find_knobs(MODEL, ("l1",))
+    with pytest.raises(UserError, match="--keep leaves nothing to fit"):
+        find_knobs(MODEL, [knob.name for knob in KNOBS])
+
+
 def test_a_sum_of_penalties_cannot_be_calibrated() -> None:
     with pytest.raises(UserError, match=r"no decoupled\.core\.resolve_cycles: it cannot"):
         read_values(PENALTIES.read_text())
@@ -90,7 +105,7 @@ def test_a_core_without_a_micro_op_cache_has_no_switch_to_calibrate() -> None:
     assert "core.resolve_cycles" in names
     model = paths.shipped("cpus/zen5.toml").read_text()
     values = read_values(model)
-    assert values == (6, 0.195, 10, 0, 0.5, 2.5)
+    assert values == (6, 0.195, 10, 0, 0.5, 2.5, 8)
     assert with_values(model, values) == model
 
 

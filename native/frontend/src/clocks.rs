@@ -76,9 +76,10 @@ impl Clocks {
         }
     }
 
-    /// From now on, from fetch to dispatch takes as long as in this core.
-    pub fn set_depth(&mut self, core: &CoreGeometry) {
+    /// From now on, from fetch to dispatch takes as long as in this core, and so does a micro-op.
+    pub fn set_times(&mut self, core: &CoreGeometry) {
         self.depth = ticks(core.depth_cycles);
+        self.per_op = ticks(1.0 / core.width);
     }
 
     /// The next block is predicted: not before there is room in the queue.

@@ -98,7 +98,7 @@ impl Decoupled {
     /// From now on with the times of a model that differs in times alone.
     pub fn set_times(&mut self, model: &CpuModel, geometry: &DecoupledGeometry) {
         self.costs = Costs::new(model, geometry);
-        self.clocks.set_depth(&geometry.core);
+        self.clocks.set_times(&geometry.core);
     }
 
     /// From now on, code is mapped like this.

@@ -145,6 +145,7 @@ impl DecoupledGeometry {
     /// With another one's times that no structure depends on.
     pub(super) fn with_times_of(&self, other: &Self) -> Self {
         let mut same = self.clone();
+        same.core.width = other.core.width;
         same.core.stall_cycles = other.core.stall_cycles;
         same.core.depth_cycles = other.core.depth_cycles;
         same.core.resolve_cycles = other.core.resolve_cycles;

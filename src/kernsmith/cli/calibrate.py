@@ -42,6 +42,7 @@ def calibrate(
     others: int | None = None,
     runs: int | None = None,
     rounds: int = 3,
+    keep: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     measured: Path | None = None,
     ledger: str | None = None,
     json: bool = False,
@@ -57,15 +58,18 @@ def calibrate(
     on tcg and on one of kvm, ssh:HOST and self, whose workloads are in two halves. It was run
     before: nothing is measured again.
 
-    Fitted are what resolving a misprediction takes, what data cost a micro-op, what a branch costs
-    that no buffer knows, the switch to the decoders, and the latencies of the branch target
-    buffers. Sizes and widths are the vendor's and stay.
+    Fitted are the width that programs sustain, what resolving a misprediction takes, what data cost
+    a micro-op, what a branch costs that no buffer knows, the switch to the decoders, and the
+    latencies of the branch target buffers. Sizes stay. So does what --keep names: what was measured
+    in another way need not be guessed.
 
     Examples:
 
         kernsmith cpu calibrate cpus/emeraldrapids.toml -o calibrated.toml --judged judged.csv
 
         kernsmith cpu calibrate mine.toml --program lua --program tcc --build Os --rounds 2
+
+        kernsmith cpu calibrate mine.toml --keep buffers.l1 --keep buffers.l2 -o new.toml
 
         kernsmith run both.toml && kernsmith cpu calibrate mine.toml --study both.toml -o new.toml
 
@@ -92,6 +96,8 @@ def calibrate(
         Runs of each binary; times that are known are not measured again; default: 25.
     rounds
         How often the figures are probed anew.
+    keep
+        A figure that stays as it is in the file, as `fetch.decode_steer_cycles` or `buffers.l1`.
     measured
         The table of times (CSV); default: this processor's, in the cache.
     ledger
@@ -123,7 +129,7 @@ def calibrate(
         for word, value in zip(words, values, strict=True):
             if value not in (None, ()):
                 raise UserError(f"{word} is of programs: a study says itself what was measured")
-        times = _by_study(study, path, ledger, rounds)
+        times = _by_study(study, path, ledger, rounds, keep)
     else:
         if ledger is not None:
             raise UserError("--ledger goes with --study: times of programs are in a table")
@@ -131,13 +137,13 @@ def calibrate(
             default if value is None else value
             for value, default in ((layouts, _LAYOUTS), (others, _OTHERS), (runs, _RUNS))
         )
-        times = _by_programs(model, program, build, counts, measured, rounds)
-    read_values(text)
+        times = _by_programs(model, program, build, counts, measured, rounds, keep)
+    read_values(text, keep)
     with ProgressDisplay() as display:
         found = times(display)
     whole = found.calibrated.whole
     held = _held(found, whole)
-    new = with_held(with_values(text, whole.values), held)
+    new = with_held(with_values(text, whole.values, keep), held)
     if output is not None:
         write_text(output, new)
     if judged is not None:
@@ -171,6 +177,7 @@ def _by_programs(
     counts: tuple[int, ...],
     measured: Path | None,
     rounds: int,
+    keep: tuple[str, ...],
 ) -> Callable[[ProgressDisplay], _Found]:
     """By programs on this processor. counts: layouts, layouts of other builds, and runs."""
     from kernsmith.engine.calibration import Calibration, calibrated, halves
@@ -206,7 +213,8 @@ def _by_programs(
         text = read_text(machine.cpu, "the CPU model")
         simulate = WarmTraces(machine.cpu, [one.key for one in timed], display)
         display.stage("fitting")
-        found = calibrated(Calibration(text, timed, rounds, simulate, display), parts)
+        calibration = Calibration(text, timed, rounds, simulate, display, kept=keep)
+        found = calibrated(calibration, parts)
         cycles = {row.digest: found.cycles[one.key] for row, one in zip(rows, timed, strict=True)}
         both = points(rows, lambda row: cycles[row.digest])
         judged = judge(both, BASELINE, factor=1.0)
@@ -216,7 +224,7 @@ def _by_programs(
 
 
 def _by_study(
-    file: Path, model: Path, ledger: str | None, rounds: int
+    file: Path, model: Path, ledger: str | None, rounds: int, keep: tuple[str, ...]
 ) -> Callable[[ProgressDisplay], _Found]:
     """By a study that was run. model: its path."""
     from kernsmith.engine.calibration import Calibration, calibrated, halves
@@ -235,7 +243,7 @@ def _by_study(
         text = read_text(model, "the CPU model")
         display.stage("fitting")
         calibration = Calibration(
-            text, replaying.timed(), rounds, replaying, display, absolute=timed.absolute
+            text, replaying.timed(), rounds, replaying, display, timed.absolute, keep
         )
         found = calibrated(calibration, parts)
         cycles = [found.cycles[cell.key] for cell in timed.cells]

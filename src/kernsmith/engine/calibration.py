@@ -25,7 +25,7 @@ from kernsmith.stats.calibration import Case, better_values, error_rows
 
 @dataclass(frozen=True)
 class Knob:
-    """A figure of `[decoupled]` that no vendor tells.
+    """A figure of `[decoupled]` that no vendor tells, or, of the width, that programs do not reach.
 
     section: its table there. word: its key; within a table of `level`, where that is not empty.
     low, high: between which it is looked for. step: by which its effect is probed.
@@ -51,6 +51,7 @@ KNOBS = (
     Knob("fetch", "switch_cycles", 0, 8, 0.5),
     Knob("buffers", "cycles", 0, 4, 0.25, level="l1"),
     Knob("buffers", "cycles", 0, 8, 0.5, level="l2"),
+    Knob("core", "width", 2, 8, 0.25),
 )
 
 
@@ -99,34 +100,42 @@ def halves(
     return tuple(names[::2]), tuple(names[1::2])
 
 
-def find_knobs(text: str) -> tuple[Knob, ...]:
-    """The knobs that a model's file has: a core may be without some target buffers, or without a
-    micro-op cache.
+def find_knobs(text: str, kept: Sequence[str] = ()) -> tuple[Knob, ...]:
+    """The knobs that a model's file has, but for those whose names are `kept`.
+
+    A core may be without some target buffers, or without a micro-op cache.
 
     Raises:
-        UserError: it is not the model of a decoupled front end.
+        UserError: it is not the model of a decoupled front end, a name is none of its knobs', or
+            none is left.
     """
     document = tomlkit.parse(text)
     found = tuple(knob for knob in KNOBS if knob.word in _table(document, knob))
     if KNOBS[0] not in found:
         raise UserError(f"this CPU model has no decoupled.{KNOBS[0].name}: it cannot be calibrated")
-    return found
+    names = [knob.name for knob in found]
+    for name in kept:
+        if name not in names:
+            raise UserError(f"--keep {name}: this model can be fitted by {', '.join(names)}")
+    if not set(names) - set(kept):
+        raise UserError("--keep leaves nothing to fit")
+    return tuple(knob for knob in found if knob.name not in kept)
 
 
-def read_values(text: str) -> tuple[float, ...]:
-    """What a model's file has for each of its knobs.
+def read_values(text: str, kept: Sequence[str] = ()) -> tuple[float, ...]:
+    """What a model's file has for each of its knobs that is not kept.
 
     Raises:
         UserError: see `find_knobs`.
     """
     document = tomlkit.parse(text)
-    return tuple(float(_table(document, knob)[knob.word]) for knob in find_knobs(text))
+    return tuple(float(_table(document, knob)[knob.word]) for knob in find_knobs(text, kept))
 
 
-def with_values(text: str, values: Sequence[float]) -> str:
-    """The model's file with other values for its knobs; nothing else of it changes."""
+def with_values(text: str, values: Sequence[float], kept: Sequence[str] = ()) -> str:
+    """The model's file with other values for these knobs; nothing else of it changes."""
     document = tomlkit.parse(text)
-    for knob, value in zip(find_knobs(text), values, strict=True):
+    for knob, value in zip(find_knobs(text, kept), values, strict=True):
         table = _table(document, knob)
         if table[knob.word] != value:
             table[knob.word] = float(f"{value:.6g}")
@@ -148,7 +157,7 @@ class Calibration:
     """Fits a model to some of the programs.
 
     text: the model's file. timed: binaries of all programs. rounds: how often figures are probed
-    anew. absolute: whether their times are in cycles of the core.
+    anew. absolute: whether their times are in cycles of the core. kept: names of figures that stay.
     """
 
     text: str
@@ -157,6 +166,7 @@ class Calibration:
     simulate: Simulate
     events: Events
     absolute: bool = True
+    kept: tuple[str, ...] = ()
     _known: dict[tuple[str, tuple[float, ...]], float] = field(default_factory=dict)
 
     def fit(self, programs: Sequence[str]) -> Fit:
@@ -164,10 +174,10 @@ class Calibration:
         chosen = [one for one in self.timed if one.case.program in programs]
         rows = error_rows([one.case for one in chosen], absolute=self.absolute)
         measured = np.log([one.case.measured for one in chosen])
-        knobs = find_knobs(self.text)
+        knobs = find_knobs(self.text, self.kept)
         bounds = (np.array([k.low for k in knobs]), np.array([k.high for k in knobs]))
         modelled = np.log([one.modelled for one in chosen])
-        own = np.array(read_values(self.text))
+        own = np.array(read_values(self.text, self.kept))
         first = self._cycles(chosen, [own])[0]
         values = best = np.clip(own, *bounds)
         least = np.inf
@@ -201,7 +211,8 @@ class Calibration:
         if both := set(programs) & set(fit.programs):
             raise UserError(f"{', '.join(sorted(both))} calibrated this model and cannot judge it")
         chosen = [one for one in self.timed if one.case.program in programs]
-        first, now = self._cycles(chosen, [np.array(read_values(self.text)), np.array(fit.values)])
+        own = np.array(read_values(self.text, self.kept))
+        first, now = self._cycles(chosen, [own, np.array(fit.values)])
         cycles = np.exp(np.log([one.modelled for one in chosen]) + now - first)
         return {one.key: float(c) for one, c in zip(chosen, cycles, strict=True)}
 
@@ -216,7 +227,7 @@ class Calibration:
         with tempfile.TemporaryDirectory() as folder:
             cpus = [Path(folder) / f"{number}.toml" for number in range(len(new))]
             for cpu, one in zip(cpus, new, strict=True):
-                cpu.write_text(with_values(self.text, one), encoding="utf-8")
+                cpu.write_text(with_values(self.text, one, self.kept), encoding="utf-8")
             found = np.log(self.simulate(timed, cpus)) if new else np.empty((0, len(timed)))
         for each, row in zip(new, found, strict=True):
             keys = ((one.key, each) for one in timed)

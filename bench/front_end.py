@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this processor's front end does, and what a model of it does, one thing at a time.
+
+``python bench/front_end.py [MODEL]``: small loops of which each does one thing over and over (jumps
+that fit a buffer, code that fits a cache, pages that fit a TLB) are timed here as the programs of
+`kernsmith silicon` are, and the same files are simulated. No program and no kernel has a part in
+it: what it tells can be written into a model without tuning that on what judges it. Without words:
+the model `emeraldrapids`. A minute; nothing should run beside it.
+"""
+
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from kernsmith import paths
+from kernsmith._native import trace_costs
+from kernsmith.cli.progress import ProgressDisplay
+from kernsmith.engine.silicon import guest_kernel, simulated
+from kernsmith.errors import KernsmithError
+from kernsmith.kernel.artifact import file_digest
+from kernsmith.machine.metrics import MODEL_CYCLES
+from kernsmith.machine.tcg import open_machine
+from kernsmith.silicon.binaries import UNPLACED, Binary
+from kernsmith.silicon.timing import estimate, last_processor, processor_name, take_turns
+
+RUNS = 25
+UNITS = 4
+EVENTS = 200_000
+"""In a unit, at least."""
+FEWEST = 60
+"""Times round, so that the first one, in which nothing is known yet, is a small part."""
+
+UNIT = """\
+#include "program.h"
+void probe(long times);
+const char *const program_name = "probe";
+const unsigned program_units = {units};
+int program_set_up(void) {{ return 0; }}
+uint64_t program_unit(unsigned number) {{ probe({times}); return number; }}
+"""
+LOOP = """\
+	.text
+	.globl probe
+	.balign 4096
+probe:
+	{first}
+1:	{body}
+	sub $1, %rdi
+	jz 2f
+	jmp 1b
+2:	ret
+	.section .note.GNU-stack,"",@progbits
+"""
+XORSHIFT = "".join(
+    f"mov %rax, %rcx\n {shift}, %rcx\n xor %rcx, %rax\n"
+    for shift in ("shl $13", "shr $7", "shl $17")
+)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A loop: what is in it, so many times; what goes before it."""
+
+    what: str
+    count: int
+    body: str
+    first: str = ""
+
+    @property
+    def times(self) -> int:
+        return max(FEWEST, EVENTS // self.count)
+
+
+def jumps(count: int, apart: int) -> Probe:
+    """Each to the next one."""
+    body = f".rept {count}\n jmp 7f\n .balign {apart}\n7:\n.endr"
+    return Probe(f"{count:,} jumps, {apart} bytes apart", count, body)
+
+
+def mixed_jumps(count: int, apart: int) -> Probe:
+    """Each once, in an order that is drawn."""
+    order = list(range(1, count))
+    random.Random(count).shuffle(order)
+    behind = dict(zip([0, *order], [*map(str, order), "end"], strict=True))
+    body = "\n".join(f".Lat{n}: jmp .Lat{behind[n]}\n .balign {apart}" for n in range(count))
+    return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
+
+
+def straight(kibibytes: int, size: int) -> Probe:
+    """Instructions of so many bytes that do nothing. By lines of 64 bytes."""
+    nop = {4: "0x0f,0x1f,0x40,0", 8: "0x0f,0x1f,0x84,0,0,0,0,0"}[size]
+    body = f".rept {kibibytes * 1024 // size}\n .byte {nop}\n.endr"
+    return Probe(f"a line of {size}-byte nops, of {kibibytes:,} KiB", kibibytes * 16, body)
+
+
+def pages(count: int) -> Probe:
+    """A jump to each, at changing places in the page."""
+    places = (
+        f".balign 4096\n .skip {n * 7 % 60 * 64}\n.Lpage{n}: jmp .Lpage{n + 1}"
+        for n in range(count)
+    )
+    body = "\n".join(("jmp .Lpage0", *places, f".balign 4096\n.Lpage{count}:"))
+    return Probe(f"{count:,} pages, a jump each", count, body)
+
+
+def chances(branch: str, what: str) -> Probe:
+    """Sixteen numbers, each drawn from the one before."""
+    body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr"
+    return Probe(what, 16, body, "movabs $88172645463325252, %rax")
+
+
+def probes() -> Iterator[Probe]:
+    yield from (jumps(count, 64) for count in (64, 192, 384))
+    yield from (jumps(count, 32) for count in (1024, 4096, 6144, 8192, 12288, 16384, 24576))
+    yield from (mixed_jumps(count, 16) for count in (192, 1024, 4096, 8192))
+    yield from (mixed_jumps(count, 64) for count in (1024, 4096))
+    yield from (straight(size, 4) for size in (8, 24, 128, 6144))
+    yield from (straight(size, 8) for size in (8, 24, 128))
+    yield from (pages(count) for count in (64, 128, 384))
+    yield chances("nop", "a number by chance")
+    yield chances("jz 7f\n nop\n7:", "and a branch by it, wrong every second time")
+
+
+def compiled(probe: Probe, folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "probe.s").write_text(LOOP.format(first=probe.first, body=probe.body))
+    (folder / "unit.c").write_text(UNIT.format(units=UNITS, times=probe.times))
+    programs = paths.shipped("guest/programs")
+    words = ["gcc", "-O2", "-D_GNU_SOURCE", "-Wa,--no-warn", *UNPLACED, f"-I{programs}", "-o", "probe"]
+    words += ["unit.c", "probe.s", str(programs / "program.c")]
+    subprocess.run(words, cwd=folder, check=True)
+    return folder / "probe"
+
+
+def failed(number: int, error: KernsmithError) -> None:
+    raise error
+
+
+def main(model: str = "emeraldrapids") -> None:
+    machine = open_machine(model)
+    with tempfile.TemporaryDirectory() as folder, ProgressDisplay() as display:
+        kernel = guest_kernel(display)
+        all_probes = list(probes())
+        files = [compiled(probe, Path(folder) / str(n)) for n, probe in enumerate(all_probes)]
+        found = take_turns(files, RUNS, last_processor(), failed)
+        binaries = [Binary("probe", str(n), "default", file) for n, file in enumerate(files)]
+        traces = simulated(machine, kernel, binaries, display, traced=True)
+        table = Table("cycles each", f"here: {processor_name()}", Path(model).stem)
+        import numpy as np
+
+        for probe, file, runs in zip(all_probes, files, found, strict=True):
+            trace = traces[file_digest(file)].trace
+            assert trace is not None
+            events = UNITS * probe.count * probe.times
+            here = estimate(np.array([run.units for run in runs])) / events
+            there = trace_costs(trace, [machine.cpu])[0][0][MODEL_CYCLES] / events
+            table.add_row(probe.what, f"{here:.2f}", f"{there:.2f}")
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
