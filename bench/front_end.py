@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -133,8 +134,8 @@ def compiled(probe: Probe, folder: Path) -> Path:
     (folder / "probe.s").write_text(LOOP.format(first=probe.first, body=probe.body))
     (folder / "unit.c").write_text(UNIT.format(units=UNITS, times=probe.times))
     programs = paths.shipped("guest/programs")
-    words = ["gcc", "-O2", "-D_GNU_SOURCE", "-Wa,--no-warn", *UNPLACED, f"-I{programs}", "-o", "probe"]
-    words += ["unit.c", "probe.s", str(programs / "program.c")]
+    words = ["gcc", "-O2", "-D_GNU_SOURCE", "-Wa,--no-warn", *UNPLACED, f"-I{programs}"]
+    words += ["-o", "probe", "unit.c", "probe.s", str(programs / "program.c")]
     subprocess.run(words, cwd=folder, check=True)
     return folder / "probe"
 
@@ -153,8 +154,6 @@ def main(model: str = "emeraldrapids") -> None:
         binaries = [Binary("probe", str(n), "default", file) for n, file in enumerate(files)]
         traces = simulated(machine, kernel, binaries, display, traced=True)
         table = Table("cycles each", f"here: {processor_name()}", Path(model).stem)
-        import numpy as np
-
         for probe, file, runs in zip(all_probes, files, found, strict=True):
             trace = traces[file_digest(file)].trace
             assert trace is not None
