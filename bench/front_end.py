@@ -120,6 +120,7 @@ def chances(branch: str, what: str) -> Probe:
 def probes() -> Iterator[Probe]:
     yield from (jumps(count, 64) for count in (64, 192, 384))
     yield from (jumps(count, 32) for count in (1024, 4096, 6144, 8192, 12288, 16384, 24576))
+    yield from (jumps(12288, apart) for apart in (8, 16))
     yield from (mixed_jumps(count, 16) for count in (192, 1024, 4096, 8192))
     yield from (mixed_jumps(count, 64) for count in (1024, 4096))
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))

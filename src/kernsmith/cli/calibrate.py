@@ -243,7 +243,13 @@ def _by_study(
         text = read_text(model, "the CPU model")
         display.stage("fitting")
         calibration = Calibration(
-            text, replaying.timed(), rounds, replaying, display, timed.absolute, keep
+            text,
+            replaying.timed(),
+            rounds,
+            replaying,
+            display,
+            absolute=timed.absolute,
+            kept=keep,
         )
         found = calibrated(calibration, parts)
         cycles = [found.cycles[cell.key] for cell in timed.cells]
