@@ -7,8 +7,11 @@ use super::ModelError;
 use super::fields::Fields;
 use super::path_history::{LONGEST, PathHistory};
 
-/// Bits of a tag.
-const TAG: u32 = 12;
+/// Bits that a history's tag is folded to.
+const TAG: u32 = 13;
+
+/// The most sets of a table: an index is folded to no more bits.
+const MOST_SETS: usize = 1 << 15;
 
 const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
 
@@ -114,11 +117,13 @@ impl TageGeometry {
     /// No branch was taken yet.
     ///
     /// Index and tag are folded to different widths (as by Seznec and Michaud, 2006): of the same
-    /// width they are the same bits, and whatever shares a set shares its tag.
+    /// width they are the same bits, and whatever shares a set shares its tag. Both are odd: the
+    /// register moves by two bits, so in an even width a branch's bits keep to every second place
+    /// however often it is taken, and a loop with one branch in it comes to few sets.
     #[must_use]
     pub fn path_history(&self) -> PathHistory {
-        let index = self.sets.ilog2().max(9);
-        let tag = if index == TAG { TAG - 1 } else { TAG };
+        let index = self.sets.max(self.target_sets).ilog2().max(9) | 1;
+        let tag = if index == TAG { TAG - 2 } else { TAG };
         PathHistory::new(&self.history, index, tag)
     }
 }
@@ -192,11 +197,11 @@ fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError> {
     let geometry = TageGeometry {
         history: series(tables, shortest, longest),
         base_bits: fields.integer("base_bits", 2..=20)?,
-        sets: fields.power_of_two("sets", 2..=1 << 16)?,
+        sets: fields.power_of_two("sets", 2..=MOST_SETS)?,
         ways: fields.integer("ways", 1..=16)?,
         loops: loops(&mut fields)?,
         target_bits: fields.integer("target_bits", 2..=16)?,
-        target_sets: fields.power_of_two("target_sets", 2..=1 << 16)?,
+        target_sets: fields.power_of_two("target_sets", 2..=MOST_SETS)?,
         target_ways: fields.integer("target_ways", 1..=16)?,
     };
     fields.end()?;
@@ -317,6 +322,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::dice::Dice;
     use crate::path_history::folded;
 
     const STEPS: usize = 20_000;
@@ -335,8 +341,37 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_with_one_branch_uses_all_sets() {
+        for sets in [512, 1024, 2048, 4096, 8192] {
+            let mut history = predictor_of(sets).path_history();
+            let mut seen: [HashSet<(u32, u32)>; 3] = Default::default();
+            let mut dice = Dice::default();
+            for _ in 0..STEPS {
+                if dice.throw(2).1 % 2 == 0 {
+                    history.take(0x40_1010, 0x40_1014);
+                }
+                history.take(0x40_1018, 0x40_1000);
+                for (number, seen) in seen.iter_mut().enumerate() {
+                    seen.insert(folded(history.folds(), number));
+                }
+            }
+            // The shortest one has 18 branches, some six of which go their own way.
+            for seen in &seen[1..] {
+                assert!(seen.len() > STEPS * 9 / 10, "{sets} sets: {}", seen.len());
+                let indexes: HashSet<_> =
+                    seen.iter().map(|(index, _)| index % sets as u32).collect();
+                assert!(
+                    indexes.len() > sets * 9 / 10,
+                    "{sets} sets: {}",
+                    indexes.len()
+                );
+            }
+        }
+    }
+
+    #[test]
     fn of_histories_in_one_set_hardly_any_share_a_tag() {
-        for sets in [2, 512, 1024, 2048, 4096, 8192, 1 << 16] {
+        for sets in [2, 512, 1024, 2048, 4096, 8192, MOST_SETS] {
             let mut history = predictor_of(sets).path_history();
             let mut seen: [HashSet<(u32, u32)>; 3] = Default::default();
             let mut address = 0x40_1234_u64;
