@@ -2,10 +2,11 @@
 """What this processor's front end does, and what a model of it does, one thing at a time.
 
 ``python bench/front_end.py [MODEL]``: small loops of which each does one thing over and over (jumps
-that fit a buffer, code that fits a cache, pages that fit a TLB) are timed here as the programs of
-`kernsmith silicon` are, and the same files are simulated. No program and no kernel has a part in
-it: what it tells can be written into a model without tuning that on what judges it. Without words:
-the model `emeraldrapids`. A minute; nothing should run beside it.
+that fit a buffer, code that fits a cache, pages that fit a TLB, directions and targets that fit a
+predictor) are timed here as the programs of `kernsmith silicon` are, and the same files are
+simulated. No program and no kernel has a part in it: what it tells can be written into a model
+without tuning that on what judges it. Without words: the model `emeraldrapids`. A minute; nothing
+should run beside it.
 """
 
 import random
@@ -37,6 +38,8 @@ EVENTS = 200_000
 """In a unit, at least."""
 FEWEST = 60
 """Times round, so that the first one, in which nothing is known yet, is a small part."""
+OFTEN = 10
+"""In a unit: what comes again does so."""
 
 UNIT = """\
 #include "program.h"
@@ -57,6 +60,10 @@ probe:
 	jz 2f
 	jmp 1b
 2:	ret
+	.data
+	.balign 64
+pattern:
+	{data}
 	.section .note.GNU-stack,"",@progbits
 """
 XORSHIFT = "".join(
@@ -73,10 +80,13 @@ class Probe:
     count: int
     body: str
     first: str = ""
+    data: str = ""
+    period: int = 1
+    """Of what it repeats, in times round."""
 
     @property
     def times(self) -> int:
-        return max(FEWEST, EVENTS // self.count)
+        return max(FEWEST, OFTEN * self.period, EVENTS // self.count)
 
 
 def jumps(count: int, apart: int) -> Probe:
@@ -112,27 +122,67 @@ def pages(count: int) -> Probe:
 
 
 def chances(branch: str, what: str) -> Probe:
-    """Sixteen numbers, each drawn from the one before."""
-    body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr"
-    return Probe(what, 16, body, "movabs $88172645463325252, %rax")
+    """Sixteen numbers, each drawn from the one before; no predictor sees the same ones again."""
+    body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr\n mov %rax, pattern"
+    return Probe(what, 16, body, "mov pattern, %rax", ".quad 88172645463325252")
+
+
+NEXT = """\
+	add ${step}, %rsi
+	cmp ${end}, %rsi
+	cmove %rdx, %rsi
+"""
+FROM_THE_FIRST = "mov $pattern, %rsi\n mov $pattern, %rdx"
+
+
+def directions(branches: int, period: int) -> Probe:
+    """Each branch goes its own way, which was drawn and comes again after so many times."""
+    drawn = random.Random(period).choices((0, 1), k=branches * period)
+    body = "\n".join(f"cmpb $0, {n}(%rsi)\n jz 7f\n nop\n7:" for n in range(branches))
+    following = NEXT.format(step=branches, end=f"pattern + {len(drawn)}")
+    what = f"directions of {branches:,}, again after {period:,}"
+    data = f".byte {','.join(map(str, drawn))}"
+    return Probe(what, branches, f"{body}\n{following}", FROM_THE_FIRST, data, period)
+
+
+def targets(jumps: int, places: int, period: int) -> Probe:
+    """Indirect jumps, each to its own places; the targets were drawn and come again."""
+    drawn = random.Random(period).choices(range(places), k=period * jumps)
+    ways = (f".balign 16\n.Lto{{0}}_{n}: jmp .Lbehind{{0}}" for n in range(places))
+    jump = "\n".join(("jmp *8*{0}(%rsi)", *ways, ".Lbehind{0}:"))
+    following = NEXT.format(step=8 * jumps, end=f"pattern + {8 * len(drawn)}")
+    body = "\n".join((*(jump.format(n) for n in range(jumps)), following))
+    data = ", ".join(f".Lto{n % jumps}_{place}" for n, place in enumerate(drawn))
+    what = f"targets of {jumps:,}, {places:,} places each, again after {period:,}"
+    return Probe(what, jumps, body, FROM_THE_FIRST, f".quad {data}", period)
 
 
 def probes() -> Iterator[Probe]:
     yield from (jumps(count, 64) for count in (64, 192, 384))
     yield from (jumps(count, 32) for count in (1024, 4096, 6144, 8192, 12288, 16384, 24576))
     yield from (jumps(12288, apart) for apart in (8, 16))
+    yield jumps(49152, 16)
     yield from (mixed_jumps(count, 16) for count in (192, 1024, 4096, 8192))
     yield from (mixed_jumps(count, 64) for count in (1024, 4096))
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))
-    yield from (pages(count) for count in (64, 128, 384))
+    yield from (pages(count) for count in (64, 128, 384, 1536))
+    yield from (directions(1, period) for period in (4096, 16384, 65536))
+    yield from (directions(64, period) for period in (64, 256, 512, 1024))
+    yield from (directions(512, period) for period in (32, 64, 128))
+    yield from (targets(1, 16, period) for period in (256, 1024, 2048, 4096))
+    yield from (targets(1, 256, period) for period in (256, 512, 2048))
+    yield from (targets(64, 4, period) for period in (16, 32, 64))
+    yield from (targets(64, 16, period) for period in (16, 32))
     yield chances("nop", "a number by chance")
     yield chances("jz 7f\n nop\n7:", "and a branch by it, wrong every second time")
 
 
 def compiled(probe: Probe, folder: Path) -> Path:
     folder.mkdir()
-    (folder / "probe.s").write_text(LOOP.format(first=probe.first, body=probe.body))
+    (folder / "probe.s").write_text(
+        LOOP.format(first=probe.first, body=probe.body, data=probe.data)
+    )
     (folder / "unit.c").write_text(UNIT.format(units=UNITS, times=probe.times))
     programs = paths.shipped("guest/programs")
     words = ["gcc", "-O2", "-D_GNU_SOURCE", "-Wa,--no-warn", *UNPLACED, f"-I{programs}"]
