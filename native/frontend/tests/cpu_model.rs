@@ -107,7 +107,7 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
         "decoupled.op_cache.windows: must be an integer from 1 to 4, not 5"
     );
     assert_eq!(
-        refused_of(ZEN5, "ways = 12, cycles = 2.5", "ways = 7, cycles = 2.5"),
+        refused_of(ZEN5, "ways = 12, cycles = 1.9", "ways = 7, cycles = 1.9"),
         "decoupled.buffers.l2.ways: 24576 entries in 7 ways must make 1, 2, 4, 8 … sets"
     );
     assert_eq!(
