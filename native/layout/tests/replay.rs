@@ -220,6 +220,7 @@ fn loops_are_the_same_ones_in_a_replay() {
     let starts = [START, START + 64, 0x40_0000];
     let functions = (0..3).map(|n| function(starts[n], starts[(n + 1) % 3], n < 2));
     let round = (0..3).flat_map(|number: u32| {
+        // More of the kernel's first and of user code than any history has.
         let iterations = [300, 17, 290][number as usize];
         std::iter::repeat_n(2 * number, iterations).chain([2 * number + 1])
     });
