@@ -159,7 +159,7 @@ fn mispredicted_targets(branches: u64, sets: usize) -> u64 {
 fn a_target_is_not_believed_before_it_has_proved_itself() {
     // 100 is the least that can be, and 180 are those whose last target was another one.
     for branches in [1, 4, 8] {
-        let [few, many] = [512, 65_536].map(|sets| mispredicted_targets(branches, sets));
+        let [few, many] = [512, 32_768].map(|sets| mispredicted_targets(branches, sets));
         assert!(few < 172 && many < 145, "{branches}: {few} {many}");
     }
 }
