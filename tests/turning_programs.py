@@ -17,7 +17,7 @@ def turning_program(path: Path, units: list[int], *, sum: str = "5eed", code: in
         f"echo kernsmith: sum {sum}\n"
         f"echo kernsmith: chain {chains}\n"
         f"echo kernsmith: units {' '.join(map(str, units))}\n"
-        f"echo ran >> {path.parent}/turns.log\n"
+        f"echo $0 >> {path.parent}/turns.log\n"
         f"exit {code}\n"
     )
     path.chmod(0o755)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kernsmith.errors import UserError
@@ -20,12 +21,44 @@ from kernsmith.silicon.binaries import (
 )
 from kernsmith.silicon.builds import find_builds
 from kernsmith.silicon.programs import check_programs, find_program
-from kernsmith.silicon.timing import check_clock, in_core_cycles, time_binaries
+from kernsmith.silicon.timing import (
+    check_clock,
+    estimate,
+    halves,
+    in_core_cycles,
+    last_processor,
+    take_turns,
+    time_binaries,
+)
+from turning_programs import turning_program
 
 
 def test_units_are_told_in_cycles_of_the_core() -> None:
     # The core runs twice as fast as the counter, then as fast; one chain was disturbed.
     assert in_core_cycles([100, 100, 100], 60, [30, 900, 60, 60]) == [200, 100, 100]
+
+
+def test_each_run_is_of_a_copy_of_its_own(tmp_path: Path) -> None:
+    """So what a file's pages are worth is not taken for what its layout is."""
+    program = turning_program(tmp_path / "one/program", [1000])
+    failures: list[int] = []
+    (runs,) = take_turns(
+        [program], 4, last_processor(), lambda place, error: failures.append(place)
+    )
+    assert failures == []
+    assert len(runs) == 4
+    files = (program.parent / "turns.log").read_text().split()
+    assert len(files) == len(set(files)) == 5
+    assert str(program) not in files
+    left = sorted(entry.name for entry in program.parent.iterdir())
+    assert left == ["program", "turns.log"]
+
+
+def test_what_the_fastest_fifth_of_the_runs_stays_below_counts() -> None:
+    """Neither what was disturbed, nor the one whose chains were."""
+    runs = [[100.0, 50.0], [60.0, 52.0], [101.0, 900.0], [102.0, 53.0], [500.0, 54.0], [99.0, 51.0]]
+    assert estimate(np.array(runs)) == 99 + 51
+    assert halves(np.array([[1.0], [7.0], [1.0], [7.0]])) == (1, 7)
 
 
 def test_a_counter_that_stands_still_in_sleep_is_refused(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 """The machine `uml`: kernel code on the processor that runs here, in time, without booting it.
 
 An image is Linux for ARCH=um as a static program with the load inside (docs/silicon.md). The
-binaries of a block are run by turns, on one processor. What one takes is the sum over the load's
-units of the shortest time that any run had, in cycles of the core. Needs no PMU, no KVM, no root.
+binaries of a block are run by turns, on one processor, each run in memory of its own. What one
+takes is the sum over the load's units of the time that the fastest fifth of the runs stayed below,
+in cycles of the core. Needs no PMU, no KVM, no root.
 """
 
 from __future__ import annotations
@@ -48,15 +49,16 @@ from kernsmith.study.study import DEFAULT_CPU, UML
 RUNS = 25
 """Of each binary, where a study does not say it: half a minute for 17 layouts."""
 # Of how binaries take turns and what is made of their times: a change that moves figures.
-_TURNS = 1
+_TURNS = 2
 # Among the conditions: what is another in every minute, and tells nothing of where a run was.
 _MOMENTARY = frozenset({"load"})
 
 ASSUMPTIONS = (
     "core_cycles are real: cycles of this processor's core, told by the time stamp counter and by "
     "chains of multiplications of known length before each unit of the load.",
-    "Of each unit the shortest of all runs counts: interrupts, neighbours and cold caches of a run "
-    "are left out. The even and the odd runs alone tell how much noise remains.",
+    "Of each unit the fastest fifth of the runs counts: interrupts, neighbours, cold caches and "
+    "unlucky places of a run's memory are left out. The even and the odd runs alone tell how much "
+    "noise remains.",
     "It is kernel code in a process (ARCH=um): no entry code, no page tables, no large pages of "
     "text, one processor and no drivers. Copies from and to callers are plain.",
     "The load and what it asks of its host are compiled with the variant's flags, too, and are in "

@@ -7,8 +7,12 @@ the time stamp counter, by several per cent within seconds; so before each unit 
 multiplications, which takes a known number of the core's cycles, tells how fast the core runs just
 now, and units are told in cycles of the core. Runs of all binaries are interleaved, in an order
 that is drawn anew each time. What disturbs a run (interrupts, other processes, a neighbour on the
-same core) makes some units longer and none shorter, so a binary's estimate is the sum over units of
-the shortest that any run had. What it cannot tell apart is told by two halves of the runs.
+same core) makes some units longer, so a binary's estimate is the sum over units of what the fastest
+fifth of the runs stayed below. (The very shortest is of a run in which both chains beside the unit
+were disturbed.) What it cannot tell apart is told by two halves of the runs.
+
+Where a file's pages lie in physical memory is luck, too, and that of the file: it is the same in
+all runs of one. So each run is of a copy of its own.
 """
 
 from __future__ import annotations
@@ -16,11 +20,13 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +41,7 @@ from kernsmith.stop import check_stop
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"
 RUN_SECONDS = 60.0
 """The time limit of a run; one takes parts of a second."""
+_FAST = 0.2
 _NO_RANDOM_ADDRESSES = 0x0040000
 
 
@@ -74,8 +81,8 @@ class Timed:
 
 
 def estimate(units: np.ndarray) -> float:
-    """What a binary takes: the sum over units of the shortest. units: of shape (runs, units)."""
-    return float(units.min(axis=0).sum())
+    """What a binary takes: the sum over units of the fast runs'. units: of shape (runs, units)."""
+    return float(np.quantile(units, _FAST, axis=0).sum())
 
 
 def halves(units: np.ndarray) -> tuple[float, float]:
@@ -127,6 +134,8 @@ def take_turns(
 ) -> list[list[Run]]:
     """Run programs on one processor, interleaved, in an order that each round draws anew.
 
+    Each run is of a copy, which lies beside the program while it runs.
+
     failed: called with the number of a program that did not end well; it may raise, else that one
         takes no further turns. told: called with each round that is over. limit: of a run, in
         seconds.
@@ -134,7 +143,7 @@ def take_turns(
     draw = random.Random("kernsmith silicon")
     rows: list[list[Run]] = [[] for _ in programs]
     left = set(range(len(programs)))
-    # The first round only brings files and pages into memory.
+    # The first round only brings what programs need into memory.
     for number in range(-1, runs):
         places = list(range(len(programs)))
         draw.shuffle(places)
@@ -143,7 +152,8 @@ def take_turns(
                 continue
             check_stop()
             try:
-                run = _run(programs[place], processor, limit)
+                with _copy(programs[place]) as copy:
+                    run = _run(copy, processor, limit)
             except KernsmithError as error:
                 left.discard(place)
                 failed(place, error)
@@ -153,6 +163,15 @@ def take_turns(
         if number >= 0:
             told(number + 1)
     return rows
+
+
+@contextmanager
+def _copy(program: Path) -> Iterator[Path]:
+    """A file that holds a program, in pages of its own."""
+    with tempfile.TemporaryDirectory(prefix=".copy-", dir=program.parent) as folder:
+        copy = Path(folder, program.name)
+        shutil.copy(program, copy)
+        yield copy
 
 
 def last_processor() -> int:
