@@ -157,6 +157,13 @@ def targets(jumps: int, places: int, period: int) -> Probe:
     return Probe(what, jumps, body, FROM_THE_FIRST, f".quad {data}", period)
 
 
+def repeated(instruction: str, size: int) -> Probe:
+    """A string instruction on so many quadwords, and what it needs in registers."""
+    registers = f"lea pattern+4096, %rdi\n lea pattern, %rsi\n mov ${size}, %ecx"
+    body = f"mov %rdi, %r8\n .rept 16\n {registers}\n rep {instruction}\n .endr\n mov %r8, %rdi"
+    return Probe(f"rep {instruction} of {size}", 16, body, "xor %eax, %eax", ".skip 8192")
+
+
 def probes() -> Iterator[Probe]:
     yield from (jumps(count, 64) for count in (64, 192, 384))
     yield from (jumps(count, 32) for count in (1024, 4096, 6144, 8192, 12288, 16384, 24576))
@@ -174,6 +181,7 @@ def probes() -> Iterator[Probe]:
     yield from (targets(1, 256, period) for period in (256, 512, 2048))
     yield from (targets(64, 4, period) for period in (16, 32, 64))
     yield from (targets(64, 16, period) for period in (16, 32))
+    yield from (repeated(name, size) for name in ("stosq", "movsq") for size in (4, 8, 64))
     yield chances("nop", "a number by chance")
     yield chances("jz 7f\n nop\n7:", "and a branch by it, wrong every second time")
 

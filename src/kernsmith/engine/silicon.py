@@ -37,7 +37,7 @@ from kernsmith.silicon.builds import BASELINE, Build
 from kernsmith.silicon.profiles import Trainer, compile_build
 from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import branch_counts, simulate
-from kernsmith.silicon.timing import TUNABLES, Timed, processor_name, time_binaries
+from kernsmith.silicon.timing import METHOD, TUNABLES, Timed, processor_name, time_binaries
 from kernsmith.stats.agreement import Measured, Point, with_modelled
 from kernsmith.study import Study, digest_of, plan_variants
 from kernsmith.threads import each_of, threads
@@ -82,7 +82,7 @@ class Row:
 def table_file() -> Path:
     """The table of this processor's times, in the cache."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", processor_name()).strip("-")
-    return paths.cache_root() / "programs" / f"times-{name}.csv"
+    return paths.cache_root() / "programs" / f"times-{METHOD}-{name}.csv"
 
 
 def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:

@@ -35,6 +35,7 @@ from kernsmith.machine.metrics import (
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
 from kernsmith.silicon.programs import program_tables
 from kernsmith.silicon.timing import (
+    METHOD,
     RUN_SECONDS,
     TUNABLES,
     Run,
@@ -48,8 +49,6 @@ from kernsmith.study.study import DEFAULT_CPU, UML
 
 RUNS = 25
 """Of each binary, where a study does not say it: half a minute for 17 layouts."""
-# Of how binaries take turns and what is made of their times: a change that moves figures.
-_TURNS = 2
 # Among the conditions: what is another in every minute, and tells nothing of where a run was.
 _MOMENTARY = frozenset({"load"})
 
@@ -117,7 +116,7 @@ class Uml:
         lasting = {each.name: each.value for each in self.conditions if each.name not in _MOMENTARY}
         return {
             "metrics": VERSION,
-            "turns": _TURNS,
+            "turns": METHOD,
             "runs": self.runs,
             "tunables": TUNABLES,
             "conditions": lasting,

@@ -41,6 +41,8 @@ from kernsmith.stop import check_stop
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"
 RUN_SECONDS = 60.0
 """The time limit of a run; one takes parts of a second."""
+METHOD = 2
+"""Of how binaries take turns and what is made of their times: a change that moves figures."""
 _FAST = 0.2
 _NO_RANDOM_ADDRESSES = 0x0040000
 
