@@ -46,7 +46,7 @@ enum { EVENTS = sizeof(events) / sizeof(*events), CHUNKS = 64, IN_A_LINE = 16 };
  * Of the clock: how many of its steps are looked at, how many readings one may take that stands
  * still, and the nanoseconds from which a step is one of a timer's (1,000 a second at most).
  */
-enum { STEPS = 8, MOST_READS = 10000000, COARSE = 500000 };
+enum { STEPS = 8, MOST_READS = 2000000, COARSE = 500000 };
 
 /* What a read gives (perf_event_open(2)): times tell whether it counted all the while. */
 struct counted {
