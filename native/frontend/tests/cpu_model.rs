@@ -99,7 +99,7 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
          decoupled.op_cache is missing"
     );
     assert_eq!(
-        refused_of(ZEN5, "switch_cycles = 1.41 ", ""),
+        refused_of(ZEN5, "switch_cycles = 1.27 ", ""),
         "decoupled.fetch.switch_cycles: is missing"
     );
     assert_eq!(

@@ -41,10 +41,10 @@ const GOLDEN: [[u64; 4]; 8] = [
         0xc0e7_4bbf_5bc9_b807,
     ],
     [
-        0x4121_c6d8_bda7_9dc6,
-        0x4121_c6d8_bda7_9dc6,
-        0xdf68_b0ce_416a_2ca8,
-        0x01ce_4a37_377f_ea47,
+        0xfc16_7638_3636_f302,
+        0xfc16_7638_3636_f302,
+        0x3002_cecc_69e3_ffc2,
+        0xffb5_4874_93af_7084,
     ],
     [
         0xccf6_dd96_0d29_3af9,
