@@ -89,8 +89,9 @@ def test_kernels_are_entered_one_after_the_other_and_left(
     assert [each.status for each in found.values()] == ["ok"] * 4
     assert {each.provenance["boot"] for each in found.values()}.__len__() == 2
     assert all(each.metrics["reference_cycles"][0] > 0 for each in found.values())
-    # This emulated computer's clock goes by ticks: no run says seconds by it.
-    assert not any("seconds" in each.metrics for each in found.values())
+    # An emulated computer's clock may go by ticks: then no run says seconds by it.
+    for each in found.values():
+        assert ("seconds" in each.metrics) != ("seconds" in each.provenance.get("absent", {}))
     assert finished(folder)
     wait_until("its own kernel", lambda: is_as_before(target), 60)
 
