@@ -181,7 +181,9 @@ def probes() -> Iterator[Probe]:
     yield from (targets(1, 256, period) for period in (256, 512, 2048))
     yield from (targets(64, 4, period) for period in (16, 32, 64))
     yield from (targets(64, 16, period) for period in (16, 32))
-    yield from (repeated(name, size) for name in ("stosq", "movsq") for size in (4, 8, 64))
+    yield from (
+        repeated(name, size) for name in ("stosq", "movsq") for size in (8, 12, 16, 24, 32, 64)
+    )
     yield chances("nop", "a number by chance")
     yield chances("jz 7f\n nop\n7:", "and a branch by it, wrong every second time")
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import ctypes
 import os
 import random
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -33,6 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kernsmith import process
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.silicon.binaries import Binary
 from kernsmith.stop import check_stop
@@ -169,10 +169,14 @@ def take_turns(
 
 @contextmanager
 def _copy(program: Path) -> Iterator[Path]:
-    """A file that holds a program, in pages of its own."""
+    """A file that holds a program, in pages of its own.
+
+    Another process writes it: what a thread beside starts just then would inherit the open file,
+    and none that somebody may write to can be started (ETXTBSY).
+    """
     with tempfile.TemporaryDirectory(prefix=".copy-", dir=program.parent) as folder:
         copy = Path(folder, program.name)
-        shutil.copy(program, copy)
+        process.run(["cp", program, copy], timeout=RUN_SECONDS)
         yield copy
 
 
