@@ -104,6 +104,14 @@ def mixed_jumps(count: int, apart: int) -> Probe:
     return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
 
 
+def crowded(lines: int, each: int) -> Probe:
+    """Lines 256 bytes apart, so that few of them fit L2, with so many jumps in each."""
+    apart = 64 // each
+    rest = f".rept {each - 1}\n jmp 7f\n .balign {apart}\n7:\n.endr"
+    body = f".rept {lines}\n .balign 256\n {rest}\n jmp 7f\n .balign 256\n7:\n.endr"
+    return Probe(f"{lines:,} lines from L3, {each} jumps in each", lines, body)
+
+
 def straight(kibibytes: int, size: int) -> Probe:
     """Instructions of so many bytes that do nothing. By lines of 64 bytes."""
     nop = {4: "0x0f,0x1f,0x40,0", 8: "0x0f,0x1f,0x84,0,0,0,0,0"}[size]
@@ -111,14 +119,18 @@ def straight(kibibytes: int, size: int) -> Probe:
     return Probe(f"a line of {size}-byte nops, of {kibibytes:,} KiB", kibibytes * 16, body)
 
 
-def pages(count: int) -> Probe:
-    """A jump to each, at changing places in the page."""
-    places = (
-        f".balign 4096\n .skip {n * 7 % 60 * 64}\n.Lpage{n}: jmp .Lpage{n + 1}"
-        for n in range(count)
-    )
-    body = "\n".join(("jmp .Lpage0", *places, f".balign 4096\n.Lpage{count}:"))
-    return Probe(f"{count:,} pages, a jump each", count, body)
+def pages(count: int, lines: int = 1) -> Probe:
+    """Jumps to so many lines of each, at changing places in the page. lines: four at most."""
+    body = ["jmp .Lpage0"]
+    places = [(page, line) for page in range(count) for line in range(lines)]
+    for number, (page, line) in enumerate(places):
+        if line == 0:
+            body.append(".balign 4096")
+            body.append(f".skip {page * lines * 7 % 61 * 64}")
+        body.append(f".balign 64\n.Lpage{number}: jmp .Lpage{number + 1}")
+    body.append(f".balign 4096\n.Lpage{len(places)}:")
+    what = f"{count:,} pages, " + (f"{lines} jumps in each" if lines > 1 else "a jump each")
+    return Probe(what, len(places), "\n".join(body))
 
 
 def chances(branch: str, what: str) -> Probe:
@@ -166,14 +178,17 @@ def repeated(instruction: str, size: int) -> Probe:
 
 def probes() -> Iterator[Probe]:
     yield from (jumps(count, 64) for count in (64, 192, 384))
+    yield from (jumps(count, 128) for count in (10240, 12288))
     yield from (jumps(count, 32) for count in (1024, 4096, 6144, 8192, 12288, 16384, 24576))
     yield from (jumps(12288, apart) for apart in (8, 16))
     yield jumps(49152, 16)
     yield from (mixed_jumps(count, 16) for count in (192, 1024, 4096, 8192))
-    yield from (mixed_jumps(count, 64) for count in (1024, 4096))
+    yield from (mixed_jumps(count, 64) for count in (896, 1024, 1280, 4096))
+    yield from (crowded(lines, each) for lines, each in ((4608, 1), (4608, 2), (4352, 4)))
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))
-    yield from (pages(count) for count in (64, 128, 384, 1536))
+    yield from (pages(count) for count in (64, 96, 128, 384, 1536))
+    yield from (pages(count, lines) for count, lines in ((48, 4), (96, 4), (128, 4)))
     yield from (directions(1, period) for period in (4096, 16384, 65536))
     yield from (directions(64, period) for period in (64, 256, 512, 1024))
     yield from (directions(512, period) for period in (32, 64, 128))
