@@ -104,12 +104,16 @@ def mixed_jumps(count: int, apart: int) -> Probe:
     return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
 
 
+def in_each(jumps: int) -> str:
+    """As a probe's name has it."""
+    return f"{jumps} jumps in each" if jumps > 1 else "a jump each"
+
+
 def crowded(lines: int, each: int) -> Probe:
-    """Lines 256 bytes apart, so that few of them fit L2, with so many jumps in each."""
-    apart = 64 // each
-    rest = f".rept {each - 1}\n jmp 7f\n .balign {apart}\n7:\n.endr"
-    body = f".rept {lines}\n .balign 256\n {rest}\n jmp 7f\n .balign 256\n7:\n.endr"
-    return Probe(f"{lines:,} lines from L3, {each} jumps in each", lines, body)
+    """So many jumps in each of many lines, of which an L2 of 1 MiB has no room for all."""
+    rest = f".rept {each - 1}\n jmp 7f\n .balign {64 // each}\n7:\n.endr"
+    body = f".balign 256\n .rept {lines}\n {rest}\n jmp 7f\n .balign 256\n7:\n.endr"
+    return Probe(f"{lines:,} lines, 256 bytes apart, {in_each(each)}", lines, body)
 
 
 def straight(kibibytes: int, size: int) -> Probe:
@@ -129,8 +133,7 @@ def pages(count: int, lines: int = 1) -> Probe:
             body.append(f".skip {page * lines * 7 % 61 * 64}")
         body.append(f".balign 64\n.Lpage{number}: jmp .Lpage{number + 1}")
     body.append(f".balign 4096\n.Lpage{len(places)}:")
-    what = f"{count:,} pages, " + (f"{lines} jumps in each" if lines > 1 else "a jump each")
-    return Probe(what, len(places), "\n".join(body))
+    return Probe(f"{count:,} pages, {in_each(lines)}", len(places), "\n".join(body))
 
 
 def chances(branch: str, what: str) -> Probe:
