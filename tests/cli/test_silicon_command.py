@@ -32,6 +32,7 @@ from kernsmith.silicon.timing import Timed
         (["--build", "O9"], "there is no build 'O9': allowed are O2, O1"),
         (["--order", "best"], "there is no order 'best': allowed are hot-first, density"),
         (["--runs", "2"], "silicon needs --runs 4 or more"),
+        (["--patience", "-1"], "silicon needs a --patience of 0 seconds or more"),
         (["--cpu", "abacus"], "there is no cpu model 'abacus': allowed are"),
     ],
 )
@@ -51,14 +52,21 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
     table.write_text("build,layout\nO2,default\n")
     with pytest.raises(UserError, match="is no table of `kernsmith silicon`"):
         read_rows(table)
-    columns = "program,build,layout,digest,runs,cycles,first_half,second_half"
-    table.write_text(f"{columns}\nlua,O2,default,abc,many,1,1,1\n")
+    columns = "program,build,layout,digest,runs,alone,cycles,first_half,second_half"
+    table.write_text(f"{columns}\nlua,O2,default,abc,many,1,1,1,1\n")
     with pytest.raises(UserError, match="line 2: invalid literal"):
         read_rows(table)
-    table.write_text(f"{columns}\nlua,O2,default,abc,25,1e8,1.1e8,1.2e8\n")
-    assert [row.cycles for row in read_rows(table)] == [1e8]
-    table.write_text(f"{columns}\nlua,O2,default,abc,25,nan,1,1\n")
+    table.write_text(f"{columns}\nlua,O2,default,abc,25,20,1e8,1.1e8,1.2e8\n")
+    assert [(row.alone, row.cycles) for row in read_rows(table)] == [(20, 1e8)]
+    table.write_text(f"{columns}\nlua,O2,default,abc,25,25,nan,1,1\n")
     with pytest.raises(UserError, match="line 2: cycles are more than 0, not 'nan'"):
+        read_rows(table)
+
+
+def test_a_table_that_does_not_tell_whether_the_core_was_shared_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "times.csv"
+    table.write_text("program,build,layout,digest,runs,cycles,first_half,second_half\n")
+    with pytest.raises(UserError, match="did not ask whether a neighbour shared the core"):
         read_rows(table)
 
 
@@ -78,7 +86,7 @@ def test_times_alone_are_a_table_of_builds(capsys: pytest.CaptureFixture[str]) -
     took = {"O2": (100.0, 104.0, 96.0), "Os": (103.0, 108.0, 99.0)}
     layouts = ("default", "random:1", "random:2")
     rows = [
-        Row("lua", build, layout, f"{build}-{layout}", 25, cycles, cycles, cycles)
+        Row("lua", build, layout, f"{build}-{layout}", 25, 25, cycles, cycles, cycles)
         for build, all_of in took.items()
         for layout, cycles in zip(layouts, all_of, strict=True)
     ]
@@ -98,7 +106,7 @@ def test_times_that_do_not_tell_layouts_apart_are_called_so(
     halves = [100 + draw.normal(0, 1, 12), 100 + draw.normal(0, 1, 12)]
     for first, second, noisy in ((halves[0], halves[0], False), (*halves, True)):
         rows = [
-            Row("lua", "O2", f"random:{at}", f"{at}", 25, (one + other) / 2, one, other)
+            Row("lua", "O2", f"random:{at}", f"{at}", 25, 25, (one + other) / 2, one, other)
             for at, (one, other) in enumerate(zip(first, second, strict=True))
         ]
         assert tell_times(rows, 25, json=False) == 0
@@ -137,7 +145,7 @@ def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(
 ) -> None:
     cycles = {"default": 100.0, "random:1": 110.0, "order:lld cdsort": 90.0}
     rows = [
-        Row("lua", build, layout, f"{build}-{layout}", 25, by * took, by * took, by * took)
+        Row("lua", build, layout, f"{build}-{layout}", 25, 25, by * took, by * took, by * took)
         for build, by in (("O2", 1.0), ("Os", 1.1))
         for layout, took in cycles.items()
     ]
@@ -168,9 +176,11 @@ class Binaries:
             made.append(Binary(program, build.name, "default", path))
         return made
 
-    def time(self, binaries: Sequence[Binary], runs: int, told: object) -> list[Timed]:
+    def time(
+        self, binaries: Sequence[Binary], runs: int, told: object, cores: object
+    ) -> list[Timed]:
         self.timed += [binary.build for binary in binaries]
-        return [Timed(each, np.full((runs, 2), 100.0), "") for each in binaries]
+        return [Timed(each, np.full((runs, 2), 100.0), "", runs) for each in binaries]
 
 
 def test_builds_that_are_one_binary_are_timed_once_and_told_by_their_own_names(
@@ -199,7 +209,7 @@ def test_what_no_figure_can_be_given_for_is_null(
 ) -> None:
     """One build in two layouts: no build to compare, and no correlation."""
     binaries = [Binary("lua", "O2", name, tmp_path / name) for name in ("default", "random:1")]
-    rows = [Row("lua", "O2", each.layout, each.layout, 25, 1e8, 1e8, 1e8) for each in binaries]
+    rows = [Row("lua", "O2", each.layout, each.layout, 25, 25, 1e8, 1e8, 1e8) for each in binaries]
     figures = {row.digest: Simulated({"model_cycles": 1e8}, None) for row in rows}
     engine = "kernsmith.engine.silicon"
     monkeypatch.setattr(f"{engine}.measure", lambda *_: (rows, {"lua": binaries}))

@@ -13,7 +13,7 @@ from kernsmith.machine import Job, Outcome, find_machine
 from kernsmith.machine.protocol import Turns
 from turning_programs import turning_program
 
-RUNS = {"runs": 4}
+RUNS = {"runs": 4, "patience": 0}
 
 
 def outcomes(folder: Path, *images: Path) -> list[Outcome]:

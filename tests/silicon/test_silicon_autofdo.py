@@ -18,7 +18,7 @@ from kernsmith.silicon.builds import find_builds
 from kernsmith.silicon.profiles import compile_build
 from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import branch_counts
-from kernsmith.silicon.timing import time_binaries
+from kernsmith.silicon.timing import all_cores, time_binaries
 
 pytestmark = pytest.mark.kernel
 
@@ -52,7 +52,7 @@ def test_a_program_trains_in_the_machine_and_does_the_same_work(micro_kernel: Ke
     code = re.findall(r"^[0-9a-f]+ [tTwW] (\S+)$", by_address(binaries[2]), re.MULTILINE)
     assert [name for name in code if name in set(names)] == names
     try:
-        timed = time_binaries(binaries, runs=2)
+        timed = time_binaries(binaries, runs=2, cores=all_cores(patience=0))
     except UserError as error:
         pytest.skip(str(error))
     assert len({one.sum for one in timed}) == 1

@@ -20,6 +20,7 @@ from kernsmith.silicon.binaries import (
     movable,
 )
 from kernsmith.silicon.builds import find_builds
+from kernsmith.silicon.core_slots import Cores
 from kernsmith.silicon.programs import check_programs, find_program
 from kernsmith.silicon.timing import (
     check_clock,
@@ -32,6 +33,8 @@ from kernsmith.silicon.timing import (
 )
 from turning_programs import turning_program
 
+ANYWHERE = Cores([last_processor()], patience=0)
+
 
 def test_units_are_told_in_cycles_of_the_core() -> None:
     # The core runs twice as fast as the counter, then as fast; one chain was disturbed.
@@ -42,9 +45,7 @@ def test_each_run_is_of_a_copy_of_its_own(tmp_path: Path) -> None:
     """So what a file's pages are worth is not taken for what its layout is."""
     program = turning_program(tmp_path / "one/program", [1000])
     failures: list[int] = []
-    (runs,) = take_turns(
-        [program], 4, last_processor(), lambda place, error: failures.append(place)
-    )
+    (runs,) = take_turns([program], 4, ANYWHERE, lambda place, error: failures.append(place))
     assert failures == []
     assert len(runs) == 4
     files = (program.parent / "turns.log").read_text().split()
@@ -133,7 +134,7 @@ def test_layouts_of_a_program_do_the_same_work_with_data_at_the_same_addresses()
     assert all(one == data[0] for one in data)
     assert len({tuple(sorted(one.items())) for one in text}) == len(binaries)
     try:
-        timed = time_binaries(binaries[:2], runs=4)
+        timed = time_binaries(binaries[:2], runs=4, cores=ANYWHERE)
     except UserError as error:
         pytest.skip(str(error))
     assert {len(one.units) for one in timed} == {4}

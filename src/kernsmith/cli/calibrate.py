@@ -7,6 +7,7 @@ import json as json_text
 import sys
 from dataclasses import dataclass
 from datetime import date
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -41,6 +42,7 @@ def calibrate(
     layouts: int | None = None,
     others: int | None = None,
     runs: int | None = None,
+    patience: float | None = None,
     rounds: int = 3,
     keep: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     measured: Path | None = None,
@@ -94,6 +96,9 @@ def calibrate(
         Random layouts of each other build; default: 2.
     runs
         Runs of each binary; times that are known are not measured again; default: 25.
+    patience
+        Seconds for which a program's binaries wait for a core that no neighbour shares; default:
+        120.
     rounds
         How often the figures are probed anew.
     keep
@@ -112,20 +117,25 @@ def calibrate(
     from kernsmith.machine.held import with_held
     from kernsmith.machine.models import check_model, model_path
     from kernsmith.report.silicon import points_table, print_agreement
+    from kernsmith.silicon.core_slots import PATIENCE
 
     for word, file in (("--output", output), ("--judged", judged)):
         if file is not None and not file.absolute().parent.is_dir():
             raise UserError(f"{word} {file}: there is no folder {file.parent}")
     if rounds < 1:
         raise UserError("calibrate needs --rounds 1 or more")
+    if patience is not None and not 0 <= patience < inf:
+        raise UserError("calibrate needs a --patience of 0 seconds or more")
     path = model_path(str(model))
     check_model(path)
     check_outputs([output, judged], [path, *(each for each in (study, measured) if each)])
     text = read_text(path, "the CPU model")
     times: Callable[[ProgressDisplay], _Found]
     if study is not None:
-        words = ("--program", "--build", "--layouts", "--others", "--runs", "--measured")
-        values = (program, build, layouts, others, runs, measured)
+        words = (
+            "--program", "--build", "--layouts", "--others", "--runs", "--patience", "--measured",
+        )  # fmt: skip
+        values = (program, build, layouts, others, runs, patience, measured)
         for word, value in zip(words, values, strict=True):
             if value not in (None, ()):
                 raise UserError(f"{word} is of programs: a study says itself what was measured")
@@ -137,7 +147,8 @@ def calibrate(
             default if value is None else value
             for value, default in ((layouts, _LAYOUTS), (others, _OTHERS), (runs, _RUNS))
         )
-        times = _by_programs(model, program, build, counts, measured, rounds, keep)
+        waits = PATIENCE if patience is None else patience
+        times = _by_programs(model, program, build, counts, waits, measured, rounds, keep)
     read_values(text, keep)
     with ProgressDisplay() as display:
         found = times(display)
@@ -175,11 +186,13 @@ def _by_programs(
     program: tuple[str, ...],
     build: tuple[str, ...],
     counts: tuple[int, ...],
+    patience: float,
     measured: Path | None,
     rounds: int,
     keep: tuple[str, ...],
 ) -> Callable[[ProgressDisplay], _Found]:
-    """By programs on this processor. counts: layouts, layouts of other builds, and runs."""
+    """By programs on this processor. counts: layouts, layouts of other builds, and runs. patience:
+    in seconds."""
     from kernsmith.engine.calibration import Calibration, calibrated, halves
     from kernsmith.engine.calibration_programs import WarmTraces, timed_programs
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
@@ -202,7 +215,7 @@ def _by_programs(
     programs = check_programs(program)
     parts = halves(programs)
     machine = open_machine(str(model))
-    bench = Bench(programs, find_builds(build), layouts, others, runs)
+    bench = Bench(programs, find_builds(build), layouts, others, runs, patience=patience)
 
     def times(display: ProgressDisplay) -> _Found:
         rows, binaries = measure(bench, measured or table_file(), display)

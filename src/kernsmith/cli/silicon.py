@@ -6,6 +6,7 @@ from __future__ import annotations
 import json as json_text
 import sys
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,7 @@ def silicon(
     layouts: int = 16,
     others: int = 6,
     runs: int = 25,
+    patience: float | None = None,
     cpu: str = DEFAULT_CPU,
     depth: Depth = FRONTEND,
     measured: Path | None = None,
@@ -80,6 +82,10 @@ def silicon(
         Random layouts of each other build.
     runs
         Runs of each binary, interleaved with all others of its program.
+    patience
+        Seconds for which a program's binaries wait for a core that no neighbour shares; default:
+        120. A neighbour is another guest on the core's other thread: it takes half of the core, and
+        no figure of this system tells.
     cpu
         CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. It is held against the
         times, and orders are made for it.
@@ -94,6 +100,8 @@ def silicon(
     """
     if runs < _FEWEST_RUNS or layouts < 0 or others < 0:
         raise UserError(f"silicon needs --runs {_FEWEST_RUNS} or more, and no negative layouts")
+    if patience is not None and not 0 <= patience < inf:
+        raise UserError("silicon needs a --patience of 0 seconds or more")
     from kernsmith.cli.console import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.best_order import check_orders
@@ -102,6 +110,7 @@ def silicon(
     from kernsmith.machine.tcg import Table, open_machine
     from kernsmith.report.silicon import in_view_sentence, print_agreement, print_orders
     from kernsmith.silicon.builds import BASELINE, find_builds
+    from kernsmith.silicon.core_slots import PATIENCE
     from kernsmith.silicon.programs import check_programs
     from kernsmith.silicon.timing import check_clock, processor_name
     from kernsmith.stats.agreement import judge
@@ -111,7 +120,8 @@ def silicon(
     machine = open_machine(cpu, Table.model_validate({"depth": depth}))
     orders = check_orders(order)
     trainer = open_machine(cpu)
-    bench = Bench(programs, find_builds(build), layouts, others, runs, orders, trainer)
+    waits = PATIENCE if patience is None else patience
+    bench = Bench(programs, find_builds(build), layouts, others, runs, orders, trainer, waits)
     with ProgressDisplay() as display:
         rows, binaries = measure(bench, measured or table_file(), display)
         if times:

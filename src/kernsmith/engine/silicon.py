@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -34,15 +33,25 @@ from kernsmith.machine.tcg import Tcg, open_machine
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.silicon.binaries import Binary, compiler_of, layout_names, link_layouts
 from kernsmith.silicon.builds import BASELINE, Build
+from kernsmith.silicon.core_slots import PATIENCE
 from kernsmith.silicon.profiles import Trainer, compile_build
 from kernsmith.silicon.programs import find_program
 from kernsmith.silicon.simulation import branch_counts, simulate
-from kernsmith.silicon.timing import METHOD, TUNABLES, Timed, processor_name, time_binaries
+from kernsmith.silicon.timing import (
+    METHOD,
+    TUNABLES,
+    Timed,
+    all_cores,
+    processor_file_name,
+    time_binaries,
+)
 from kernsmith.stats.agreement import Measured, Point, with_modelled
 from kernsmith.study import Study, digest_of, plan_variants
 from kernsmith.threads import each_of, threads
 
-_COLUMNS = ("program", "build", "layout", "digest", "runs", "cycles", "first_half", "second_half")
+_COLUMNS = (
+    "program", "build", "layout", "digest", "runs", "alone", "cycles", "first_half", "second_half",
+)  # fmt: skip
 # Counts are the same on every model.
 _TRAINED_ON = "emeraldrapids"
 
@@ -52,6 +61,7 @@ class Bench:
     """What is to be measured.
 
     layouts: random ones of the baseline; others: of every other build. runs: of each binary.
+    patience: seconds for which a program's binaries wait for a core of their own.
     orders: of functions, made from the program's own run (`best_order.ORDERS`), in which each build
         is linked as well that has no order of its own. machine: whose CPU model they are made for.
     """
@@ -63,17 +73,20 @@ class Bench:
     runs: int
     orders: tuple[str, ...] = ()
     machine: Tcg | None = None
+    patience: float = PATIENCE
 
 
 @dataclass(frozen=True)
 class Row:
-    """A binary's time in cycles of the core, of all runs and of two halves."""
+    """A binary's time in cycles of the core, of all runs and of two halves. alone: runs for which
+    nobody shared the core."""
 
     program: str
     build: str
     layout: str
     digest: str
     runs: int
+    alone: int
     cycles: float
     first_half: float
     second_half: float
@@ -81,8 +94,7 @@ class Row:
 
 def table_file() -> Path:
     """The table of this processor's times, in the cache."""
-    name = re.sub(r"[^A-Za-z0-9]+", "-", processor_name()).strip("-")
-    return paths.cache_root() / "programs" / f"times-{METHOD}-{name}.csv"
+    return paths.cache_root() / "programs" / f"times-{METHOD}-{processor_file_name()}.csv"
 
 
 def make_binaries(bench: Bench, program: str, events: Events) -> list[Binary]:
@@ -145,8 +157,13 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
         known = {row.digest: row for row in read_rows(file) if row.runs >= bench.runs}
         if not all(digest in known for digest in digests):
             events.stage(f"{program}: {len(made)} binaries on this processor")
-            known = _timed_now(dict(zip(digests, made, strict=True)), bench.runs, events)
+            known = _timed_now(dict(zip(digests, made, strict=True)), bench, events)
             _append(file, list(known.values()))
+            if shared := sum(row.runs - row.alone for row in known.values()):
+                events.note(
+                    f"{program}: a neighbour had a part of the core in {shared} of "
+                    f"{sum(row.runs for row in known.values())} runs: these times are longer"
+                )
         rows += [
             replace(known[digest], program=program, build=binary.build, layout=binary.layout)
             for binary, digest in zip(made, digests, strict=True)
@@ -154,11 +171,14 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
     return rows, binaries
 
 
-def _timed_now(binaries: Mapping[str, Binary], runs: int, events: Events) -> dict[str, Row]:
+def _timed_now(binaries: Mapping[str, Binary], bench: Bench, events: Events) -> dict[str, Row]:
     """Time binaries, given and returned by their digests."""
-    timed = time_binaries(
-        list(binaries.values()), runs, lambda done: events.progress("runs of each", done, runs)
-    )
+
+    def told(done: int) -> None:
+        events.progress("runs of each", done, bench.runs)
+
+    cores = all_cores(bench.patience, events.note)
+    timed = time_binaries(list(binaries.values()), bench.runs, told, cores)
     return {digest: _row(one, digest) for digest, one in zip(binaries, timed, strict=True)}
 
 
@@ -172,13 +192,19 @@ def read_rows(file: Path) -> list[Row]:
         return []
     reader = csv.DictReader(StringIO(read_text(file, "the table"), newline=""))
     try:
-        if tuple(reader.fieldnames or ()) != _COLUMNS:
+        columns = tuple(reader.fieldnames or ())
+        if columns == tuple(name for name in _COLUMNS if name != "alone"):
+            raise UserError(
+                f"{file} is of a version that did not ask whether a neighbour shared the core: its "
+                "times cannot go on; give another file"
+            )
+        if columns != _COLUMNS:
             raise UserError(f"{file} is no table of `kernsmith silicon`: it needs {_COLUMNS}")
         return [
             Row(
                 line["program"], line["build"], line["layout"], line["digest"],
-                int(line["runs"]), _cycles(line["cycles"]), _cycles(line["first_half"]),
-                _cycles(line["second_half"]),
+                int(line["runs"]), int(line["alone"]), _cycles(line["cycles"]),
+                _cycles(line["first_half"]), _cycles(line["second_half"]),
             )
             for line in reader
         ]  # fmt: skip
@@ -195,10 +221,11 @@ def _cycles(text: str) -> float:
 
 
 def _row(timed: Timed, digest: str) -> Row:
-    binary, halves = timed.binary, timed.halves
+    binary, runs = timed.binary, len(timed.units)
     return Row(
-        binary.program, binary.build, binary.layout, digest, len(timed.units), timed.cycles, *halves
-    )
+        binary.program, binary.build, binary.layout, digest, runs, timed.alone, timed.cycles,
+        *timed.halves,
+    )  # fmt: skip
 
 
 def _append(file: Path, new: Sequence[Row]) -> None:
@@ -209,7 +236,8 @@ def _append(file: Path, new: Sequence[Row]) -> None:
         writer.writerow(_COLUMNS)
         for row in rows:
             cycles = (f"{value:.0f}" for value in (row.cycles, row.first_half, row.second_half))
-            writer.writerow((row.program, row.build, row.layout, row.digest, row.runs, *cycles))
+            what = (row.program, row.build, row.layout, row.digest, row.runs, row.alone)
+            writer.writerow((*what, *cycles))
 
 
 def guest_kernel(events: Events, source: str = "debian:7.3") -> Path:

@@ -33,6 +33,7 @@ from kernsmith.machine.metrics import (
     metric,
 )
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
+from kernsmith.silicon.core_slots import PATIENCE, Cores
 from kernsmith.silicon.programs import program_tables
 from kernsmith.silicon.timing import (
     METHOD,
@@ -43,6 +44,7 @@ from kernsmith.silicon.timing import (
     estimate,
     halves,
     last_processor,
+    slots_file,
     take_turns,
 )
 from kernsmith.study.study import DEFAULT_CPU, UML
@@ -55,9 +57,10 @@ _MOMENTARY = frozenset({"load"})
 ASSUMPTIONS = (
     "core_cycles are real: cycles of this processor's core, told by the time stamp counter and by "
     "chains of multiplications of known length before each unit of the load.",
-    "Of each unit the fastest fifth of the runs counts: interrupts, neighbours, cold caches and "
-    "unlucky places of a run's memory are left out. The even and the odd runs alone tell how much "
-    "noise remains.",
+    "Of each unit the fastest fifth of the runs counts: interrupts, cold caches and unlucky places "
+    "of a run's memory are left out. The even and the odd runs alone tell how much noise remains.",
+    "Runs are made while no neighbour has a part of the core, which two threads of it share; where "
+    "that was waited for in vain, the run's provenance says so (alone).",
     "It is kernel code in a process (ARCH=um): no entry code, no page tables, no large pages of "
     "text, one processor and no drivers. Copies from and to callers are plain.",
     "The load and what it asks of its host are compiled with the variant's flags, too, and are in "
@@ -66,13 +69,15 @@ ASSUMPTIONS = (
 
 
 class Table(BaseModel):
-    """[machine.settings] of the machine uml. processor: the number of the one to run on."""
+    """[machine.settings] of the machine uml. processor: the number of the one to run on. patience:
+    seconds for which a block waits for a core of its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     runs: int = Field(RUNS, ge=2, le=10_000)
     processor: int | None = Field(None, ge=0)
     time_limit: float = Field(RUN_SECONDS, gt=0)
+    patience: float = Field(PATIENCE, ge=0)
 
 
 @dataclass(frozen=True)
@@ -80,12 +85,14 @@ class Uml:
     """A processor of this host, and what it was like when the machine was opened.
 
     runs: of each binary, by turns with the others of its block. time_limit: of a run, in seconds.
+    patience: for which a block waits for a core that nobody shares, in seconds.
     """
 
     processor: int
     conditions: tuple[Condition, ...]
     runs: int = RUNS
     time_limit: float = RUN_SECONDS
+    patience: float = PATIENCE
     name: str = UML
     exact: bool = False
     apart: bool = False
@@ -152,9 +159,8 @@ class UmlSession:
         def failed(place: int, error: KernsmithError) -> None:
             failures[place] = str(error)
 
-        found = take_turns(
-            images, machine.runs, machine.processor, failed, limit=machine.time_limit
-        )
+        cores = Cores([machine.processor], machine.patience, slots_file())
+        found = take_turns(images, machine.runs, cores, failed, limit=machine.time_limit)
         seen = {each.name: each.value for each in (*before, throttling(heat, throttled()))}
         told = {"conditions": seen, "processor": machine.processor, "together": len(jobs)}
         sums = {run.sum for runs in found for run in runs}
@@ -182,7 +188,8 @@ class UmlSession:
         boot = Boot(len(self.boots), (str(image),), console, started, status, failure, seconds)
         self.boots.append(boot)
         figures = {} if failure else _figures(runs)
-        return Outcome(status, failure, figures, console, seconds, boot, provenance=told)
+        own = dict(told) | {"alone": sum(run.alone for run in runs)}
+        return Outcome(status, failure, figures, console, seconds, boot, provenance=own)
 
 
 def _figures(runs: Sequence[Run]) -> dict[str, tuple[float, str]]:
@@ -211,7 +218,7 @@ def open_machine(settings: Table | None = None) -> Uml:
             f"machine.settings.processor: {processor} is none that programs may run on here: "
             f"allowed are {', '.join(map(str, allowed))}"
         )
-    return Uml(processor, conditions(), settings.runs, settings.time_limit)
+    return Uml(processor, conditions(), settings.runs, settings.time_limit, settings.patience)
 
 
 def _open(argument: str, cpu: str, settings: Table) -> Uml:

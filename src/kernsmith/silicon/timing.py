@@ -11,6 +11,10 @@ same core) makes some units longer, so a binary's estimate is the sum over units
 fifth of the runs stayed below. (The very shortest is of a run in which both chains beside the unit
 were disturbed.) What it cannot tell apart is told by two halves of the runs.
 
+A neighbour on the other thread of the same core takes half of it for minutes, and no halves of the
+runs tell. So before and after each run is asked how many instructions the core takes in a cycle
+(`core_slots.py`), and runs are made while it takes as many as ever.
+
 Where a file's pages lie in physical memory is luck, too, and that of the file: it is the same in
 all runs of one. So each run is of a copy of its own.
 """
@@ -20,56 +24,63 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import re
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from kernsmith import process
+from kernsmith import paths, process
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.silicon.binaries import Binary
-from kernsmith.stop import check_stop
+from kernsmith.silicon.core_slots import PATIENCE, Cores
 
 # Both here and in the guest the C library takes its plain routines: else it would choose by CPU.
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"
 RUN_SECONDS = 60.0
 """The time limit of a run; one takes parts of a second."""
-METHOD = 2
+METHOD = 3
 """Of how binaries take turns and what is made of their times: a change that moves figures."""
 _FAST = 0.2
 _NO_RANDOM_ADDRESSES = 0x0040000
+# Of a processor with cores of several kinds, the numbers of one of these.
+_KINDS = Path("/sys/devices/cpu_core/cpus")
 
 
 @dataclass(frozen=True)
 class Run:
     """What one run of a program told.
 
-    sum: what it computed. units: cycles of the core of each. said: its whole output.
+    sum: what it computed. units: cycles of the core of each. said: its whole output. alone: whether
+        it had the core to itself, as far as was known then.
     """
 
     sum: str
     units: tuple[float, ...]
     said: str
     seconds: float
+    alone: bool = True
 
 
 @dataclass(frozen=True)
 class Timed:
     """A binary's cycles of the core.
 
-    units: of shape (runs, units). sum: what the program computed, equal in all builds.
+    units: of shape (runs, units). sum: what the program computed, equal in all builds. alone: runs
+        that had the core to themselves.
     """
 
     binary: Binary
     units: np.ndarray
     sum: str
+    alone: int
 
     @property
     def cycles(self) -> float:
@@ -96,23 +107,24 @@ def time_binaries(
     binaries: Sequence[Binary],
     runs: int,
     told: Callable[[int], None] = lambda done: None,
-    processor: int | None = None,
+    cores: Cores | None = None,
 ) -> list[Timed]:
-    """Time binaries on one processor, interleaved. told: called with each round that is over.
+    """Time binaries, interleaved. told: called with each round that is over. cores: where; without
+    a word, on processors of this computer that are alike.
 
     Raises:
         UserError: this processor's time stamp counter does not run evenly.
         KernsmithError: a program failed, or two builds of one computed different sums.
     """
     check_clock()
-    processor = last_processor() if processor is None else processor
 
     def failed(place: int, error: KernsmithError) -> None:
         raise error
 
     sums: dict[str, str] = {}
     timed = []
-    found = take_turns([binary.path for binary in binaries], runs, processor, failed, told=told)
+    programs = [binary.path for binary in binaries]
+    found = take_turns(programs, runs, cores or all_cores(), failed, told=told)
     for binary, rows in zip(binaries, found, strict=True):
         for run in rows:
             if sums.setdefault(binary.program, run.sum) != run.sum:
@@ -121,50 +133,65 @@ def time_binaries(
                     f"{sums[binary.program]}: it does other work and cannot be compared"
                 )
         units = np.array([run.units for run in rows])
-        timed.append(Timed(binary, units, sums[binary.program]))
+        alone = sum(run.alone for run in rows)
+        timed.append(Timed(binary, units, sums[binary.program], alone))
     return timed
 
 
 def take_turns(
     programs: Sequence[Path],
     runs: int,
-    processor: int,
+    cores: Cores,
     failed: Callable[[int, KernsmithError], None],
     *,
     told: Callable[[int], None] = lambda done: None,
     limit: float = RUN_SECONDS,
 ) -> list[list[Run]]:
-    """Run programs on one processor, interleaved, in an order that each round draws anew.
+    """Run programs one at a time, interleaved, in an order that each round draws anew.
 
-    Each run is of a copy, which lies beside the program while it runs.
+    Each run is of a copy, which lies beside the program while it runs, on a core that nobody shares
+    as long as there is patience to wait for one.
 
     failed: called with the number of a program that did not end well; it may raise, else that one
         takes no further turns. told: called with each round that is over. limit: of a run, in
         seconds.
     """
     draw = random.Random("kernsmith silicon")
-    rows: list[list[Run]] = [[] for _ in programs]
+    rows: list[list[tuple[Run, float]]] = [[] for _ in programs]
     left = set(range(len(programs)))
+
+    def one(place: int) -> Iterator[tuple[Run, float]]:
+        """A run; nothing when it failed."""
+        try:
+            while True:
+                processor, before = cores.take()
+                with _copy(programs[place]) as copy:
+                    run = _run(copy, processor, limit)
+                slots = min(before, cores.slots(processor))
+                if cores.alone(slots) or not cores.patient:
+                    yield run, slots
+                    return
+                cores.spend(run.seconds)
+        except KernsmithError as error:
+            left.discard(place)
+            failed(place, error)
+
     # The first round only brings what programs need into memory.
     for number in range(-1, runs):
         places = list(range(len(programs)))
         draw.shuffle(places)
         for place in places:
-            if place not in left:
-                continue
-            check_stop()
-            try:
-                with _copy(programs[place]) as copy:
-                    run = _run(copy, processor, limit)
-            except KernsmithError as error:
-                left.discard(place)
-                failed(place, error)
-                continue
-            if number >= 0:
-                rows[place].append(run)
+            if place in left:
+                made = list(one(place))
+                rows[place] += made if number >= 0 else []
         if number >= 0:
             told(number + 1)
-    return rows
+    for place, row in enumerate(rows):
+        # What a core takes alone may have been seen only later.
+        for again in [n for n, (_, slots) in enumerate(row) if not cores.alone(slots)]:
+            if place in left and cores.patient:
+                row[again : again + 1] = one(place)
+    return [[replace(run, alone=cores.alone(slots)) for run, slots in row] for row in rows]
 
 
 @contextmanager
@@ -183,6 +210,24 @@ def _copy(program: Path) -> Iterator[Path]:
 def last_processor() -> int:
     """The one that programs are timed on by default: the first is where most interrupts go."""
     return max(os.sched_getaffinity(0))
+
+
+def all_cores(patience: float = PATIENCE, note: Callable[[str], None] = lambda text: None) -> Cores:
+    """The last processor first. Where cores are of several kinds, that one alone."""
+    processors = sorted(os.sched_getaffinity(0), reverse=True)
+    if _KINDS.exists():
+        processors = processors[:1]
+    return Cores(processors, patience, slots_file(), note)
+
+
+def slots_file() -> Path:
+    """Where the most is kept that a core of this kind was seen to take."""
+    return paths.cache_root() / "programs" / f"slots-{processor_file_name()}"
+
+
+def processor_file_name() -> str:
+    """The processor's name, as files have it."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", processor_name()).strip("-")
 
 
 def check_clock(cpuinfo: Path = Path("/proc/cpuinfo")) -> None:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whether a program that is timed has the core to itself.
+
+Another thread of the same core, of another guest perhaps, takes half of what is dispatched, and its
+part of caches and buffers, for seconds or minutes. No counter of an operating system tells, and
+halves of interleaved runs agree about it. What tells is how many instructions that do nothing the
+core takes in a cycle (`native/python/src/slots.rs`): half as many. How many it takes when it is
+alone is the most that was ever seen of this kind of processor, which is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kernsmith._native import slots_per_cycle
+from kernsmith.files import write_text
+from kernsmith.stop import check_stop
+
+PATIENCE = 120.0
+"""Seconds for which programs that are timed together wait for a core of their own."""
+_ALONE = 0.85
+"""Of the most that was seen. Shared, it is half, or a little more where the neighbour waits."""
+_PAUSE = 0.05
+_LONG = 5.0
+
+
+def slots_on(processor: int) -> float:
+    """Instructions that a core takes in a cycle just now. processor: of the core, one that is
+    allowed."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        return slots_per_cycle()
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+class Cores:
+    """Processors that are waited for.
+
+    processors: the one that is preferred first. patience: seconds in all, which what was done in
+        vain counts as well. kept: the file with the most that was seen; None: nothing is kept.
+        note: told once that it takes long.
+    """
+
+    def __init__(
+        self,
+        processors: Sequence[int],
+        patience: float = PATIENCE,
+        kept: Path | None = None,
+        note: Callable[[str], None] = lambda text: None,
+        ask: Callable[[int], float] = slots_on,
+    ) -> None:
+        self.most = _read(kept)
+        self._processors = list(processors)
+        self._left = patience
+        self._kept = kept
+        self._note: Callable[[str], None] | None = note
+        self._ask = ask
+
+    @property
+    def patient(self) -> bool:
+        """Whether there is patience left."""
+        return self._left > 0
+
+    def slots(self, processor: int) -> float:
+        """What a core takes just now; more than ever before counts when it is seen twice."""
+        found = self._ask(processor)
+        if found > self.most:
+            found = min(found, self._ask(processor))
+            if found > self.most:
+                self.most = found
+                if self._kept:
+                    write_text(self._kept, f"{found:.3f}\n")
+        return found
+
+    def alone(self, slots: float) -> bool:
+        """Whether so many are those of a core that nobody shares."""
+        return slots >= _ALONE * self.most
+
+    def take(self) -> tuple[int, float]:
+        """A processor whose core is not shared, and its slots; with no patience left, the first."""
+        began = time.monotonic()
+        while True:
+            check_stop()
+            found = []
+            for processor in self._processors:
+                found.append((processor, self.slots(processor)))
+                if self.alone(found[-1][1]):
+                    # Once it is good, it is likely to stay so, and its caches are warm.
+                    self._processors.remove(processor)
+                    self._processors.insert(0, processor)
+                    self.spend(time.monotonic() - began)
+                    return found[-1]
+            waited = time.monotonic() - began
+            if waited >= self._left:
+                self.spend(waited)
+                return found[0]
+            if self._note and waited > _LONG:
+                self._note(
+                    f"a neighbour has a part of the core ({found[0][1]:.1f} instructions a cycle, "
+                    f"{self.most:.1f} alone): waiting for up to {self._left:.0f} s"
+                )
+                self._note = None
+            time.sleep(_PAUSE)
+
+    def spend(self, seconds: float) -> None:
+        """Patience, on something that was in vain."""
+        self._left -= seconds
+
+
+def _read(kept: Path | None) -> float:
+    """The most that was seen; 0 when nothing was, or the file is not ours."""
+    try:
+        return float(kept.read_text(encoding="utf-8")) if kept else 0.0
+    except (OSError, ValueError):
+        return 0.0
