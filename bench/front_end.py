@@ -68,6 +68,16 @@ pattern:
 	{data}
 	.section .note.GNU-stack,"",@progbits
 """
+NOPS = {
+    2: "0x66,0x90",
+    3: "0x0f,0x1f,0",
+    4: "0x0f,0x1f,0x40,0",
+    5: "0x0f,0x1f,0x44,0,0",
+    7: "0x0f,0x1f,0x80,0,0,0,0",
+    8: "0x0f,0x1f,0x84,0,0,0,0,0",
+}
+USUAL = (2, 3, 3, 3, 4, 4, 5, 5, 7, 8)
+"""Sizes of instructions, about as often as compilers make them."""
 XORSHIFT = "".join(
     f"mov %rax, %rcx\n {shift}, %rcx\n xor %rcx, %rax\n"
     for shift in ("shl $13", "shr $7", "shl $17")
@@ -118,11 +128,63 @@ def crowded(lines: int, each: int) -> Probe:
     return Probe(f"{lines:,} lines, 256 bytes apart, {in_each(each)}", lines, body)
 
 
+def nop(size: int) -> str:
+    """An instruction of so many bytes that does nothing."""
+    return f".byte {NOPS[size]}"
+
+
 def straight(kibibytes: int, size: int) -> Probe:
     """Instructions of so many bytes that do nothing. By lines of 64 bytes."""
-    nop = {4: "0x0f,0x1f,0x40,0", 8: "0x0f,0x1f,0x84,0,0,0,0,0"}[size]
-    body = f".rept {kibibytes * 1024 // size}\n .byte {nop}\n.endr"
+    body = f".rept {kibibytes * 1024 // size}\n {nop(size)}\n.endr"
     return Probe(f"a line of {size}-byte nops, of {kibibytes:,} KiB", kibibytes * 16, body)
+
+
+def runs(count: int, instructions: int) -> Probe:
+    """Runs of so many instructions in 32 bytes each, the last of which is a jump."""
+    plain = "\n".join([nop(4)] * (instructions - 1))
+    body = f".balign 32\n .rept {count}\n {plain}\n jmp 7f\n .balign 32\n7:\n.endr"
+    return Probe(f"{count:,} runs of {instructions} instructions, 32 bytes apart", count, body)
+
+
+def mixed_runs(count: int) -> Probe:
+    """Runs of 3 to 15 instructions of usual sizes, back to back, each once in an order that is
+    drawn. By instructions."""
+    draw = random.Random(count)
+    order = list(range(1, count))
+    draw.shuffle(order)
+    behind = dict(zip([0, *order], [*map(str, order), "end"], strict=True))
+    sizes = [draw.choices(USUAL, k=draw.randrange(2, 15)) for _ in range(count)]
+    pieces = (
+        "\n".join((f".Lat{n}:", *map(nop, each), f"jmp .Lat{behind[n]}"))
+        for n, each in enumerate(sizes)
+    )
+    instructions = count + sum(map(len, sizes))
+    body = "\n".join(("jmp .Lat0", *pieces, ".Latend:"))
+    return Probe(f"{count:,} runs of 3 to 15 instructions, mixed", instructions, body)
+
+
+def calls(count: int, jumps: int = 0, how: str = "call") -> Probe:
+    """Of functions in lines of their own, in each of which are so many jumps. how: `call`, or `jmp`
+    to the same code, which jumps back."""
+    sites, functions = [], []
+    within = "\n".join(["jmp 7f\n nop\n7:"] * jumps)
+    for n in range(count):
+        back = "ret" if how == "call" else f"jmp .Lbehind{n}"
+        sites.append(f".balign 16\n {how} .Lfunction{n}\n.Lbehind{n}:")
+        functions.append(f".balign 64\n.Lfunction{n}: {within}\n {back}")
+    body = "\n".join((*sites, "jmp .Lover", *functions, ".Lover:"))
+    what = "calls" if how == "call" else "jumps there and back"
+    more = f", {jumps} jumps in each" if jumps else ""
+    return Probe(f"{count:,} {what}{more}", count, body)
+
+
+def nested(depth: int, times: int = 16) -> Probe:
+    """Calls of functions that call the next one, so deep. By calls."""
+    chain = [f".balign 64\n.Lfunction{n}: call .Lfunction{n + 1}\n ret" for n in range(depth - 1)]
+    last = f".balign 64\n.Lfunction{depth - 1}: ret"
+    sites = [".balign 16\n call .Lfunction0"] * times
+    body = "\n".join((*sites, "jmp .Lover", *chain, last, ".Lover:"))
+    return Probe(f"calls, {depth} deep", depth * times, body)
 
 
 def pages(count: int, lines: int = 1) -> Probe:
@@ -192,6 +254,10 @@ def probes() -> Iterator[Probe]:
     yield from (crowded(lines, each) for lines, each in ((4608, 1), (4608, 2), (4352, 4)))
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))
+    yield from (runs(900, count) for count in (6, 7))
+    yield from (mixed_runs(count) for count in (256, 384, 512, 768, 1024, 4096))
+    yield from (calls(64, jumps, how) for jumps in (0, 2, 4) for how in ("call", "jmp"))
+    yield from (nested(depth) for depth in (16, 24, 32, 40))
     yield from (pages(count) for count in (64, 96, 128, 384, 1536))
     yield from (pages(count, lines) for count, lines in ((48, 4), (96, 4), (128, 4)))
     yield from (directions(1, period) for period in (4096, 16384, 65536))

@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def study(folder: Path, **tables: object) -> Study:
     given: dict[str, object] = {
         "source": {"use": str(folder / "tree")},
-        "machine": {"use": "uml", "settings": {"runs": RUNS}},
+        "machine": {"use": "uml", "settings": {"runs": RUNS, "patience": 0}},
         "variants": {"once": {}, "twice": {"flags": "-DTWICE"}},
         "design": {"layouts": 2},
     }

@@ -21,7 +21,7 @@ from kernsmith.study.file import study_from_tables
 
 STUDY = {
     "source": {"use": "debian:7.3"},
-    "machine": {"use": "uml", "settings": {"runs": 6}},
+    "machine": {"use": "uml", "settings": {"runs": 6, "patience": 0}},
     "factors": {"label": ["a", "b"]},
     "design": {"layouts": 1},
 }

@@ -8,6 +8,7 @@ use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
 use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
 use super::ittage::TaggedTargets;
+use super::op_cache::Runs;
 use super::path_history::{Folds, PathHistory};
 use super::placed::Placed;
 use super::slots::Slots;
@@ -17,9 +18,13 @@ use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssoc
 /// In [`Step::lines`]: the first line of a block is where a taken branch goes.
 pub(super) const LED: u32 = 1 << 31;
 
-/// In [`Step::ops`]: kernel mode, and that fetch goes on in a window.
+/// In [`Step::ops`]: kernel mode, that fetch goes on in a window, and in a line of the micro-op cache
+/// that has so many micro-ops, where lines belong to runs.
 pub(super) const KERNEL: u32 = 1 << 31;
 pub(super) const SAME: u32 = 1 << 30;
+pub(super) const OPEN_AT: u32 = 16;
+pub(super) const OPEN: u32 = 0xf << OPEN_AT;
+pub(super) const OPS: u32 = (1 << OPEN_AT) - 1;
 
 /// What the clocks have to know of a block that was entered.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +35,7 @@ pub(super) struct Step {
     pub(super) lines: u32,
     /// Ticks that its micro-ops take.
     pub(super) supply: u32,
-    /// Micro-ops, [`KERNEL`] and [`SAME`].
+    /// Micro-ops, and the bits from [`KERNEL`] on.
     pub(super) ops: u32,
 }
 
@@ -122,6 +127,8 @@ pub struct Batch {
     pub(super) l2: SetAssociative<(), u32>,
     pub(super) pages: Pages,
     pub(super) op_cache: Option<Filter<u32>>,
+    /// Where its lines belong to runs.
+    pub(super) runs: Option<Runs>,
     pub(super) line: u32,
     pub(super) window: u32,
     /// The line of the micro-op cache that was asked for last.
@@ -164,6 +171,7 @@ impl Batch {
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             pages: Pages::new(model, pages),
             op_cache: op_cache.map(|cache| lru(cache.sets * cache.ways, cache.ways)),
+            runs: op_cache.and_then(Runs::of),
             line: u32::MAX,
             window: u32::MAX,
             key: u32::MAX,

@@ -111,10 +111,11 @@ impl Batch {
             });
         }
         let mut missed = [0; 2];
-        let each = self.costs.taken as u32;
+        let (each, call) = (self.costs.taken as u32, self.costs.call as u32);
         for (taken, found) in flow.taken.iter().zip(found) {
             let right = room.foreseen[taken.foreseen as usize];
             let known = *found != UNKNOWN;
+            let each = each + u32::from(taken.call) * call;
             let how = match known {
                 true => each + *found,
                 false => each | DECODED,

@@ -9,11 +9,12 @@ use std::ops::Range;
 use kernsmith_arch::PageMap;
 
 use super::ahead::fetch_ahead;
-use super::batch::{Batch, LED, PRESENT, Rare, Room, SAME, Step};
+use super::batch::{Batch, LED, OPEN, OPEN_AT, PRESENT, Rare, Room, SAME, Step};
 use super::costs::Costs;
 use super::flow::{Flow, REDIRECTED};
+use super::op_cache::Runs;
 use super::placed::{Numbering, Placed};
-use super::{Counters, CpuModel, InstructionTlbs, SetAssociative};
+use super::{Counters, CpuModel, InstructionTlbs, SetAssociative, Stretch};
 
 /// So many blocks before it is looked at, the host is asked for what is known of a block.
 const AHEAD: usize = 16;
@@ -128,6 +129,18 @@ impl Batch {
                 supply: block.supply[usize::from(same)],
                 ops: u32::from(block.ops) | first >> mode << 31 | if same { SAME } else { 0 },
             };
+            if let Some(runs) = &mut self.runs {
+                let told = (&self.blocks, *number, same);
+                let open = ask_by_run(
+                    runs,
+                    told,
+                    (&mut keys[asked..], &mut owners[asked..]),
+                    place,
+                );
+                step.ops |= open.0;
+                asked += open.1;
+                continue;
+            }
             // Without a micro-op cache there are none.
             if block.keys <= 2 {
                 keys[asked] = block.key[0];
@@ -215,38 +228,99 @@ impl Batch {
             (place + 1, count + usize::from(!known))
         });
         let owner = |missed: &u32| room.owners[*missed as usize] & ((1 << ORDINAL_AT) - 1);
-        // Blocks of which nothing was missed end with what is cached.
+        let (blocks, runs, costs) = (&self.blocks.shapes, self.runs, &self.costs);
+        let (steps, owners) = (&mut room.steps[..], &room.owners[..]);
+        let mut supply = |place: u32, missed: &[u32], cached: bool| {
+            let step = &mut steps[place as usize];
+            let (_, stretches) = blocks.of(flow.entered[place as usize] as usize);
+            let ordinals = missed.iter().map(|one| owners[*one as usize] >> ORDINAL_AT);
+            supply_block(step, stretches, ordinals, (runs, cached), costs)
+        };
+        // Blocks of which nothing was missed end with what is cached; not those that go on in a line
+        // that was decoded.
         let (mut behind, mut cached) = (0, self.cached);
         for missed in missed[..count].chunk_by(|one, other| owner(one) == owner(other)) {
             let place = owner(&missed[0]);
-            let step = &mut room.steps[place as usize];
-            let (_, stretches) = self.blocks.shapes.of(flow.entered[place as usize] as usize);
-            let ordinals = missed
-                .iter()
-                .map(|one| room.owners[*one as usize] >> ORDINAL_AT);
-            let mut ordinals = ordinals.peekable();
-            let (mut ordinal, mut same, mut sum) = (0, step.ops & SAME != 0, 0);
-            cached |= place != behind;
-            for stretch in stretches {
-                let mut hit = true;
-                for _ in stretch.lines() {
-                    hit &= ordinals.next_if_eq(&ordinal).is_none();
-                    ordinal += 1;
-                }
-                sum += match (hit, same) {
-                    (true, true) => 0,
-                    (true, false) => self.costs.window as u32,
-                    (false, _) => {
-                        stretch.decode + u32::from(cached) * self.costs.to_decoders as u32
-                    }
-                };
-                (cached, same) = (hit, false);
+            while behind < place && !cached {
+                cached = supply(behind, &[], false);
+                behind += 1;
             }
-            step.supply = sum;
+            cached = supply(place, missed, cached | (behind < place));
             behind = place + 1;
         }
-        self.cached = cached | (behind != flow.entered.len() as u32);
+        let end = flow.entered.len() as u32;
+        while behind < end && !cached {
+            cached = supply(behind, &[], false);
+            behind += 1;
+        }
+        self.cached = cached;
     }
+}
+
+/// What a block asks the micro-op cache for, where lines belong to runs; same: fetch goes on in its
+/// first window. Returns the bits of [`Step::ops`] that say so, and how many lines it is.
+#[inline(always)]
+fn ask_by_run(
+    runs: &mut Runs,
+    (blocks, number, same): (&Placed, u32, bool),
+    (keys, owners): (&mut [u32], &mut [u32]),
+    place: u32,
+) -> (u32, usize) {
+    let (_, stretches) = blocks.shapes.of(number as usize);
+    let (mut asked, mut goes_on, mut open) = (0, same, 0);
+    for stretch in stretches {
+        if runs.enter(goes_on) {
+            open = u32::from(runs.open) << OPEN_AT;
+        }
+        goes_on = false;
+        let begins = blocks.shapes.begins(stretch);
+        for first in runs.lines(stretch.ops) {
+            keys[asked] = blocks.key(number, stretch, begins[usize::from(first)]);
+            owners[asked] = place | (asked as u32) << ORDINAL_AT;
+            asked += 1;
+        }
+    }
+    (open, asked)
+}
+
+/// Ticks that a block's micro-ops take of which these lines were missed, by their places among the
+/// block's. cached: whether those before came from the micro-op cache. Returns whether its last ones
+/// do.
+#[inline(always)]
+fn supply_block(
+    step: &mut Step,
+    stretches: &[Stretch],
+    missed: impl Iterator<Item = u32>,
+    (mut runs, mut cached): (Option<Runs>, bool),
+    costs: &Costs,
+) -> bool {
+    let mut missed = missed.peekable();
+    let (mut ordinal, mut same, mut sum) = (0, step.ops & SAME != 0, 0);
+    if let Some(runs) = &mut runs {
+        runs.open = ((step.ops & OPEN) >> OPEN_AT) as u16;
+    }
+    for stretch in stretches {
+        let mut hit = true;
+        let lines = match &mut runs {
+            None => stretch.lines().count(),
+            Some(runs) => {
+                hit = cached | !runs.enter(same);
+                runs.lines(stretch.ops).count()
+            }
+        };
+        for _ in 0..lines {
+            hit &= missed.next_if_eq(&ordinal).is_none();
+            ordinal += 1;
+        }
+        sum += match (hit, same) {
+            (true, true) => 0,
+            (true, false) => costs.window as u32,
+            (false, _) => stretch.decode + u32::from(cached) * costs.to_decoders as u32,
+        };
+        (cached, same) = (hit, false);
+    }
+    step.supply = sum;
+    cached
 }
 
 /// Asks L2 for a line: ticks until it is there.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The clocks of a piece, when all is known that they have to wait for.
 
-use super::batch::{Batch, KERNEL, LED, PRESENT, Rare, Room, SAME};
+use super::batch::{Batch, KERNEL, LED, OPS, PRESENT, Rare, Room};
 use super::clocks::{TICKS, later};
 use super::costs::Costs;
 
@@ -46,7 +46,7 @@ impl Batch {
             first = end;
             clocks.fetched = later(clocks.fetched, available) + u64::from(step.supply);
             let before = clocks.dispatched;
-            let count = step.ops & (SAME - 1);
+            let count = step.ops & OPS;
             clocks.finish_block(count, 0);
             let kernel = u64::from(step.ops & KERNEL != 0).wrapping_neg();
             in_kernel += (clocks.dispatched - before) & kernel;

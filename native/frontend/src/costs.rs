@@ -14,6 +14,7 @@ pub struct Costs {
     pub itlb: u64,
     pub stlb: u64,
     pub taken: u64,
+    pub call: u64,
     pub decoded: u64,
     pub resolve: u64,
     /// Of each micro-op, which nothing hides.
@@ -38,6 +39,7 @@ impl Costs {
             itlb: ticks(model.itlb.miss_cycles),
             stlb: ticks(model.stlb.miss_cycles),
             taken: ticks(fetch.taken_cycles),
+            call: ticks(fetch.call_cycles),
             decoded: ticks(fetch.decode_steer_cycles),
             resolve: ticks(geometry.core.resolve_cycles),
             stall: ticks(geometry.core.stall_cycles),

@@ -11,7 +11,7 @@ use super::flow::REDIRECTED;
 use super::shape::Stretch;
 use super::{
     Access, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry, DecoupledGeometry,
-    InstructionTlbs, Latest, LineEvents, Replacement, SetAssociative,
+    InstructionTlbs, Latest, LineEvents, OpCache, Replacement, SetAssociative, Shapes,
 };
 
 /// A line that no address is in.
@@ -27,11 +27,9 @@ pub struct Decoupled {
     pub events: LineEvents,
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
-    op_cache: Option<Latest>,
+    op_cache: Option<OpCache>,
     /// Where data are followed.
     data: Option<Box<DataSide>>,
-    /// Whether micro-ops came from the cache last, not from the decoders.
-    cached: bool,
     /// The flow goes on elsewhere than behind the block before.
     redirected: bool,
     line: u64,
@@ -77,16 +75,14 @@ impl Decoupled {
     #[must_use]
     pub fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
         let lines = |bytes: usize| bytes / model.line_bytes;
-        let op_cache = geometry.op_cache.as_ref();
         Self {
             clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
             l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
             events: LineEvents::default(),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
-            op_cache: op_cache.map(|cache| Latest::new(cache.sets * cache.ways, cache.ways)),
+            op_cache: geometry.op_cache.as_ref().map(OpCache::new),
             data: None,
-            cached: true,
             redirected: true,
             line: NOWHERE,
             window: NOWHERE,
@@ -132,23 +128,24 @@ impl Decoupled {
         }
     }
 
-    /// A block of code from `start` to `last` is fetched, with so many micro-ops in these windows.
+    /// A block of code from `start` to `last` is fetched, of this number and shape.
     /// led: what led there, see [`super::PathPredictors::led`].
     #[inline(always)]
     pub fn enter(
         &mut self,
         (start, last): (u64, u64),
-        (ops, stretches): (u32, &[Stretch]),
+        (shapes, number): (&Shapes, usize),
         led: u32,
         counters: &mut Counters,
     ) {
+        let (ops, stretches) = shapes.of(number);
         self.costs.steer(&mut self.clocks, led);
         self.redirected = led & REDIRECTED != 0;
         let before = self.clocks.dispatched;
         self.clocks.predict_block();
         let available = self.lines(start, last, counters);
         self.clocks.fetched = self.clocks.fetched.max(available);
-        self.supply(stretches);
+        self.supply(shapes, stretches);
         let room = match &mut self.data {
             Some(data) => data.room(self.clocks.ops() + u64::from(ops)),
             None => 0,
@@ -222,7 +219,7 @@ impl Decoupled {
 
     /// Micro-ops come from their cache, window by window, or from the decoders.
     #[inline(always)]
-    fn supply(&mut self, stretches: &[Stretch]) {
+    fn supply(&mut self, shapes: &Shapes, stretches: &[Stretch]) {
         for stretch in stretches {
             let same = stretch.window == self.window && !self.redirected;
             self.window = stretch.window;
@@ -235,18 +232,15 @@ impl Decoupled {
                 };
                 continue;
             };
-            let mut cached = true;
-            for line in stretch.lines() {
-                cached &= op_cache.access(line);
-            }
+            let cached = op_cache.access(stretch, same, shapes.begins(stretch));
             self.clocks.fetched += match (cached, same) {
                 (true, true) => 0,
                 (true, false) => self.costs.window,
                 (false, _) => {
-                    u64::from(stretch.decode) + u64::from(self.cached) * self.costs.to_decoders
+                    u64::from(stretch.decode) + u64::from(op_cache.cached) * self.costs.to_decoders
                 }
             };
-            self.cached = cached;
+            op_cache.cached = cached;
         }
     }
 }

@@ -55,6 +55,8 @@ pub struct FetchGeometry {
     pub queue_blocks: usize,
     /// What the predictor needs for a taken branch.
     pub taken_cycles: f64,
+    /// What it needs more for a call.
+    pub call_cycles: f64,
     /// From fetch to where a decoder finds a branch that no buffer knew.
     pub decode_steer_cycles: f64,
     /// Aligned bytes that the decoders are given in a cycle.
@@ -83,6 +85,9 @@ pub struct OpCacheGeometry {
     pub window_bytes: usize,
     /// Windows that are delivered in a cycle.
     pub windows: usize,
+    /// Whether a line begins where fetch comes to its window, or where the line before is full; else
+    /// a window's micro-ops fill the same lines wherever it was entered.
+    pub by_run: bool,
 }
 
 /// What stands behind the front end.
@@ -155,6 +160,7 @@ impl DecoupledGeometry {
         same.core.depth_cycles = other.core.depth_cycles;
         same.core.resolve_cycles = other.core.resolve_cycles;
         same.fetch.taken_cycles = other.fetch.taken_cycles;
+        same.fetch.call_cycles = other.fetch.call_cycles;
         same.fetch.decode_steer_cycles = other.fetch.decode_steer_cycles;
         same.fetch.switch_cycles = other.fetch.switch_cycles;
         for (mine, theirs) in same.buffers.iter_mut().zip(&other.buffers) {
@@ -271,6 +277,10 @@ fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError>
     let geometry = FetchGeometry {
         queue_blocks: fields.integer("queue_blocks", 1..=1024)?,
         taken_cycles: fields.number("taken_cycles", CYCLES)?,
+        call_cycles: match fields.has("call_cycles") {
+            true => fields.number("call_cycles", CYCLES)?,
+            false => 0.0,
+        },
         decode_steer_cycles: fields.number("decode_steer_cycles", CYCLES)?,
         decode_bytes: fields.power_of_two("decode_bytes", 4..=64)?,
         decode_width: fields.number("decode_width", 0.5..=32.0)?,
@@ -299,6 +309,7 @@ fn op_cache(parent: &mut Fields) -> Result<Option<OpCacheGeometry>, ModelError> 
         ops: fields.integer("ops", 1..=16)?,
         window_bytes: fields.power_of_two("window_bytes", 16..=64)?,
         windows,
+        by_run: fields.choice("lines", &[("window", false), ("run", true)], true)?,
     };
     fields.end()?;
     Ok(Some(geometry))

@@ -133,7 +133,7 @@ impl Fetcher {
     ) {
         match &mut self.decoupled {
             Some(decoupled) => {
-                let shape = self.shapes.of(number);
+                let shape = (&self.shapes, number);
                 decoupled.0.enter((start, last), shape, led, counters);
             }
             None => self.fetch(start, last, counters),

@@ -75,7 +75,8 @@ pub(super) struct Taken {
     /// A place among the blocks that are entered.
     pub at: u32,
     /// Where it is said whether it was foreseen.
-    pub foreseen: u32,
+    pub foreseen: u16,
+    pub call: bool,
 }
 
 /// A branch of which the layout decides whether it was foreseen.
@@ -160,13 +161,13 @@ impl Flow {
             after: self.taken.len() as u32,
         });
         if let Some(to) = to {
-            self.take((block, kernel), to, place);
+            self.take((block, kernel), to, (place, false));
         }
     }
 
-    /// A block's last instruction is another branch.
+    /// A block's last instruction is another branch. call: one that is returned from.
     #[inline(always)]
-    pub fn branch(&mut self, block: (u32, bool), to: Target, foreseen: Foreseen) {
+    pub fn branch(&mut self, block: (u32, bool), to: Target, foreseen: Foreseen, call: bool) {
         let taken = self.taken.len() as u32;
         let asked = FIRST_ASKED + self.asked.len() as u32;
         let place = match foreseen {
@@ -182,11 +183,11 @@ impl Flow {
                 asked
             }
         };
-        self.take(block, to, place);
+        self.take(block, to, (place, call));
     }
 
     #[inline(always)]
-    fn take(&mut self, (block, kernel): (u32, bool), to: Target, foreseen: u32) {
+    fn take(&mut self, (block, kernel): (u32, bool), to: Target, (foreseen, call): (u32, bool)) {
         let to = match to {
             Target::Block(number) => number,
             Target::Address(address) => {
@@ -198,7 +199,8 @@ impl Flow {
             block: block << 1 | u32::from(kernel),
             to,
             at: self.entered.len() as u32,
-            foreseen,
+            foreseen: foreseen as u16,
+            call,
         });
         self.lead(REDIRECTED);
     }

@@ -33,6 +33,7 @@ mod latest;
 mod line_events;
 mod loops;
 mod model;
+mod op_cache;
 mod path_history;
 mod path_predictors;
 mod placed;
@@ -71,6 +72,7 @@ pub use model::{
     CacheGeometry, CpuModel, PredictorGeometry, PredictorKind, RepCost, Replacement, TlbArrays,
     TlbEntries, TlbGeometry,
 };
+pub use op_cache::OpCache;
 pub use path_predictors::PathPredictors;
 pub use placed::{Described, Placed};
 pub use predictor::{Branch, Directions, Predictor};

@@ -26,8 +26,9 @@ pub struct PathPredictors {
     returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
     buffers: Vec<(Latest, u32)>,
-    /// What each taken branch costs it, in ticks.
+    /// What each taken branch costs it, and what a call costs it more, in ticks.
     taken: u32,
+    call: u32,
     led: u32,
 }
 
@@ -43,6 +44,7 @@ impl PathPredictors {
             returns: ReturnStack::new(model.predictor.return_stack),
             buffers: empty(geometry.told_buffers()),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
+            call: ticks(geometry.fetch.call_cycles) as u32,
             led: REDIRECTED,
         }
     }
@@ -56,6 +58,7 @@ impl PathPredictors {
     /// From now on with the times of a model that differs in times alone; all buffers must be kept.
     pub fn set_times(&mut self, geometry: &DecoupledGeometry) {
         self.taken = ticks(geometry.fetch.taken_cycles) as u32;
+        self.call = ticks(geometry.fetch.call_cycles) as u32;
         for ((_, cycles), one) in self.buffers.iter_mut().zip(&geometry.buffers) {
             *cycles = ticks(one.cycles) as u32;
         }
@@ -76,6 +79,7 @@ impl PathPredictors {
     /// Predicts and resolves one executed branch.
     #[inline(always)]
     pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
+        let mut each = self.taken;
         let (pc, target, right) = match branch {
             Branch::Conditional { pc, target, taken } => {
                 counters.conditional_branches += 1;
@@ -92,6 +96,7 @@ impl PathPredictors {
             Branch::Jump { pc, target } => (pc, target, true),
             Branch::Call { pc, target, next } => {
                 self.returns.push(next);
+                each += self.call;
                 (pc, target, true)
             }
             Branch::Return { pc, target } => {
@@ -104,6 +109,7 @@ impl PathPredictors {
             }
             Branch::IndirectCall { pc, target, next } => {
                 self.returns.push(next);
+                each += self.call;
                 (pc, target, self.indirect(pc, target, counters))
             }
         };
@@ -113,10 +119,10 @@ impl PathPredictors {
         self.led |= REDIRECTED
             | match (right, found) {
                 (false, _) => RESOLVED,
-                (true, Some(cycles)) => self.taken + cycles,
+                (true, Some(cycles)) => each + cycles,
                 (true, None) => {
                     counters.btb_misses += 1;
-                    self.taken | DECODED
+                    each | DECODED
                 }
             };
     }

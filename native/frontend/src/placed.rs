@@ -79,6 +79,7 @@ pub struct Placed {
     pub(super) keys: Vec<u32>,
     pub(super) shapes: Shapes,
     lines: Numbering,
+    windows: Numbering,
     costs: Costs,
     geometry: DecoupledGeometry,
 }
@@ -96,6 +97,7 @@ impl Placed {
             lines: Numbering {
                 shift: model.line_bytes.trailing_zeros(),
             },
+            windows: windows(geometry),
             costs: Costs::new(model, geometry),
             geometry: geometry.clone(),
         }
@@ -117,6 +119,17 @@ impl Placed {
         let start = self.starts[number as usize];
         let bytes = u64::from(self.ends[number as usize].bytes);
         (start, start + bytes - 1)
+    }
+
+    /// What the micro-op cache knows a line of a block by that belongs to a run. begins: where it
+    /// does in its window, as [`Shapes::begins`] says.
+    #[inline(always)]
+    pub(super) fn key(&self, number: u32, stretch: &Stretch, begins: u8) -> u32 {
+        let kernel = self.fetched[number as usize].line >> self.lines.mode() == 1;
+        let window = self
+            .windows
+            .of(stretch.window << self.windows.shift, kernel);
+        window | u32::from(begins) << (self.windows.mode() + 1)
     }
 
     fn place(&mut self, block: Described, number: usize) -> Option<()> {
@@ -158,6 +171,15 @@ impl Placed {
     }
 }
 
+/// Windows of the micro-op cache, or of the decoders where there is none.
+fn windows(geometry: &DecoupledGeometry) -> Numbering {
+    let cache = geometry.op_cache.as_ref();
+    let bytes = cache.map_or(geometry.fetch.decode_bytes, |cache| cache.window_bytes);
+    Numbering {
+        shift: bytes.trailing_zeros(),
+    }
+}
+
 /// How a block's micro-ops are supplied.
 struct Supplied {
     ops: u16,
@@ -174,10 +196,7 @@ impl Supplied {
         costs: &Costs,
     ) -> Option<Self> {
         let op_cache = geometry.op_cache.as_ref();
-        let window_bytes = op_cache.map_or(geometry.fetch.decode_bytes, |cache| cache.window_bytes);
-        let windows = Numbering {
-            shift: window_bytes.trailing_zeros(),
-        };
+        let windows = windows(geometry);
         let window = |stretch: &Stretch| windows.of(stretch.window << windows.shift, kernel);
         let (first, last) = (stretches.first()?, stretches.last()?);
         let lines_at = windows.mode() + 1;

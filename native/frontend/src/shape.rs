@@ -9,7 +9,7 @@ use super::clocks::{TICKS, ticks};
 use super::{FetchGeometry, OpCacheGeometry};
 
 /// Bits of a window's number in the micro-op cache's keys: what tells its lines apart is above.
-const WINDOW_BITS: u32 = 48;
+pub(super) const WINDOW_BITS: u32 = 48;
 
 /// One window that a block runs through. Times in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +18,13 @@ pub struct Stretch {
     pub window: u64,
     /// Micro-ops of the block that begin in it.
     pub ops: u16,
-    /// Lines of the micro-op cache that these fill.
+    /// Lines of the micro-op cache that these fill, where they belong to windows.
     lines: u16,
     /// What decoding them takes: a cycle for each block of bytes that the decoders are given, and
     /// as many cycles as their width asks for.
     pub decode: u32,
+    /// Where it is told of its micro-ops where they begin: see [`Shapes::begins`].
+    first: u32,
 }
 
 impl Stretch {
@@ -39,6 +41,9 @@ impl Stretch {
 pub struct Shapes {
     blocks: Vec<Shape>,
     stretches: Vec<Stretch>,
+    /// By micro-op, of all stretches: where in its window it begins, in units of two bytes, of which
+    /// hardly ever two begin in one.
+    begins: Vec<u8>,
 }
 
 /// Where a block's stretches are, and the sum of their micro-ops.
@@ -118,11 +123,13 @@ impl Shapes {
                     ops: 0,
                     lines: 0,
                     decode: 0,
+                    first: self.begins.len() as u32,
                 });
             }
             let last = self.stretches.len() - 1;
             let stretch = &mut self.stretches[last];
             stretch.ops += 1;
+            self.begins.push((address % window / 2) as u8);
             ops += 1;
             let bytes = address / decode;
             stretch.decode += u32::from(bytes != decoded) * TICKS as u32;
@@ -130,6 +137,13 @@ impl Shapes {
             address += u64::from(size);
         }
         ops
+    }
+
+    /// By micro-op of a stretch, where it begins in its window.
+    #[inline(always)]
+    #[must_use]
+    pub fn begins(&self, stretch: &Stretch) -> &[u8] {
+        &self.begins[stretch.first as usize..][..usize::from(stretch.ops)]
     }
 
     /// The micro-ops of a block, and its stretches in their order.

@@ -392,3 +392,107 @@ fn two_windows_a_cycle_take_half_of_the_time() {
     assert!((one - 2.0).abs() < 0.01, "{one}");
     assert!(two < 1.6, "{two}");
 }
+
+/// Cycles of a round of so many runs of instructions of 4 bytes, each in a line of its own, at one
+/// place of it or at two by turns. By a micro-op cache of 16 sets of four lines.
+fn runs(by_run: bool, lines: u64, instructions: u64, places: u64) -> f64 {
+    let mut walk = Walk::new(|geometry| {
+        geometry.core.width = 8.0;
+        geometry.fetch.decode_width = 4.0;
+        geometry.fetch.decode_bytes = 16;
+        geometry.fetch.switch_cycles = 0.0;
+        geometry.fetch.taken_cycles = 0.0;
+        geometry.buffers[0].cycles = 0.0;
+        let op_cache = geometry.op_cache.as_mut().expect("it has one");
+        (op_cache.sets, op_cache.ways, op_cache.ops) = (16, 4, 6);
+        (op_cache.window_bytes, op_cache.windows, op_cache.by_run) = (64, 2, by_run);
+    });
+    for round in 0..400 {
+        if round == 200 {
+            walk.since();
+        }
+        for line in 0..lines {
+            let start = 0x40_0000 + line * 64 + 4 * (round % places);
+            walk.block(start, instructions);
+            let next = 0x40_0000 + (line + 1) % lines * 64;
+            let entered = if line + 1 == lines { round + 1 } else { round };
+            walk.jump(start + 4 * instructions - 4, next + 4 * (entered % places));
+        }
+    }
+    walk.since().1 / 200.0
+}
+
+#[test]
+fn code_that_is_entered_at_two_places_is_in_a_micro_op_cache_of_runs_twice() {
+    // 24 windows of twelve instructions are 48 lines, of 64; at two places they are 96.
+    let cost = |by_run, places| runs(by_run, 24, 12, places) / 24.0;
+    let plain = cost(false, 1);
+    for (by_run, places) in [(true, 1), (false, 2)] {
+        let other = cost(by_run, places);
+        assert!((plain - other).abs() < 0.1, "{plain} {other}");
+    }
+    // Decoding takes three cycles, or four where they begin between two blocks of bytes.
+    let twice = cost(true, 2);
+    assert!(twice > plain + 0.9, "{plain} {twice}");
+}
+
+#[test]
+fn a_line_of_a_run_is_full_or_ends_with_its_window_in_whatever_blocks_it_comes() {
+    let cost = |pieces: u64| {
+        let mut walk = Walk::new(|geometry| {
+            let op_cache = geometry.op_cache.as_mut().expect("it has one");
+            // One set of two lines: twelve micro-ops of a window, not thirteen.
+            (op_cache.sets, op_cache.ways, op_cache.ops) = (1, 2, 6);
+            (op_cache.window_bytes, op_cache.by_run) = (64, true);
+            geometry.fetch.decode_width = 1.0;
+        });
+        for round in 0..200 {
+            if round == 100 {
+                walk.since();
+            }
+            for piece in 0..pieces {
+                walk.block(0x40_0000 + piece * 48 / pieces, 12 / pieces);
+            }
+            walk.jump(0x40_002c, 0x40_0000);
+        }
+        walk.since().1 / 100.0
+    };
+    for pieces in [1, 2, 3, 4] {
+        assert!(cost(pieces) < 4.0, "{pieces}: {}", cost(pieces));
+    }
+}
+
+#[test]
+fn a_call_takes_the_predictor_longer_than_a_jump() {
+    let cost = |cycles: f64, call: bool| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.core.width = 8.0;
+            geometry.fetch.call_cycles = cycles;
+        });
+        for round in 0..400 {
+            if round == 200 {
+                walk.since();
+            }
+            for number in 0..8_u64 {
+                let (pc, function) = (0x40_0000 + 16 * number, 0x41_0000 + 64 * number);
+                let (next, back) = (pc + 16, function + 4);
+                walk.block(pc, 1);
+                if call {
+                    walk.branch(Branch::Call {
+                        pc,
+                        target: function,
+                        next,
+                    });
+                } else {
+                    walk.jump(pc, function);
+                }
+                walk.block(function, 2);
+                let next = if number == 7 { 0x40_0000 } else { next };
+                walk.jump(back, next);
+            }
+        }
+        walk.since().1 / (200.0 * 8.0)
+    };
+    assert!((cost(3.0, true) - cost(0.0, true) - 3.0).abs() < 0.05);
+    assert!((cost(3.0, false) - cost(0.0, true)).abs() < 0.05);
+}

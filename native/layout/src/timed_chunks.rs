@@ -199,7 +199,8 @@ impl<'a> TimedChunks<'a> {
         fixed.taken_branches += 1;
         let wrong = matches!(foreseen, Foreseen::Known(false));
         fixed.indirect_mispredictions += u64::from(wrong);
-        chunk.flow.branch(block, to, foreseen);
+        let call = matches!(left.kind, Kind::Call | Kind::IndirectCall);
+        chunk.flow.branch(block, to, foreseen, call);
     }
 
     fn behind(&self, block: u32) -> u64 {

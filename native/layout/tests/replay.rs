@@ -161,7 +161,9 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let shipped = MODELS.map(|model| CpuModel::parse(model).expect("a shipped model"));
     let with_loops = shipped.iter().filter_map(with_loops);
     let waiting = shipped.iter().filter_map(without_walks_ahead);
-    for model in shipped.iter().cloned().chain(with_loops).chain(waiting) {
+    let by_run = shipped.iter().filter_map(with_lines_by_run);
+    let changed = with_loops.chain(waiting).chain(by_run);
+    for model in shipped.iter().cloned().chain(changed) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
             let executed = executed(&trace, &text, starts, &model);
@@ -179,6 +181,19 @@ fn with_loops(model: &CpuModel) -> Option<CpuModel> {
         entries: 16,
         ways: 4,
     });
+    Some(model)
+}
+
+/// A model in time whose micro-op cache has lines that begin where code is entered, and that takes
+/// longer for calls.
+fn with_lines_by_run(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    let geometry = model.decoupled.as_mut()?;
+    geometry.fetch.call_cycles = 3.0;
+    let op_cache = geometry.op_cache.as_mut()?;
+    op_cache.by_run = true;
+    // So few that the random code misses often, and goes on in lines that were missed.
+    (op_cache.sets, op_cache.ways, op_cache.ops) = (8, 4, 3);
     Some(model)
 }
 

@@ -25,6 +25,7 @@ fn other_times(model: &CpuModel) -> CpuModel {
     geometry.core.stall_cycles += 0.25;
     geometry.core.depth_cycles += 2.0;
     geometry.fetch.taken_cycles += 1.0;
+    geometry.fetch.call_cycles += 2.0;
     geometry.fetch.decode_steer_cycles += 3.0;
     if geometry.op_cache.is_some() {
         geometry.fetch.switch_cycles += 1.5;
