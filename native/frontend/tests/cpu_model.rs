@@ -107,6 +107,18 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
         "decoupled.op_cache.windows: must be an integer from 1 to 4, not 5"
     );
     assert_eq!(
+        refused_of(ZEN5, "windows = 2", "windows = 2\nlines = \"set\""),
+        "decoupled.op_cache.lines: must be \"window\" or \"run\", not \"set\""
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
+            "taken_cycles = 0.5       # [sog] [cc] two",
+            "taken_cycles = 0.5\ncall_cycles = -1 # two"
+        ),
+        "decoupled.fetch.call_cycles: must be a number from 0 to 10000, not -1"
+    );
+    assert_eq!(
         refused_of(ZEN5, "ways = 12, cycles = 1.9", "ways = 7, cycles = 1.9"),
         "decoupled.buffers.l2.ways: 24576 entries in 7 ways must make 1, 2, 4, 8 … sets"
     );
