@@ -32,7 +32,7 @@ from kernsmith.silicon.timing import Timed
         (["--build", "O9"], "there is no build 'O9': allowed are O2, O1"),
         (["--order", "best"], "there is no order 'best': allowed are hot-first, density"),
         (["--runs", "2"], "silicon needs --runs 4 or more"),
-        (["--patience", "-1"], "silicon needs a --patience of 0 seconds or more"),
+        (["--patience", "-1"], "--patience is 0 seconds or more, not -1"),
         (["--cpu", "abacus"], "there is no cpu model 'abacus': allowed are"),
     ],
 )

@@ -283,9 +283,9 @@ fn ask_by_run(
     (open, asked)
 }
 
-/// Ticks that a block's micro-ops take of which these lines were missed, by their places among the
-/// block's. cached: whether those before came from the micro-op cache. Returns whether its last ones
-/// do.
+/// Writes the ticks that a block's micro-ops take of which these lines were missed, by their places
+/// among the block's. cached: whether those before came from the micro-op cache. Returns whether its
+/// last ones do.
 #[inline(always)]
 fn supply_block(
     step: &mut Step,

@@ -7,7 +7,6 @@ import json as json_text
 import sys
 from dataclasses import dataclass
 from datetime import date
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -117,15 +116,14 @@ def calibrate(
     from kernsmith.machine.held import with_held
     from kernsmith.machine.models import check_model, model_path
     from kernsmith.report.silicon import points_table, print_agreement
-    from kernsmith.silicon.core_slots import PATIENCE
+    from kernsmith.silicon.core_slots import check_patience
 
     for word, file in (("--output", output), ("--judged", judged)):
         if file is not None and not file.absolute().parent.is_dir():
             raise UserError(f"{word} {file}: there is no folder {file.parent}")
     if rounds < 1:
         raise UserError("calibrate needs --rounds 1 or more")
-    if patience is not None and not 0 <= patience < inf:
-        raise UserError("calibrate needs a --patience of 0 seconds or more")
+    waits = check_patience(patience)
     path = model_path(str(model))
     check_model(path)
     check_outputs([output, judged], [path, *(each for each in (study, measured) if each)])
@@ -147,7 +145,6 @@ def calibrate(
             default if value is None else value
             for value, default in ((layouts, _LAYOUTS), (others, _OTHERS), (runs, _RUNS))
         )
-        waits = PATIENCE if patience is None else patience
         times = _by_programs(model, program, build, counts, waits, measured, rounds, keep)
     read_values(text, keep)
     with ProgressDisplay() as display:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json as json_text
 import sys
 from dataclasses import asdict
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,8 +99,6 @@ def silicon(
     """
     if runs < _FEWEST_RUNS or layouts < 0 or others < 0:
         raise UserError(f"silicon needs --runs {_FEWEST_RUNS} or more, and no negative layouts")
-    if patience is not None and not 0 <= patience < inf:
-        raise UserError("silicon needs a --patience of 0 seconds or more")
     from kernsmith.cli.console import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.best_order import check_orders
@@ -110,17 +107,17 @@ def silicon(
     from kernsmith.machine.tcg import Table, open_machine
     from kernsmith.report.silicon import in_view_sentence, print_agreement, print_orders
     from kernsmith.silicon.builds import BASELINE, find_builds
-    from kernsmith.silicon.core_slots import PATIENCE
+    from kernsmith.silicon.core_slots import check_patience
     from kernsmith.silicon.programs import check_programs
     from kernsmith.silicon.timing import check_clock, processor_name
     from kernsmith.stats.agreement import judge
 
+    waits = check_patience(patience)
     check_clock()
     programs = check_programs(program)
     machine = open_machine(cpu, Table.model_validate({"depth": depth}))
     orders = check_orders(order)
     trainer = open_machine(cpu)
-    waits = PATIENCE if patience is None else patience
     bench = Bench(programs, find_builds(build), layouts, others, runs, orders, trainer, waits)
     with ProgressDisplay() as display:
         rows, binaries = measure(bench, measured or table_file(), display)

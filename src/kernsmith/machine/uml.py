@@ -159,7 +159,7 @@ class UmlSession:
         def failed(place: int, error: KernsmithError) -> None:
             failures[place] = str(error)
 
-        cores = Cores([machine.processor], machine.patience, slots_file())
+        cores = Cores([machine.processor], machine.patience, slots_file(machine.processor))
         found = take_turns(images, machine.runs, cores, failed, limit=machine.time_limit)
         seen = {each.name: each.value for each in (*before, throttling(heat, throttled()))}
         told = {"conditions": seen, "processor": machine.processor, "together": len(jobs)}

@@ -13,9 +13,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from math import isfinite
 from pathlib import Path
 
 from kernsmith._native import slots_per_cycle
+from kernsmith.errors import UserError
 from kernsmith.files import write_text
 from kernsmith.stop import check_stop
 
@@ -36,6 +38,19 @@ def slots_on(processor: int) -> float:
         return slots_per_cycle()
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def check_patience(seconds: float | None) -> float:
+    """What was asked for; the default when nothing was.
+
+    Raises:
+        UserError: it is no time.
+    """
+    if seconds is None:
+        return PATIENCE
+    if not (isfinite(seconds) and seconds >= 0):
+        raise UserError(f"--patience is 0 seconds or more, not {seconds:g}")
+    return seconds
 
 
 class Cores:
@@ -115,6 +130,7 @@ class Cores:
 def _read(kept: Path | None) -> float:
     """The most that was seen; 0 when nothing was, or the file is not ours."""
     try:
-        return float(kept.read_text(encoding="utf-8")) if kept else 0.0
+        most = float(kept.read_text(encoding="utf-8")) if kept else 0.0
     except (OSError, ValueError):
         return 0.0
+    return most if isfinite(most) else 0.0

@@ -217,12 +217,14 @@ def all_cores(patience: float = PATIENCE, note: Callable[[str], None] = lambda t
     processors = sorted(os.sched_getaffinity(0), reverse=True)
     if _KINDS.exists():
         processors = processors[:1]
-    return Cores(processors, patience, slots_file(), note)
+    return Cores(processors, patience, slots_file(processors[0]), note)
 
 
-def slots_file() -> Path:
-    """Where the most is kept that a core of this kind was seen to take."""
-    return paths.cache_root() / "programs" / f"slots-{processor_file_name()}"
+def slots_file(processor: int) -> Path:
+    """Where the most is kept that a core was seen to take: one for all, or for each where cores are
+    of several kinds."""
+    own = f"-{processor}" if _KINDS.exists() else ""
+    return paths.cache_root() / "programs" / f"slots-{processor_file_name()}{own}"
 
 
 def processor_file_name() -> str:
