@@ -20,8 +20,8 @@ from kernsmith.silicon.binaries import (
     movable,
 )
 from kernsmith.silicon.builds import find_builds
-from kernsmith.silicon.core_slots import Cores
 from kernsmith.silicon.programs import check_programs, find_program
+from kernsmith.silicon.shared_core import Cores
 from kernsmith.silicon.timing import (
     check_clock,
     estimate,

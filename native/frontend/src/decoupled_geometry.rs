@@ -277,10 +277,7 @@ fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError>
     let geometry = FetchGeometry {
         queue_blocks: fields.integer("queue_blocks", 1..=1024)?,
         taken_cycles: fields.number("taken_cycles", CYCLES)?,
-        call_cycles: match fields.has("call_cycles") {
-            true => fields.number("call_cycles", CYCLES)?,
-            false => 0.0,
-        },
+        call_cycles: fields.number_or_zero("call_cycles", CYCLES)?,
         decode_steer_cycles: fields.number("decode_steer_cycles", CYCLES)?,
         decode_bytes: fields.power_of_two("decode_bytes", 4..=64)?,
         decode_width: fields.number("decode_width", 0.5..=32.0)?,

@@ -151,6 +151,18 @@ impl Fields {
             })
     }
 
+    /// The same, and zero when the key is not there.
+    pub fn number_or_zero(
+        &mut self,
+        name: &str,
+        allowed: RangeInclusive<f64>,
+    ) -> Result<f64, ModelError> {
+        match self.has(name) {
+            true => self.number(name, allowed),
+            false => Ok(0.0),
+        }
+    }
+
     /// One of `choices`; the first one when the key is not there and `optional`.
     pub fn choice<T: Copy>(
         &mut self,

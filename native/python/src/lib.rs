@@ -11,7 +11,7 @@ mod instrumented;
 mod layout;
 mod profile;
 mod propeller;
-mod slots;
+mod shared_core;
 mod trace;
 
 use pyo3::prelude::*;
@@ -32,7 +32,7 @@ mod _native {
         layout::LayoutLab,
         profile::{direct_calls, perf_data_counts, perf_data_record},
         propeller::{propeller_carried, propeller_profile},
-        slots::slots_per_cycle,
+        shared_core::instructions_per_cycle,
         trace::{WarmTrace, trace_costs, trace_pages, trace_part},
         version,
     };

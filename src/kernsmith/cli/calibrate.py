@@ -116,7 +116,7 @@ def calibrate(
     from kernsmith.machine.held import with_held
     from kernsmith.machine.models import check_model, model_path
     from kernsmith.report.silicon import points_table, print_agreement
-    from kernsmith.silicon.core_slots import check_patience
+    from kernsmith.silicon.shared_core import check_patience
 
     for word, file in (("--output", output), ("--judged", judged)):
         if file is not None and not file.absolute().parent.is_dir():

@@ -107,8 +107,8 @@ def silicon(
     from kernsmith.machine.tcg import Table, open_machine
     from kernsmith.report.silicon import in_view_sentence, print_agreement, print_orders
     from kernsmith.silicon.builds import BASELINE, find_builds
-    from kernsmith.silicon.core_slots import check_patience
     from kernsmith.silicon.programs import check_programs
+    from kernsmith.silicon.shared_core import check_patience
     from kernsmith.silicon.timing import check_clock, processor_name
     from kernsmith.stats.agreement import judge
 

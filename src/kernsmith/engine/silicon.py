@@ -33,9 +33,9 @@ from kernsmith.machine.tcg import Tcg, open_machine
 from kernsmith.profile.counts import BranchCounts
 from kernsmith.silicon.binaries import Binary, compiler_of, layout_names, link_layouts
 from kernsmith.silicon.builds import BASELINE, Build
-from kernsmith.silicon.core_slots import PATIENCE
 from kernsmith.silicon.profiles import Trainer, compile_build
 from kernsmith.silicon.programs import find_program
+from kernsmith.silicon.shared_core import PATIENCE
 from kernsmith.silicon.simulation import branch_counts, simulate
 from kernsmith.silicon.timing import (
     METHOD,

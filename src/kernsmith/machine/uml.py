@@ -33,8 +33,8 @@ from kernsmith.machine.metrics import (
     metric,
 )
 from kernsmith.machine.protocol import FAILED, OK, Boot, Images, Job, Kind, Metric, Outcome
-from kernsmith.silicon.core_slots import PATIENCE, Cores
 from kernsmith.silicon.programs import program_tables
+from kernsmith.silicon.shared_core import PATIENCE, Cores
 from kernsmith.silicon.timing import (
     METHOD,
     RUN_SECONDS,
@@ -43,8 +43,8 @@ from kernsmith.silicon.timing import (
     check_clock,
     estimate,
     halves,
+    ipc_file,
     last_processor,
-    slots_file,
     take_turns,
 )
 from kernsmith.study.study import DEFAULT_CPU, UML
@@ -159,7 +159,7 @@ class UmlSession:
         def failed(place: int, error: KernsmithError) -> None:
             failures[place] = str(error)
 
-        cores = Cores([machine.processor], machine.patience, slots_file(machine.processor))
+        cores = Cores([machine.processor], machine.patience, ipc_file(machine.processor))
         found = take_turns(images, machine.runs, cores, failed, limit=machine.time_limit)
         seen = {each.name: each.value for each in (*before, throttling(heat, throttled()))}
         told = {"conditions": seen, "processor": machine.processor, "together": len(jobs)}

@@ -13,7 +13,7 @@ were disturbed.) What it cannot tell apart is told by two halves of the runs.
 
 A neighbour on the other thread of the same core takes half of it for minutes, and no halves of the
 runs tell. So before and after each run is asked how many instructions the core takes in a cycle
-(`core_slots.py`), and runs are made while it takes as many as ever.
+(`shared_core.py`), and runs are made while it takes as many as ever.
 
 Where a file's pages lie in physical memory is luck, too, and that of the file: it is the same in
 all runs of one. So each run is of a copy of its own.
@@ -40,7 +40,7 @@ import numpy as np
 from kernsmith import paths, process
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.silicon.binaries import Binary
-from kernsmith.silicon.core_slots import PATIENCE, Cores
+from kernsmith.silicon.shared_core import PATIENCE, Cores
 
 # Both here and in the guest the C library takes its plain routines: else it would choose by CPU.
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"
@@ -167,9 +167,9 @@ def take_turns(
                 processor, before = cores.take()
                 with _copy(programs[place]) as copy:
                     run = _run(copy, processor, limit)
-                slots = min(before, cores.slots(processor))
-                if cores.alone(slots) or not cores.patient:
-                    yield run, slots
+                ipc = min(before, cores.ipc(processor))
+                if cores.alone(ipc) or not cores.patient:
+                    yield run, ipc
                     return
                 cores.spend(run.seconds)
         except KernsmithError as error:
@@ -188,10 +188,10 @@ def take_turns(
             told(number + 1)
     for place, row in enumerate(rows):
         # What a core takes alone may have been seen only later.
-        for again in [n for n, (_, slots) in enumerate(row) if not cores.alone(slots)]:
+        for again in [n for n, (_, ipc) in enumerate(row) if not cores.alone(ipc)]:
             if place in left and cores.patient:
                 row[again : again + 1] = one(place)
-    return [[replace(run, alone=cores.alone(slots)) for run, slots in row] for row in rows]
+    return [[replace(run, alone=cores.alone(ipc)) for run, ipc in row] for row in rows]
 
 
 @contextmanager
@@ -217,14 +217,14 @@ def all_cores(patience: float = PATIENCE, note: Callable[[str], None] = lambda t
     processors = sorted(os.sched_getaffinity(0), reverse=True)
     if _KINDS.exists():
         processors = processors[:1]
-    return Cores(processors, patience, slots_file(processors[0]), note)
+    return Cores(processors, patience, ipc_file(processors[0]), note)
 
 
-def slots_file(processor: int) -> Path:
+def ipc_file(processor: int) -> Path:
     """Where the most is kept that a core was seen to take: one for all, or for each where cores are
     of several kinds."""
     own = f"-{processor}" if _KINDS.exists() else ""
-    return paths.cache_root() / "programs" / f"slots-{processor_file_name()}{own}"
+    return paths.cache_root() / "programs" / f"ipc-{processor_file_name()}{own}"
 
 
 def processor_file_name() -> str:

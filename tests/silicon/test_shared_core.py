@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.silicon.core_slots import Cores, slots_on
+from kernsmith.silicon.shared_core import Cores, ipc_on
 from kernsmith.silicon.timing import last_processor, take_turns
 from turning_programs import turning_program
 
@@ -27,16 +27,16 @@ class Neighbours:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-def kept_at(folder: Path, slots: float) -> Path:
-    file = folder / "slots"
-    file.write_text(f"{slots}\n")
+def kept_at(folder: Path, ipc: float) -> Path:
+    file = folder / "ipc"
+    file.write_text(f"{ipc}\n")
     return file
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86-64 has such a counter")
 def test_this_processor_takes_one_instruction_a_cycle_or_more_and_where_it_runs_stays() -> None:
     before = os.sched_getaffinity(0)
-    assert 1 < slots_on(last_processor()) < 16
+    assert 1 < ipc_on(last_processor()) < 16
     assert os.sched_getaffinity(0) == before
 
 
@@ -71,10 +71,10 @@ def test_what_takes_long_is_told_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_most_that_was_seen_is_kept_when_it_was_seen_twice(tmp_path: Path) -> None:
-    file = tmp_path / "slots"
+    file = tmp_path / "ipc"
     cores = Cores([1], 0, file, ask=Neighbours(p1=[SHARED, 12.0, SHARED, ALONE, ALONE]))
     for expected in (SHARED, SHARED, ALONE):
-        while cores.slots(1) < expected:
+        while cores.ipc(1) < expected:
             pass
         assert cores.most == pytest.approx(expected)
     assert Cores([1], 0, file, ask=Neighbours(p1=[SHARED])).most == pytest.approx(ALONE)

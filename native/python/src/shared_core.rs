@@ -14,7 +14,7 @@ const ROUNDS: usize = 15;
 /// The median over some rounds of instructions in a cycle of the core, by this thread on the
 /// processor that it runs on: some 60 µs. Zero where it is no x86-64.
 #[pyfunction]
-pub fn slots_per_cycle() -> f64 {
+pub fn instructions_per_cycle() -> f64 {
     let mut rounds: [f64; ROUNDS] = std::array::from_fn(|_| round());
     rounds.sort_by(f64::total_cmp);
     rounds[ROUNDS / 2]

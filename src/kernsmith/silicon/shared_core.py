@@ -4,8 +4,8 @@
 Another thread of the same core, of another guest perhaps, takes half of what is dispatched, and its
 part of caches and buffers, for seconds or minutes. No counter of an operating system tells, and
 halves of interleaved runs agree about it. What tells is how many instructions that do nothing the
-core takes in a cycle (`native/python/src/slots.rs`): half as many. How many it takes when it is
-alone is the most that was ever seen of this kind of processor, which is kept.
+core takes in a cycle (`native/python/src/shared_core.rs`): half as many. How many it takes when it
+is alone is the most that was ever seen of this kind of processor, which is kept.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
 
-from kernsmith._native import slots_per_cycle
+from kernsmith._native import instructions_per_cycle
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
 from kernsmith.stop import check_stop
@@ -29,13 +29,13 @@ _PAUSE = 0.05
 _LONG = 5.0
 
 
-def slots_on(processor: int) -> float:
-    """Instructions that a core takes in a cycle just now. processor: of the core, one that is
+def ipc_on(processor: int) -> float:
+    """Instructions that a core takes in a cycle (IPC) just now. processor: of the core, one that is
     allowed."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {processor})
     try:
-        return slots_per_cycle()
+        return instructions_per_cycle()
     finally:
         os.sched_setaffinity(0, allowed)
 
@@ -67,7 +67,7 @@ class Cores:
         patience: float = PATIENCE,
         kept: Path | None = None,
         note: Callable[[str], None] = lambda text: None,
-        ask: Callable[[int], float] = slots_on,
+        ask: Callable[[int], float] = ipc_on,
     ) -> None:
         self.most = _read(kept)
         self._processors = list(processors)
@@ -81,8 +81,8 @@ class Cores:
         """Whether there is patience left."""
         return self._left > 0
 
-    def slots(self, processor: int) -> float:
-        """What a core takes just now; more than ever before counts when it is seen twice."""
+    def ipc(self, processor: int) -> float:
+        """The IPC of a core just now; more than ever before counts when it is seen twice."""
         found = self._ask(processor)
         if found > self.most:
             found = min(found, self._ask(processor))
@@ -92,18 +92,18 @@ class Cores:
                     write_text(self._kept, f"{found:.3f}\n")
         return found
 
-    def alone(self, slots: float) -> bool:
+    def alone(self, ipc: float) -> bool:
         """Whether so many are those of a core that nobody shares."""
-        return slots >= _ALONE * self.most
+        return ipc >= _ALONE * self.most
 
     def take(self) -> tuple[int, float]:
-        """A processor whose core is not shared, and its slots; with no patience left, the first."""
+        """A processor whose core is not shared, and its IPC; with no patience left, the first."""
         began = time.monotonic()
         while True:
             check_stop()
             found = []
             for processor in self._processors:
-                found.append((processor, self.slots(processor)))
+                found.append((processor, self.ipc(processor)))
                 if self.alone(found[-1][1]):
                     # Once it is good, it is likely to stay so, and its caches are warm.
                     self._processors.remove(processor)
