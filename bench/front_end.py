@@ -206,6 +206,44 @@ def chances(branch: str, what: str) -> Probe:
     return Probe(what, 16, body, "mov pattern, %rax", ".quad 88172645463325252")
 
 
+BRANCH = """\
+	test $4, %al
+	jz 7f
+	.balign 32
+7:
+"""
+INDIRECT = """\
+	mov %eax, %ecx
+	shr $2, %ecx
+	and $1, %ecx
+	lea .Lways{n}(%rip), %rdx
+	jmp *(%rdx,%rcx,8)
+	.balign 64
+.Lone{n}: jmp .Lboth{n}
+	.balign 64
+.Lother{n}: jmp .Lboth{n}
+	.balign 64
+.Lboth{n}:
+	.pushsection .data
+.Lways{n}: .quad .Lone{n}, .Lother{n}
+	.popsection
+"""
+KINDS = {"a branch": BRANCH, "an indirect jump": INDIRECT}
+
+
+def chosen(first: str, jumps: int, then: str = "") -> Probe:
+    """A number by chance; a branch or an indirect jump by it, which nobody can know; so many jumps;
+    then, where that is asked, another one by the same number: whether the history has it."""
+    between = "jmp 7f\n .balign 32\n7:\n" * jumps
+    asked = KINDS[then] if then else ""
+    each = "\n".join((XORSHIFT, KINDS[first], between, asked.replace("{n}", "{n}b")))
+    body = "\n".join((*(each.replace("{n}", str(n)) for n in range(4)), "mov %rax, pattern"))
+    behind = f", {jumps} jumps" if jumps else ""
+    known = f", {then} by the same number" if then else ""
+    what = f"{first} by chance{behind}{known}"
+    return Probe(what, 4, body, "mov pattern, %rax", ".quad 88172645463325252")
+
+
 NEXT = """\
 	add ${step}, %rsi
 	cmp ${end}, %rsi
@@ -267,6 +305,9 @@ def probes() -> Iterator[Probe]:
     yield from (targets(1, 256, period) for period in (256, 512, 2048))
     yield from (targets(64, 4, period) for period in (16, 32, 64))
     yield from (targets(64, 16, period) for period in (16, 32))
+    yield from (
+        chosen(first, far, then) for first in KINDS for far in (0, 3) for then in ("", *KINDS)
+    )
     yield from (
         repeated(name, size) for name in ("stosq", "movsq") for size in (8, 12, 16, 24, 32, 64)
     )

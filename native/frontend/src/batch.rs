@@ -4,6 +4,7 @@
 use kernsmith_arch::PageMap;
 
 use super::batch_fetch::Pages;
+use super::branch_key::Before;
 use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
 use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
@@ -61,8 +62,11 @@ pub(super) const PRESENT: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Room {
     pub(super) led: Vec<u32>,
-    /// Before each taken branch, and behind the last one.
+    /// Before each taken branch, or each conditional one if histories are of directions; and behind
+    /// the last one.
     pub(super) folds: Vec<Folds>,
+    /// Of histories of directions: the taken branch before the piece, and each one of it.
+    pub(super) before: Vec<Before>,
     pub(super) foreseen: Vec<bool>,
     /// By conditional branch: where it is in the predictor's tables.
     pub(super) places: Vec<Folds>,
@@ -89,6 +93,7 @@ impl Default for Room {
         Self {
             led: Vec::new(),
             folds: Vec::new(),
+            before: Vec::new(),
             foreseen: vec![true; FORESEEN],
             places: Vec::new(),
             found: Vec::new(),
@@ -117,6 +122,8 @@ pub struct Batch {
     pub(super) costs: Costs,
     pub(super) clocks: Clocks,
     pub(super) history: PathHistory,
+    /// Of histories of directions: the taken branch before.
+    pub(super) before: Option<Before>,
     pub(super) directions: TaggedDirections,
     pub(super) targets: TaggedTargets,
     /// The nearest first.
@@ -161,6 +168,7 @@ impl Batch {
             costs: Costs::new(model, geometry),
             clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
             history: tage.path_history(),
+            before: tage.by_direction.then(Before::default),
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             buffers: buffers
@@ -197,7 +205,10 @@ impl Batch {
         };
         // SAFETY: there is such a front end only where the host has all of this: see `Slots::new`.
         unsafe {
-            self.follow_path(flow, room, &target);
+            match self.before {
+                None => self.follow_path(flow, room, &target),
+                Some(before) => self.follow_directions(flow, room, &target, before),
+            }
             self.predict_directions(flow, room);
             self.predict_targets(flow, room, &target);
             self.lead(flow, room);

@@ -2,7 +2,10 @@
 //! The branches of a piece: what the predictors say of them, and what that costs.
 
 use super::batch::{Batch, Room, UNKNOWN};
-use super::flow::{DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken};
+use super::branch_key::{Before, BranchKey};
+use super::flow::{
+    Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken,
+};
 use super::placed::Placed;
 
 impl Batch {
@@ -33,6 +36,32 @@ impl Batch {
         }
     }
 
+    /// The directions before each conditional branch, and behind the last one; and what each taken
+    /// branch leaves for those in its target's line.
+    #[inline(never)]
+    pub(super) fn follow_directions(
+        &mut self,
+        flow: &Flow,
+        room: &mut Room,
+        target: &impl Fn(&Placed, u32) -> u64,
+        before: Before,
+    ) {
+        room.folds.clear();
+        for condition in &flow.conditions {
+            room.folds.extend_from_slice(self.history.folds());
+            self.history.resolve(condition.block & 1 == 1);
+        }
+        room.folds.extend_from_slice(self.history.folds());
+        room.before.clear();
+        room.before.push(before);
+        let ends = &self.blocks.ends;
+        room.before.extend(flow.taken.iter().map(|taken| Before {
+            pc: ends[(taken.block >> 1) as usize].pc,
+            target: target(&self.blocks, taken.to) as u32,
+        }));
+        self.before = room.before.last().copied();
+    }
+
     /// Directions: first where all of them are in the tables, so that the host has these at hand.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
@@ -42,10 +71,21 @@ impl Batch {
         let pc = |block: u32| u64::from(ends[(block >> 2) as usize].pc);
         room.places.resize(flow.conditions.len() * words, [0; 2]);
         let places = room.places.chunks_exact_mut(words);
-        for (condition, places) in flow.conditions.iter().zip(places) {
-            let folds = &room.folds[condition.after as usize * words..][..words];
+        let (by_direction, before) = (self.before.is_some(), &room.before[..]);
+        let key = |condition: &Condition| match by_direction {
+            false => BranchKey::of(pc(condition.block)),
+            true => before[condition.after as usize].key(pc(condition.block)),
+        };
+        for (number, (condition, places)) in flow.conditions.iter().zip(places).enumerate() {
+            let key = key(condition);
+            let at = if by_direction {
+                number
+            } else {
+                condition.after as usize
+            };
+            let folds = &room.folds[at * words..][..words];
             for (place, folds) in places.iter_mut().zip(folds) {
-                *place = directions.places(pc(condition.block), *folds);
+                *place = directions.places(key, *folds);
             }
             directions.expect(places);
         }
@@ -55,7 +95,7 @@ impl Batch {
         let told = flow.conditions.iter().zip(room.places.chunks_exact(words));
         for ((condition, places), foreseen) in told.zip(foreseen) {
             let taken = condition.block & 1 == 1;
-            let right = directions.predict(pc(condition.block), places, taken);
+            let right = directions.predict(key(condition), places, taken);
             *foreseen = right;
             let how = u32::from(!right).wrapping_neg() & (RESOLVED | REDIRECTED);
             led[condition.at as usize] |= how;
@@ -83,8 +123,12 @@ impl Batch {
                 Some(_) => start + u64::from(ends.bytes) == target,
                 None => {
                     let pc = start + u64::from(ends.pc.wrapping_sub(ends.start));
-                    let folds = &room.folds[asked.taken as usize * words..][..words];
-                    self.targets.predict(pc, folds, target)
+                    let (key, at) = match self.before {
+                        None => (BranchKey::of(pc), asked.taken),
+                        Some(_) => (room.before[asked.taken as usize].key(pc), asked.after),
+                    };
+                    let folds = &room.folds[at as usize * words..][..words];
+                    self.targets.predict(key, folds, target)
                 }
             };
             room.foreseen[FIRST_ASKED as usize + number] = right;

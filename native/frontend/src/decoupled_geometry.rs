@@ -34,8 +34,11 @@ pub struct LoopGeometry {
 /// Directions (TAGE) and targets (ITTAGE), with the histories that both are indexed by.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TageGeometry {
-    /// Taken branches in each table's history, a geometric series.
+    /// Branches in each table's history, a geometric series.
     pub history: Vec<usize>,
+    /// Whether histories are of conditional branches, each taken or not; else of taken branches, each
+    /// with its address and its target's.
+    pub by_direction: bool,
     /// log2 of the entries without a tag.
     pub base_bits: usize,
     pub sets: usize,
@@ -119,7 +122,7 @@ pub struct DecoupledGeometry {
 }
 
 impl TageGeometry {
-    /// No branch was taken yet.
+    /// No branch was resolved yet.
     ///
     /// Index and tag are folded to different widths (as by Seznec and Michaud, 2006): of the same
     /// width they are the same bits, and whatever shares a set shares its tag. Both are odd: the
@@ -198,10 +201,14 @@ impl BufferGeometry {
 fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError> {
     let mut fields = parent.section("predictor")?;
     let tables = fields.integer("tables", 1..=8)?;
-    let shortest = fields.integer("shortest_history", 6..=LONGEST)?;
+    let by_direction = fields.choice("history", &[("path", false), ("directions", true)], true)?;
+    // A taken branch leaves bits for as many.
+    let fewest = if by_direction { 1 } else { 6 };
+    let shortest = fields.integer("shortest_history", fewest..=LONGEST)?;
     let longest = fields.integer("longest_history", shortest..=LONGEST)?;
     let geometry = TageGeometry {
         history: series(tables, shortest, longest),
+        by_direction,
         base_bits: fields.integer("base_bits", 2..=20)?,
         sets: fields.power_of_two("sets", 2..=MOST_SETS)?,
         ways: fields.integer("ways", 1..=16)?,
@@ -338,6 +345,7 @@ mod tests {
     fn predictor_of(sets: usize) -> TageGeometry {
         TageGeometry {
             history: vec![18, 81, 194],
+            by_direction: false,
             base_bits: 13,
             sets,
             ways: 4,

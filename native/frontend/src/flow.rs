@@ -84,6 +84,8 @@ pub(super) struct Taken {
 pub(super) struct Asked {
     /// Its place among those that are taken.
     pub taken: u32,
+    /// Conditional branches before it.
+    pub after: u32,
     /// Of a return, the call.
     pub call: Option<u32>,
 }
@@ -168,18 +170,19 @@ impl Flow {
     /// A block's last instruction is another branch. call: one that is returned from.
     #[inline(always)]
     pub fn branch(&mut self, block: (u32, bool), to: Target, foreseen: Foreseen, call: bool) {
-        let taken = self.taken.len() as u32;
+        let (taken, after) = (self.taken.len() as u32, self.conditions.len() as u32);
         let asked = FIRST_ASKED + self.asked.len() as u32;
         let place = match foreseen {
             Foreseen::Known(true) => ALWAYS,
             Foreseen::Known(false) => NEVER,
             Foreseen::Asked => {
-                self.asked.push(Asked { taken, call: None });
+                let call = None;
+                self.asked.push(Asked { taken, after, call });
                 asked
             }
             Foreseen::Behind(call) => {
                 let call = Some(call);
-                self.asked.push(Asked { taken, call });
+                self.asked.push(Asked { taken, after, call });
                 asked
             }
         };

@@ -6,6 +6,7 @@
 //! and one that was right where that was wrong does not make room.
 
 use super::TageGeometry;
+use super::branch_key::BranchKey;
 use super::dice::Dice;
 use super::path_history::{Folds, folded};
 
@@ -70,6 +71,8 @@ pub struct TaggedTargets {
     tables: usize,
     sets: usize,
     ways: usize,
+    /// See [`TageGeometry`].
+    by_direction: bool,
     /// Whether targets that have not been right yet are believed: from 0 on not.
     doubt: i8,
     failures: u32,
@@ -87,6 +90,7 @@ impl TaggedTargets {
             tables,
             sets: geometry.target_sets,
             ways: geometry.target_ways,
+            by_direction: geometry.by_direction,
             doubt: 0,
             failures: 0,
             dice: Dice::default(),
@@ -94,8 +98,9 @@ impl TaggedTargets {
     }
 
     /// An indirect jump or call. Returns whether its target was predicted, and learns it.
-    pub fn predict(&mut self, pc: u64, history: &[Folds], target: u64) -> bool {
-        let sets = self.sets_of(pc, history);
+    pub fn predict(&mut self, key: BranchKey, history: &[Folds], target: u64) -> bool {
+        let sets = self.sets_of(key, history);
+        let alone = key.alone();
         let mut known = (0..self.tables).rev().filter_map(|table| {
             let (first, tag) = sets[table];
             let set = &self.entries[first..first + self.ways];
@@ -103,8 +108,8 @@ impl TaggedTargets {
             Some((table, first + way))
         });
         let (provider, shorter) = (known.next(), known.next());
-        let slot = pc as usize & (self.base.len() - 1);
-        let by_address = self.base[slot].predict(pc, target);
+        let slot = alone as usize & (self.base.len() - 1);
+        let by_address = self.base[slot].predict(alone, target);
         let alternate = match shorter {
             Some((_, place)) => Some(self.entries[place].target),
             None => by_address,
@@ -128,12 +133,16 @@ impl TaggedTargets {
     }
 
     /// Of each table, where the set of a branch begins, and the branch's tag.
-    fn sets_of(&self, pc: u64, history: &[Folds]) -> [(usize, u16); TABLES] {
+    fn sets_of(&self, key: BranchKey, history: &[Folds]) -> [(usize, u16); TABLES] {
+        let (mixed_set, mixed_tag) = match self.by_direction {
+            false => (0, key.pc ^ key.pc >> 7),
+            true => key.mixed(),
+        };
         let mut sets = [(0, 0); TABLES];
         for (table, place) in sets[..self.tables].iter_mut().enumerate() {
             let (index, tag) = folded(history, table);
-            let set = index as usize & (self.sets - 1);
-            let tag = (tag ^ pc as u32 ^ (pc >> 7) as u32) as u16 & 0xfff | 0x1000;
+            let set = (index as usize ^ mixed_set as usize) & (self.sets - 1);
+            let tag = (tag ^ mixed_tag as u32) as u16 & 0xfff | 0x1000;
             *place = ((table * self.sets + set) * self.ways, tag);
         }
         sets

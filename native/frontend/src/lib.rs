@@ -11,6 +11,7 @@ mod batch;
 mod batch_branches;
 mod batch_fetch;
 mod batch_time;
+mod branch_key;
 mod btb;
 mod cache;
 mod clocks;

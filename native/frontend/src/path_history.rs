@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where the flow came from: a register of taken branches, folded for the tables it indexes.
+//! Where the flow came from: a register of branches, folded for the tables it indexes. It is of paths or
+//! of directions.
 //!
-//! Each taken branch shifts the register by two bits and mixes sixteen bits of its own address and
-//! its target's in. So Intel's does from Haswell to Golden Cove (H. Yavarzadeh et al., Half&Half:
+//! Of paths: each taken branch shifts it by two bits and mixes sixteen bits of its own address and its
+//! target's in. So Intel's does from Haswell to Golden Cove (H. Yavarzadeh et al., Half&Half:
 //! Demystifying Intel's Directional Branch Predictors for Fast, Secure Partitioned Execution, 2023);
-//! which address bits meet in one place is from there. Folding: P. Michaud, A PPM-like, tag-based
-//! branch predictor, 2005.
+//! which address bits meet in one place is from there. Of directions: each conditional branch shifts it
+//! by two bits, one of which says whether it was taken (T.-Y. Yeh and Y. Patt, Alternative
+//! Implementations of Two-Level Adaptive Branch Prediction, 1992). So a Zen 3's does: docs/silicon.md.
+//! Folding: P. Michaud, A PPM-like, tag-based branch predictor, 2005.
 
 use std::hint::select_unpredictable;
 
-/// Bits that the register moves by at a taken branch.
+/// Bits that the register moves by at a branch.
 const STEP: u32 = 2;
 
 /// Branches whose bits the newest word holds; those of older ones do not change any more.
 const NEWEST: usize = u64::BITS as usize / STEP as usize;
 
-/// The most taken branches that a history can have.
+/// The most branches that a history can have.
 pub const LONGEST: usize = 1 << u8::BITS;
 
 /// Lengths of history whose folded bits lie in one word, each in a lane.
@@ -101,8 +104,8 @@ pub struct PathHistory {
 }
 
 impl PathHistory {
-    /// No branch was taken yet. lengths: in taken branches; index, tag: their widths in bits, from
-    /// 9 to 16.
+    /// No branch was resolved yet. lengths: in branches; index, tag: their widths in bits, from 9 to
+    /// 16.
     #[must_use]
     pub fn new(lengths: &[usize], index: u32, tag: u32) -> Self {
         let folds = [index, tag].map(Fold::new);
@@ -134,10 +137,20 @@ impl PathHistory {
         &self.folded
     }
 
-    /// A branch at `pc` was taken to `target`.
+    /// A branch at `pc` was taken to `target`: of a history of paths.
     #[inline(always)]
     pub fn take(&mut self, pc: u64, target: u64) {
-        let entering = footprint(pc, target);
+        self.step(footprint(pc, target));
+    }
+
+    /// A conditional branch was taken or not: of a history of directions.
+    #[inline(always)]
+    pub fn resolve(&mut self, taken: bool) {
+        self.step(taken.into());
+    }
+
+    #[inline(always)]
+    fn step(&mut self, entering: u64) {
         let (newest, next, folds) = (self.newest, self.next, self.folds);
         for (lanes, lengths) in self.folded.iter_mut().zip(self.lengths.chunks(LANES)) {
             let (mut index, mut tag) = (0, 0);

@@ -9,6 +9,7 @@
 //! Time decides nothing of what they say, so they need no clock: what a branch costs is told with the
 //! block that it leads to, and may be heard by who fetches that much later.
 
+use super::branch_key::{Before, BranchKey};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
 use super::flow::{DECODED, REDIRECTED, RESOLVED};
@@ -21,6 +22,8 @@ use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry, Lates
 #[derive(Debug, Clone)]
 pub struct PathPredictors {
     history: PathHistory,
+    /// Of a history of directions: the taken branch before.
+    before: Option<Before>,
     directions: TaggedDirections,
     targets: TaggedTargets,
     returns: ReturnStack,
@@ -39,6 +42,7 @@ impl PathPredictors {
         let tage = &geometry.predictor;
         Self {
             history: tage.path_history(),
+            before: tage.by_direction.then(Before::default),
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
@@ -85,6 +89,9 @@ impl PathPredictors {
                 counters.conditional_branches += 1;
                 let right = self.direction(pc, taken);
                 counters.branch_mispredictions += u64::from(!right);
+                if self.before.is_some() {
+                    self.history.resolve(taken);
+                }
                 if !taken {
                     if !right {
                         self.interrupt();
@@ -114,7 +121,12 @@ impl PathPredictors {
             }
         };
         counters.taken_branches += 1;
-        self.history.take(pc, target);
+        match &mut self.before {
+            None => self.history.take(pc, target),
+            Some(before) => {
+                (before.pc, before.target) = (pc as u32, target as u32);
+            }
+        }
         let found = self.find_target(pc);
         self.led |= REDIRECTED
             | match (right, found) {
@@ -128,17 +140,27 @@ impl PathPredictors {
     }
 
     #[inline(always)]
+    fn key(&self, pc: u64) -> BranchKey {
+        match self.before {
+            None => BranchKey::of(pc),
+            Some(before) => before.key(pc),
+        }
+    }
+
+    #[inline(always)]
     fn direction(&mut self, pc: u64, taken: bool) -> bool {
+        let key = self.key(pc);
         let mut places = [[0; 2]; TABLES / LANES];
         let folds = self.history.folds();
         for (place, folds) in places.iter_mut().zip(folds) {
-            *place = self.directions.places(pc, *folds);
+            *place = self.directions.places(key, *folds);
         }
-        self.directions.predict(pc, &places[..folds.len()], taken)
+        self.directions.predict(key, &places[..folds.len()], taken)
     }
 
     fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {
-        let right = self.targets.predict(pc, self.history.folds(), target);
+        let key = self.key(pc);
+        let right = self.targets.predict(key, self.history.folds(), target);
         counters.indirect_mispredictions += u64::from(!right);
         right
     }

@@ -7,6 +7,7 @@
 
 use super::TageGeometry;
 use super::ahead::fetch_ahead;
+use super::branch_key::BranchKey;
 use super::dice::Dice;
 use super::loops::Loops;
 use super::path_history::Folds;
@@ -73,6 +74,8 @@ pub struct TaggedDirections {
     sets: usize,
     ways: usize,
     words: usize,
+    /// See [`TageGeometry`].
+    by_direction: bool,
     /// Whether entries that were not tried yet are believed: from 0 on not.
     doubt: i32,
     failures: u32,
@@ -94,6 +97,7 @@ impl TaggedDirections {
             sets: geometry.sets,
             ways: geometry.ways,
             words,
+            by_direction: geometry.by_direction,
             doubt: 0,
             failures: 0,
             dice: Dice::default(),
@@ -103,11 +107,11 @@ impl TaggedDirections {
 
     /// A conditional branch. Returns whether its direction was predicted, and learns it.
     #[inline(always)]
-    pub fn predict(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
-        let right = self.predict_by_path(pc, places, taken);
+    pub fn predict(&mut self, key: BranchKey, places: &[Folds], taken: bool) -> bool {
+        let right = self.predict_by_history(key, places, taken);
         match &mut self.loops {
             None => right,
-            Some(loops) => loops.predict(pc, right == taken, taken),
+            Some(loops) => loops.predict(key.pc, right == taken, taken),
         }
     }
 
@@ -116,9 +120,9 @@ impl TaggedDirections {
     /// Which tables know a branch is as unpredictable for the host as its direction is for the
     /// model: all are asked, without a branch.
     #[inline(always)]
-    fn predict_by_path(&mut self, pc: u64, places: &[Folds], taken: bool) -> bool {
+    fn predict_by_history(&mut self, key: BranchKey, places: &[Folds], taken: bool) -> bool {
         let (found, at) = self.find_all(places);
-        let base = pc as usize & (self.base.len() - 1);
+        let base = key.alone() as usize & (self.base.len() - 1);
         let by_address = self.base[base] >= 0;
         if found == 0 {
             self.learn_base(base, taken);
@@ -161,12 +165,15 @@ impl TaggedDirections {
     /// tags there, all lanes at once.
     #[inline(always)]
     #[must_use]
-    pub fn places(&self, pc: u64, [index, tag]: Folds) -> Folds {
+    pub fn places(&self, key: BranchKey, [index, tag]: Folds) -> Folds {
         let (half, last) = (self.sets as u64 / 2, self.sets as u64 - 1);
-        let sets = (index ^ ((pc >> 5 & 1) * half * ONES)) & (last * ONES);
+        let (set, mixed) = match self.by_direction {
+            false => ((key.pc >> 5 & 1) * half, key.pc ^ key.pc >> 9),
+            true => key.mixed(),
+        };
+        let sets = (index ^ ((set & last) * ONES)) & (last * ONES);
         // No entry is nobody's.
-        let mixed = (pc ^ pc >> 9) & 0xfff;
-        let tags = (tag ^ (mixed * ONES)) & (0xfff * ONES) | (0x1000 * ONES);
+        let tags = (tag ^ ((mixed & 0xfff) * ONES)) & (0xfff * ONES) | (0x1000 * ONES);
         [sets, tags]
     }
 

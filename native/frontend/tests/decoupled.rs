@@ -496,3 +496,70 @@ fn a_call_takes_the_predictor_longer_than_a_jump() {
     assert!((cost(3.0, true) - cost(0.0, true) - 3.0).abs() < 0.05);
     assert!((cost(3.0, false) - cost(0.0, true)).abs() < 0.05);
 }
+
+/// Mispredicted ones of 1,000 branches that go the way that one before them was drawn to go.
+///
+/// drawn: a conditional branch or an indirect jump. jumps: taken ones in between. asked: the branch
+/// that follows.
+fn follows(by_direction: bool, drawn: Kind, jumps: u64, asked: Kind) -> u64 {
+    let mut walk = Walk::new(|geometry| {
+        geometry.predictor.by_direction = by_direction;
+        geometry.predictor.history = vec![2, 16, 100];
+    });
+    let mut random = Random::new(3);
+    let (first, line, mut wrong) = (0x40_0000_u64, 0x1000, 0);
+    let go = |walk: &mut Walk, kind: Kind, pc: u64, way: bool| match kind {
+        Kind::Conditional => {
+            walk.conditional(pc, pc + 0x20, way);
+            if way { pc + 0x20 } else { pc + 4 }
+        }
+        Kind::Indirect => {
+            let target = pc + if way { 0x140 } else { 0x180 };
+            walk.branch(Branch::IndirectJump { pc, target });
+            target
+        }
+    };
+    for round in 0..4000 {
+        let way = random.below(2) == 1;
+        let mut pc = go(&mut walk, drawn, first, way);
+        walk.block(pc, 1);
+        for number in 1..=jumps + 1 {
+            walk.jump(pc, first + number * line);
+            pc = first + number * line;
+            walk.block(pc, 1);
+        }
+        walk.since();
+        pc = go(&mut walk, asked, pc, way);
+        let counted = walk.since().0;
+        if round >= 3000 {
+            wrong += counted.branch_mispredictions + counted.indirect_mispredictions;
+        }
+        walk.jump(pc, first);
+    }
+    wrong
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Conditional,
+    Indirect,
+}
+
+#[test]
+fn a_history_of_directions_forgets_what_an_indirect_jump_chose() {
+    for asked in [Kind::Conditional, Kind::Indirect] {
+        for jumps in [0, 1, 5] {
+            let wrong = [false, true]
+                .map(|by_direction| follows(by_direction, Kind::Indirect, jumps, asked));
+            assert!(wrong[0] < 50, "paths have it: {asked:?} {jumps} {wrong:?}");
+            let known = jumps == 0;
+            assert_eq!(
+                wrong[1] < 50,
+                known,
+                "the jump before is known: {asked:?} {wrong:?}"
+            );
+            let wrong = follows(true, Kind::Conditional, jumps, asked);
+            assert!(wrong < 50, "directions have it: {asked:?} {jumps} {wrong}");
+        }
+    }
+}

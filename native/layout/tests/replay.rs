@@ -162,7 +162,9 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let with_loops = shipped.iter().filter_map(with_loops);
     let waiting = shipped.iter().filter_map(without_walks_ahead);
     let by_run = shipped.iter().filter_map(with_lines_by_run);
+    let by_direction = shipped.iter().filter_map(with_histories_of_directions);
     let changed = with_loops.chain(waiting).chain(by_run);
+    let changed = changed.chain(by_direction);
     for model in shipped.iter().cloned().chain(changed) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
@@ -194,6 +196,14 @@ fn with_lines_by_run(model: &CpuModel) -> Option<CpuModel> {
     op_cache.by_run = true;
     // So few that the random code misses often, and goes on in lines that were missed.
     (op_cache.sets, op_cache.ways, op_cache.ops) = (8, 4, 3);
+    Some(model)
+}
+
+/// A model in time whose predictors know nothing of the path.
+fn with_histories_of_directions(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    let predictor = &mut model.decoupled.as_mut()?.predictor;
+    predictor.by_direction = !predictor.by_direction;
     Some(model)
 }
 

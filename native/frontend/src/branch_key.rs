@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What tables of directions and targets are asked by, beside the history.
+//!
+//! Where histories are of paths, the branch's own address. Where they are of directions, nothing in them
+//! tells branches apart, nor where they were come from: the address goes into set and tag, and with it
+//! that of the taken branch before, while the flow is still in the line that it led to. Loops on a
+//! Zen 3 say so (docs/silicon.md): what an indirect jump chose is known to the branches that follow it
+//! within its target's line, and to none behind the next taken branch.
+
+/// The taken branch before: low address bits of itself and of its target.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Before {
+    pub pc: u32,
+    pub target: u32,
+}
+
+/// A branch's address, and that of the one before or 0.
+#[derive(Debug, Clone, Copy)]
+pub struct BranchKey {
+    pub pc: u64,
+    before: u32,
+}
+
+/// log2 of the bytes that a block of the predictor has at most.
+const LINE: u32 = 6;
+
+impl Before {
+    /// For a branch at `pc`, of whose address the low 32 bits count.
+    #[inline(always)]
+    #[must_use]
+    pub fn key(self, pc: u64) -> BranchKey {
+        let is_near = (pc as u32 ^ self.target) >> LINE == 0;
+        BranchKey {
+            pc,
+            before: if is_near { self.pc } else { 0 },
+        }
+    }
+}
+
+impl BranchKey {
+    /// By its own address alone.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(pc: u64) -> Self {
+        Self { pc, before: 0 }
+    }
+
+    /// For what is known whatever the history.
+    #[inline(always)]
+    #[must_use]
+    pub fn alone(self) -> u64 {
+        let before = u64::from(self.before);
+        self.pc ^ before >> 2 ^ before << 16
+    }
+
+    /// What histories of directions are mixed with, for a set and for a tag.
+    #[inline(always)]
+    #[must_use]
+    pub fn mixed(self) -> (u64, u64) {
+        let (pc, before) = (self.pc, u64::from(self.before));
+        (
+            pc >> 1 ^ pc >> 8 ^ before >> 3 ^ before << 3,
+            pc ^ pc >> 9 ^ before >> 2 ^ before >> 10,
+        )
+    }
+}
