@@ -251,6 +251,10 @@ class Snapshot:
         def speak(folder: Path, alive: Callable[[], bool]) -> None:
             nonlocal loaded
             with _monitor(folder / "monitor") as qemu:
+                # It would announce the guest to networks for 0.8 s, by a timer of the host's clock.
+                # While one is set, QEMU ends what a vCPU executes at a time by it as well
+                # (icount_get_limit()): in the middle of a block, and in each run of another one.
+                qemu.cmd("migrate-set-parameters", **{"announce-rounds": 0})
                 qemu.cmd("migrate-incoming", uri=f"file:{self.memory}")
                 _wait(qemu)
                 if told:
