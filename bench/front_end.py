@@ -84,6 +84,10 @@ XORSHIFT = "".join(
 )
 
 
+BY_CHANCE = ("mov pattern, %rax", ".quad 88172645463325252")
+"""Before and behind a loop that draws numbers, each from the one before."""
+
+
 @dataclass(frozen=True)
 class Probe:
     """A loop: what is in it, so many times; what goes before it."""
@@ -114,6 +118,14 @@ def mixed_jumps(count: int, apart: int) -> Probe:
     behind = dict(zip([0, *order], [*map(str, order), "end"], strict=True))
     body = "\n".join(f".Lat{n}: jmp .Lat{behind[n]}\n .balign {apart}" for n in range(count))
     return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
+
+
+def distant(lines: int) -> Probe:
+    """Jumps to lines 256 bytes apart, at changing places in each: target buffers have them, and an
+    L2 of 512 KiB has no room for all."""
+    each = (f".skip {n * 14 % 58}\n.Lat{n}: jmp .Lat{n + 1}\n .balign 256" for n in range(lines))
+    body = "\n".join(("jmp .Lat0", ".balign 256", *each, f".Lat{lines}:"))
+    return Probe(f"{lines:,} lines, 256 bytes apart, a jump anywhere", lines, body)
 
 
 def in_each(jumps: int) -> str:
@@ -203,7 +215,7 @@ def pages(count: int, lines: int = 1) -> Probe:
 def chances(branch: str, what: str) -> Probe:
     """Sixteen numbers, each drawn from the one before; no predictor sees the same ones again."""
     body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr\n mov %rax, pattern"
-    return Probe(what, 16, body, "mov pattern, %rax", ".quad 88172645463325252")
+    return Probe(what, 16, body, *BY_CHANCE)
 
 
 BRANCH = """\
@@ -241,7 +253,15 @@ def chosen(first: str, jumps: int, then: str = "") -> Probe:
     behind = f", {jumps} jumps" if jumps else ""
     known = f", {then} by the same number" if then else ""
     what = f"{first} by chance{behind}{known}"
-    return Probe(what, 4, body, "mov pattern, %rax", ".quad 88172645463325252")
+    return Probe(what, 4, body, *BY_CHANCE)
+
+
+def remembered(branches: int) -> Probe:
+    """A branch by chance, so many that are never taken, and one by the same number."""
+    between = "test %rdi, %rdi\n jz 2f\n" * branches
+    body = "\n".join((XORSHIFT, BRANCH, between, BRANCH, "mov %rax, pattern"))
+    what = f"a branch by chance, {branches} others, a branch by the same number"
+    return Probe(what, 1, body, *BY_CHANCE)
 
 
 NEXT = """\
@@ -290,6 +310,7 @@ def probes() -> Iterator[Probe]:
     yield from (mixed_jumps(count, 16) for count in (192, 1024, 4096, 8192))
     yield from (mixed_jumps(count, 64) for count in (896, 1024, 1280, 4096))
     yield from (crowded(lines, each) for lines, each in ((4608, 1), (4608, 2), (4352, 4)))
+    yield distant(3000)
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))
     yield from (runs(900, count) for count in (6, 7))
@@ -308,6 +329,7 @@ def probes() -> Iterator[Probe]:
     yield from (
         chosen(first, far, then) for first in KINDS for far in (0, 3) for then in ("", *KINDS)
     )
+    yield from (remembered(branches) for branches in (64, 256))
     yield from (
         repeated(name, size) for name in ("stosq", "movsq") for size in (8, 12, 16, 24, 32, 64)
     )

@@ -14,11 +14,12 @@ pub struct Before {
     pub target: u32,
 }
 
-/// A branch's address, and that of the one before or 0.
+/// What a branch is looked up by.
 #[derive(Debug, Clone, Copy)]
 pub struct BranchKey {
     pub pc: u64,
-    before: u32,
+    /// Of histories of directions: the address of the taken branch before, or 0 where it is not near.
+    before: Option<u32>,
 }
 
 /// log2 of the bytes that a block of the predictor has at most.
@@ -32,35 +33,35 @@ impl Before {
         let is_near = (pc as u32 ^ self.target) >> LINE == 0;
         BranchKey {
             pc,
-            before: if is_near { self.pc } else { 0 },
+            before: Some(if is_near { self.pc } else { 0 }),
         }
     }
 }
 
 impl BranchKey {
-    /// By its own address alone.
+    /// By its own address alone, where histories are of paths.
     #[inline(always)]
     #[must_use]
     pub fn of(pc: u64) -> Self {
-        Self { pc, before: 0 }
+        Self { pc, before: None }
     }
 
     /// For what is known whatever the history.
     #[inline(always)]
     #[must_use]
     pub fn alone(self) -> u64 {
-        let before = u64::from(self.before);
+        let before = u64::from(self.before.unwrap_or(0));
         self.pc ^ before >> 2 ^ before << 16
     }
 
-    /// What histories of directions are mixed with, for a set and for a tag.
+    /// What histories of directions are mixed with, for a set and for a tag; none of those of paths.
     #[inline(always)]
     #[must_use]
-    pub fn mixed(self) -> (u64, u64) {
-        let (pc, before) = (self.pc, u64::from(self.before));
-        (
+    pub fn mixed(self) -> Option<(u64, u64)> {
+        let (pc, before) = (self.pc, u64::from(self.before?));
+        Some((
             pc >> 1 ^ pc >> 8 ^ before >> 3 ^ before << 3,
             pc ^ pc >> 9 ^ before >> 2 ^ before >> 10,
-        )
+        ))
     }
 }

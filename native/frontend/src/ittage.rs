@@ -71,8 +71,6 @@ pub struct TaggedTargets {
     tables: usize,
     sets: usize,
     ways: usize,
-    /// See [`TageGeometry`].
-    by_direction: bool,
     /// Whether targets that have not been right yet are believed: from 0 on not.
     doubt: i8,
     failures: u32,
@@ -90,7 +88,6 @@ impl TaggedTargets {
             tables,
             sets: geometry.target_sets,
             ways: geometry.target_ways,
-            by_direction: geometry.by_direction,
             doubt: 0,
             failures: 0,
             dice: Dice::default(),
@@ -134,10 +131,8 @@ impl TaggedTargets {
 
     /// Of each table, where the set of a branch begins, and the branch's tag.
     fn sets_of(&self, key: BranchKey, history: &[Folds]) -> [(usize, u16); TABLES] {
-        let (mixed_set, mixed_tag) = match self.by_direction {
-            false => (0, key.pc ^ key.pc >> 7),
-            true => key.mixed(),
-        };
+        let of_path = || (0, key.pc ^ key.pc >> 7);
+        let (mixed_set, mixed_tag) = key.mixed().unwrap_or_else(of_path);
         let mut sets = [(0, 0); TABLES];
         for (table, place) in sets[..self.tables].iter_mut().enumerate() {
             let (index, tag) = folded(history, table);

@@ -74,8 +74,6 @@ pub struct TaggedDirections {
     sets: usize,
     ways: usize,
     words: usize,
-    /// See [`TageGeometry`].
-    by_direction: bool,
     /// Whether entries that were not tried yet are believed: from 0 on not.
     doubt: i32,
     failures: u32,
@@ -97,7 +95,6 @@ impl TaggedDirections {
             sets: geometry.sets,
             ways: geometry.ways,
             words,
-            by_direction: geometry.by_direction,
             doubt: 0,
             failures: 0,
             dice: Dice::default(),
@@ -167,10 +164,8 @@ impl TaggedDirections {
     #[must_use]
     pub fn places(&self, key: BranchKey, [index, tag]: Folds) -> Folds {
         let (half, last) = (self.sets as u64 / 2, self.sets as u64 - 1);
-        let (set, mixed) = match self.by_direction {
-            false => ((key.pc >> 5 & 1) * half, key.pc ^ key.pc >> 9),
-            true => key.mixed(),
-        };
+        let of_path = || ((key.pc >> 5 & 1) * half, key.pc ^ key.pc >> 9);
+        let (set, mixed) = key.mixed().unwrap_or_else(of_path);
         let sets = (index ^ ((set & last) * ONES)) & (last * ONES);
         // No entry is nobody's.
         let tags = (tag ^ ((mixed & 0xfff) * ONES)) & (0xfff * ONES) | (0x1000 * ONES);

@@ -111,6 +111,14 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
         "decoupled.op_cache.lines: must be \"window\" or \"run\", not \"set\""
     );
     assert_eq!(
+        refused_of(ZEN5, "\ntables = 4", "\nhistory = \"targets\"\ntables = 4"),
+        "decoupled.predictor.history: must be \"path\" or \"directions\", not \"targets\""
+    );
+    assert_eq!(
+        refused_of(ZEN5, "shortest_history = 16", "shortest_history = 3"),
+        "decoupled.predictor.shortest_history: must be an integer from 6 to 256, not 3"
+    );
+    assert_eq!(
         refused_of(
             ZEN5,
             "taken_cycles = 0.5       # [sog] [cc] two",
