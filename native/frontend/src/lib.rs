@@ -47,6 +47,7 @@ mod shape;
 mod slots;
 mod stride;
 mod tage;
+mod tage_geometry;
 mod tlb;
 
 pub use batch::{Batch, Room};
@@ -60,8 +61,7 @@ pub use data_side::Access;
 pub use data_tlb::{DataTlb, Walked};
 pub use decoupled::Decoupled;
 pub use decoupled_geometry::{
-    BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, LoopGeometry, OpCacheGeometry,
-    TageGeometry,
+    BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, OpCacheGeometry,
 };
 pub use fetcher::Fetcher;
 pub use fields::ModelError;
@@ -82,6 +82,7 @@ pub use reorder::Reorder;
 pub use set_associative::{Key, SetAssociative};
 pub use shape::{Shapes, Stretch};
 pub use stride::Strides;
+pub use tage_geometry::{LoopGeometry, TageGeometry};
 pub use tlb::InstructionTlbs;
 
 use kernsmith_arch::PageMap;
