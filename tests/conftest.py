@@ -23,6 +23,8 @@ SOURCE = "debian:7.3"
 # The library readline, which pytest loads, tells all programs a terminal's width.
 os.unsetenv("COLUMNS")
 os.unsetenv("LINES")
+# Each of the thousand commands that tests start would compile all of its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # How long an example takes says how busy the machine is.
 settings.register_profile("kernsmith", deadline=None, suppress_health_check=[HealthCheck.too_slow])

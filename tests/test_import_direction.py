@@ -2,6 +2,8 @@
 """Data goes one way: what computes knows nothing of what shows."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,3 +42,12 @@ def test_nothing_is_imported_against_the_flow(package: str, never: set[str]) -> 
     found = set(imported(package))
     assert package in found
     assert not found & never
+
+
+def test_no_command_waits_for_what_few_of_them_compute() -> None:
+    """scipy's parts are imported where they are used: they take longer than all the rest."""
+    all_commands = "from kernsmith.cli import _app; _app([]); import sys; print(*sys.modules)"
+    asked = [sys.executable, "-c", all_commands]
+    modules = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    assert {"kernsmith.engine", "scipy"} <= set(modules)
+    assert not {"scipy.stats", "scipy.optimize", "scipy.special"} & set(modules)

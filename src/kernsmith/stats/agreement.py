@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def _pairwise(logs: np.ndarray) -> np.ndarray:
 
 def spearman(one: np.ndarray, other: np.ndarray) -> float:
     """Spearman's rank correlation; 0 when one of them does not vary."""
-    ranks = rankdata(one), rankdata(other)
+    ranks = scipy.stats.rankdata(one), scipy.stats.rankdata(other)
     if any(r.std() == 0 for r in ranks):
         return 0.0
     return float(np.corrcoef(*ranks)[0, 1])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import lsq_linear
+import scipy
 
 # How exact each kind of error is asked to be: an error of this size counts as one.
 CYCLES = 0.10
@@ -88,7 +88,8 @@ def better_values(
         scale = reach[free]
         system = np.vstack([slopes[:, free] * scale, 0.05 * np.eye(int(free.sum()))])
         wanted = np.concatenate([-errors, np.zeros(int(free.sum()))])
-        found = lsq_linear(system, wanted, (least[free] / scale, most[free] / scale))
+        bounds = least[free] / scale, most[free] / scale
+        found = scipy.optimize.lsq_linear(system, wanted, bounds)
         step[free] = found.x * scale
     result: np.ndarray = values + step
     return result
