@@ -8,7 +8,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kernels import ALL, kept_kernel
+from kernels import kept_kernel
 from kernsmith import paths
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.kernel.build import build_kernel
@@ -48,11 +48,10 @@ def micro_variant() -> Variant:
 def micro_kernel(micro_variant: Variant, source: Source) -> Kernel:
     """The kernel of `micro_variant`.
 
-    Those that an ordinary test run builds beside it have its config symbols, all of them: they find
-    its objects by the files that these were made from. Others are for `make test-all`.
+    Of those that an ordinary test run builds beside it one has another config symbol, the kernel
+    that Propeller is trained on; most of its objects are these.
     """
-    recipe = make_recipe(micro_variant, source)
-    return build_kernel(recipe, alone=ALL not in os.environ)
+    return build_kernel(make_recipe(micro_variant, source))
 
 
 @pytest.fixture(scope="session")

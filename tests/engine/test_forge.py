@@ -24,7 +24,9 @@ Factors = tuple[tuple[str, tuple[str, ...]], ...]
     [
         ((("profile", ("none", "autofdo")),), 2),
         ((("profile", ("autofdo",)),), 1),
-        ((("profile", ("none", "autofdo", "autofdo+propeller")),), 3),
+        # What is trained for Propeller has a config symbol more, and of most objects the same code.
+        ((("profile", ("none", "autofdo", "autofdo+propeller")),), 0),
+        ((("profile", ("none", "autofdo", "autofdo+thinlto+propeller")),), 3),
         ((("march", ("default", "x86-64-v3")), ("optimisation", ("O2", "Os"))), 4),
         ((("lto", ("none", "thin", "full")),), 3),
         ((("profile", ("none", "autofdo+thinlto")),), 2),

@@ -7,7 +7,7 @@ variant of the study itself.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,7 +19,8 @@ class PlannedKernel:
     """One kernel of a study.
 
     variant: the first of the variants that it serves, or the trainer of one.
-    alone: no other kernel of the study is compiled with the same flags.
+    alone: no other kernel of the study, under another config, has objects that are compiled with
+        the same flags.
     """
 
     variant: Variant
@@ -42,8 +43,15 @@ def plan_kernels(variants: Iterable[Variant]) -> tuple[PlannedKernel, ...]:
             needed.setdefault(identity(trainer), trainer)
             trainer = trainer.trainer
     alike = Counter(variant.code for variant in needed.values())
+    configs: dict[tuple[object, ...], set[tuple[tuple[str, str], ...]]] = defaultdict(set)
+    for variant in needed.values():
+        configs[variant.idle_code].add(variant.options)
+
+    def is_alone(variant: Variant) -> bool:
+        return alike[variant.code] == 1 and len(configs[variant.idle_code]) == 1
+
     by_depth = sorted(needed.values(), key=lambda variant: len(variant.steps))
-    return tuple(PlannedKernel(variant, alike[variant.code] == 1) for variant in by_depth)
+    return tuple(PlannedKernel(variant, is_alone(variant)) for variant in by_depth)
 
 
 def identity(variant: Variant) -> str:

@@ -31,11 +31,11 @@ def cache_environment(compilers: str, *, alone: bool = False) -> dict[str, str |
     compilers: digest of the compilers' content (`Toolchain.compilers`). Objects and answers of
         others are not found. (ccache itself would look at the driver alone, which may be the same
         over another libLLVM or cc1.)
-    alone: no other kernel is expected to be compiled with the same flags. Then the files that an
-        object was made from are its key (ccache's "depend mode"), and not the preprocessor's
-        output, which costs a fifth of the time of a compilation. An object that does not depend on
-        a changed config symbol is found by the preprocessor's output only: kbuild gives all of them
-        every symbol.
+    alone: no object is expected to be compiled with the same flags under another config. Then the
+        files that an object was made from are its key (ccache's "depend mode"), and not the
+        preprocessor's output, which costs a fifth of the time of a compilation. An object that does
+        not depend on a changed config symbol is found by the preprocessor's output only: kbuild
+        gives all of them every symbol.
     """
     return {
         "CCACHE_DEPEND": "1" if alone else None,

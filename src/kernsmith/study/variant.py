@@ -52,6 +52,11 @@ _TOLD_TO_ALL = (
     "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
     "LTO_CLANG_THIN", "LTO_CLANG_THIN_DIST", "LTO_NONE", "PROPELLER_CLANG",
 )  # fmt: skip
+# What objects are spared of which nothing ran, once a profile tells which these are, and what else
+# has its words then (native/compiler/src/idle.rs).
+_TELLS_IDLE = "autofdo"
+_SPARES_IDLE = (_TELLS_IDLE, "propeller")
+_NOT_TOLD_TO_IDLE = ("PROPELLER_CLANG",)
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,16 @@ class Variant:
         """What every file is compiled with: kernels that differ in it have no object in common."""
         of_all_files = tuple(option for option in self.options if option[0] in _TOLD_TO_ALL)
         return self.arch, self.compiler, self.flags, of_all_files, self.steps, self.trains
+
+    @property
+    def idle_code(self) -> tuple[object, ...]:
+        """The same of objects of which nothing ran in training: kernels that have it in common have
+        these, if their config changes nothing in them."""
+        if not any(step.kind == _TELLS_IDLE for step in self.steps):
+            return self.code
+        steps = tuple(step for step in self.steps if step.kind not in _SPARES_IDLE)
+        options = tuple(each for each in self.options if each[0] not in _NOT_TOLD_TO_IDLE)
+        return replace(self, steps=steps, options=options).code
 
     @property
     def contents(self) -> tuple[object, ...]:
