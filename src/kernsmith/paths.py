@@ -54,6 +54,11 @@ def digests() -> Path:
     return cache_root() / "digests"
 
 
+def scripts() -> Path:
+    """What draws the charts of pages, a file for each version of what bundles it."""
+    return cache_root() / "scripts"
+
+
 def patches() -> Path:
     """What kernsmith changes of sources, a patch for each; written for people."""
     return cache_root() / "patches"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernsmith.report.chart_files import chart_spec, chart_svg, save_chart
+from kernsmith.report.chart_files import chart_spec, save_chart, spec_svg
 from kernsmith.report.charts import (
     MAX_POINTS,
     AnyChart,
@@ -43,7 +43,7 @@ def test_every_chart_becomes_svg_and_png(chart: AnyChart, tmp_path: Path) -> Non
 
 
 def test_charts_of_the_page_take_the_pages_colour_and_files_do_not(tmp_path: Path) -> None:
-    assert "currentColor" in chart_svg(CHARTS["box"])
+    assert "currentColor" in spec_svg(chart_spec(CHARTS["box"]))
     save_chart(CHARTS["box"], tmp_path / "box.svg")
     assert "currentColor" not in (tmp_path / "box.svg").read_text()
 
@@ -79,7 +79,7 @@ def test_control_characters_in_names_are_drawn_as_their_pictures(tmp_path: Path)
     """vl_convert ends the whole process on SVG that is no XML."""
     names = ("\033[32mold\033[0m", "new\x01", "\ud800")
     chart = box_plot({name: [1.0, 2.0, 3.0] for name in names}, "time")
-    svg = chart_svg(chart)
+    svg = spec_svg(chart_spec(chart))
     assert "\u241b[32mold" in svg
     assert "new\u2401" in svg
     for suffix in (".svg", ".png"):

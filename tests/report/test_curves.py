@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from documents import study_document, verdict
 from kernsmith.document import StudyDocument, VerdictView
-from kernsmith.report.chart_files import chart_spec, chart_svg
+from kernsmith.report.chart_files import chart_spec, spec_svg
 from kernsmith.report.study.curves import curve_charts
 
 LEVELS = ("exact", "100", "1000", "10000")
@@ -36,7 +36,7 @@ def test_one_curve_with_what_is_no_number_beside_it() -> None:
     assert '"type": "log"' in spec
     for figure in ('"at": 10000.0', '"estimate": 0.83', '"level": 0.8'):
         assert figure in spec, figure
-    assert chart_svg(chart.chart).startswith("<svg")
+    assert spec_svg(chart.spec).startswith("<svg")
 
 
 def test_what_was_trained_on_and_what_not_are_two_curves() -> None:

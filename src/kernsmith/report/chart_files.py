@@ -26,9 +26,9 @@ def chart_spec(chart: AnyChart, *, ink: str = INK, background: str | None = None
     return text if ink == INK else text.replace(json.dumps(INK), json.dumps(ink))
 
 
-def chart_svg(chart: AnyChart) -> str:
-    """The chart as an SVG element for a page: transparent, text in the page's colour."""
-    return str(vl_convert.vegalite_to_svg(chart_spec(chart)))
+def spec_svg(spec: str) -> str:
+    """A specification as an SVG element for a page: transparent, text in the page's colour."""
+    return str(vl_convert.vegalite_to_svg(spec))
 
 
 def save_chart(chart: AnyChart, path: Path) -> None:
@@ -41,7 +41,7 @@ def save_chart(chart: AnyChart, path: Path) -> None:
     spec = chart_spec(chart, ink="#1b1f24", background="#ffffff")
     match path.suffix.lower():
         case ".svg":
-            write_text(path, str(vl_convert.vegalite_to_svg(spec)))
+            write_text(path, spec_svg(spec))
         case ".png":
             write_bytes(path, bytes(vl_convert.vegalite_to_png(spec, scale=2)))
         case other:

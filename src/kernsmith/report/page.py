@@ -14,7 +14,7 @@ Every text is escaped; nothing in a cell can become markup or script. The page c
 Vega-Lite and Vega-Embed itself (from vl-convert) and forbids itself all network access by a
 content security policy. Charts are drawn twice: as SVG in the page, which prints and needs no
 script, and interactively in its place where scripts run. Pages of a site may share that script: a
-file beside them, which `charts_script` makes.
+file beside them, which `vega.charts_script` makes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from math import isfinite, isnan
 from pathlib import Path
@@ -30,11 +30,11 @@ from re import sub
 from typing import Literal
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
-from kernsmith.report.chart_files import chart_spec, chart_svg
+from kernsmith.report.chart_files import chart_spec, spec_svg
 from kernsmith.report.charts import AnyChart
+from kernsmith.report.vega import vega_bundle
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ class Chart:
     chart: AnyChart
     caption: str
 
+    @cached_property
+    def spec(self) -> str:
+        """Its Vega-Lite specification, as JSON."""
+        return chart_spec(self.chart)
+
 
 @dataclass(frozen=True)
 class Drawing:
@@ -149,8 +154,8 @@ class Page:
     subtitle: one line under the title (the command, the data).
     figures: JSON-able; offered as a download, every figure unrounded.
     footer: provenance; versions, commands.
-    charts_file: name of a file beside the page that has what draws its charts, of `charts_script`;
-        empty: the page has it itself.
+    charts_file: name of a file beside the page that has what draws its charts, of
+        `vega.charts_script`; empty: the page has it itself.
     """
 
     title: str
@@ -175,7 +180,7 @@ def render_page(page: Page) -> str:
     has_chart = _has_chart(page.sections)
     return template.render(
         page=page,
-        bundle=_script(_vega_bundle()) if has_chart and not page.charts_file else "",
+        bundle=_script(vega_bundle()) if has_chart and not page.charts_file else "",
         charts_file=page.charts_file if has_chart else "",
         style=Markup(_resource("page.css")),
         script=_script(_resource("page.js")),
@@ -191,30 +196,12 @@ def write_page(page: Page, path: Path) -> None:
     path.write_text(render_page(page), encoding="utf-8")
 
 
-def charts_script() -> str:
-    """What draws the charts of pages, as a script of its own: no module, which a page that was
-    opened as a file may not load."""
-    return f"{_CHARTS_OF}(() => {{\n{_vega_bundle()}\n}})();\n"
-
-
 def _has_chart(sections: Sequence[Section]) -> bool:
     return any(
         isinstance(section, Chart)
         or (isinstance(section, Details) and _has_chart(section.sections))
         for section in sections
     )
-
-
-# What vl-convert bundles, with the licences of their packages.
-_CHARTS_OF = """\
-// SPDX-License-Identifier: BSD-3-Clause AND ISC
-// Vega, Vega-Lite and Vega-Embed (https://vega.github.io) with D3 (https://d3js.org).
-"""
-
-
-@cache
-def _vega_bundle() -> str:
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _resource(name: str) -> str:
@@ -301,8 +288,8 @@ def _raw(value: Value) -> str:
 
 
 def _svg(chart: Chart) -> Markup:
-    return Markup(chart_svg(chart.chart))
+    return Markup(spec_svg(chart.spec))
 
 
 def _spec(chart: Chart) -> Markup:
-    return embed_json(json.loads(chart_spec(chart.chart)))
+    return embed_json(json.loads(chart.spec))

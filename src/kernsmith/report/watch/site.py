@@ -27,10 +27,10 @@ from kernsmith.report.page import (
     Text,
     Value,
     Verdict,
-    charts_script,
     render_page,
 )
 from kernsmith.report.study.silicon import caution_sections
+from kernsmith.report.vega import charts_script
 from kernsmith.report.watch.chart import history_chart
 from kernsmith.report.watch.words import (
     HASH_SHOWN,
