@@ -51,6 +51,7 @@ def test_a_kernel_that_is_trained_on_for_two_steps_is_measured_without_what_only
     none, autofdo, propeller = plan_variants(study(factors=(("profile", stacks),)), WORKLOADS)
     assert trainer_of(autofdo).identity() == none.identity()
     assert trainer_of(propeller).identity() != none.identity()
+    assert trainer_of(propeller).name == "to train propeller"
     assert "PROPELLER_CLANG" not in dict(none.options)
 
 

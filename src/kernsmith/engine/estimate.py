@@ -180,14 +180,15 @@ def _builds(prepared: Prepared, forge: Maker) -> list[dict[str, Any]]:
     """Kernels in the order in which they are built; seconds is 0 for those in the cache."""
     whole, known = _build_history()
     needed = [planned.variant for planned in plan_kernels(prepared.variants)]
-    # Kernels that are compiled with the same flags have most objects in common.
-    compiled = {variant.code for variant in needed if forge.kernel(variant)}
+    # Kernels that are compiled with the same flags have most objects in common, and a profile says
+    # nothing of most.
+    compiled = {variant.idle_code for variant in needed if forge.kernel(variant)}
     builds = []
     for variant in needed:
         objects = forge.objects(variant)
         cached = forge.kernel(variant) is not None
-        each = known if variant.code in compiled else whole
-        compiled.add(variant.code)
+        each = known if variant.idle_code in compiled else whole
+        compiled.add(variant.idle_code)
         if _is_relinked(variant):
             each, objects = _SECONDS_A_LINK, 1
         cost = 0.0 if cached else (objects or _DEFAULT_OBJECTS) * each

@@ -163,7 +163,9 @@ class Variant:
             if option not in later and (option[0] in read or option[0] not in step_symbols())
         )
         trains = step.kind if counts else ""
-        return replace(self.unnamed, steps=self.steps[:at], options=options, trains=trains)
+        name = "" if counts else f"to train {step.kind}"
+        made_by = replace(self, steps=self.steps[:at], options=options, trains=trains)
+        return replace(made_by.unnamed, given_name=name)
 
     @property
     def unnamed(self) -> Variant:
