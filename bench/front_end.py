@@ -212,6 +212,29 @@ def pages(count: int, lines: int = 1) -> Probe:
     return Probe(f"{count:,} pages, {in_each(lines)}", len(places), "\n".join(body))
 
 
+def page_after_page(count: int, rounds: int) -> Probe:
+    """So many jumps in each page, each of which leads to the next page."""
+    body = ["jmp .Lpage0_0"]
+    for page in range(count):
+        body.append(f".balign 4096\n .skip {page * rounds * 7 % (61 - rounds) * 64}")
+        for number in range(rounds):
+            to = (page + 1, number) if page + 1 < count else (0, number + 1)
+            body.append(f".balign 64\n.Lpage{page}_{number}: jmp .Lpage{to[0]}_{to[1]}")
+    body.append(f".balign 4096\n.Lpage0_{rounds}:")
+    what = f"{count:,} pages, {rounds} times one after the other"
+    return Probe(what, count * rounds, "\n".join(body))
+
+
+def pages_by_register(count: int) -> Probe:
+    """Indirect jumps from page to page, which no buffer of a jump's own target decides."""
+    body = ["jmp .Lpage0"]
+    for page in range(count):
+        body.append(f".balign 4096\n .skip {page * 7 % 60 * 64}")
+        body.append(f".Lpage{page}: lea .Lpage{page + 1}(%rip), %rax\n jmp *%rax")
+    body.append(f".balign 4096\n.Lpage{count}:")
+    return Probe(f"{count:,} pages, an indirect jump each", count, "\n".join(body))
+
+
 def chances(branch: str, what: str) -> Probe:
     """Sixteen numbers, each drawn from the one before; no predictor sees the same ones again."""
     body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr\n mov %rax, pattern"
@@ -317,7 +340,9 @@ def probes() -> Iterator[Probe]:
     yield from (mixed_runs(count) for count in (256, 384, 512, 768, 1024, 4096))
     yield from (calls(64, jumps, how) for jumps in (0, 2, 4) for how in ("call", "jmp"))
     yield from (nested(depth) for depth in (16, 24, 32, 40))
-    yield from (pages(count) for count in (64, 96, 128, 384, 1536))
+    yield from (pages(count) for count in (64, 96, 128, 256, 320, 384, 1536))
+    yield from (page_after_page(count, 3) for count in (128, 320))
+    yield from (pages_by_register(count) for count in (256, 384))
     yield from (pages(count, lines) for count, lines in ((48, 4), (96, 4), (128, 4)))
     yield from (directions(1, period) for period in (4096, 16384, 65536))
     yield from (directions(64, period) for period in (64, 256, 512, 1024))
