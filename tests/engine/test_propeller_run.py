@@ -33,7 +33,7 @@ train = {list(TRAINED)}
 [factors]
 profile = ["none", "autofdo", "autofdo+propeller", "autofdo+propeller+layout"]
 [design]
-layouts = 6
+layouts = 3
 """
 AUTOFDO = "profile=autofdo"
 PROPELLER = f"{AUTOFDO}+propeller"
