@@ -33,7 +33,7 @@ train = {list(TRAINED)}
 [factors]
 profile = ["none", "autofdo", "autofdo+propeller", "autofdo+propeller+layout"]
 [design]
-layouts = 3
+layouts = 6
 """
 AUTOFDO = "profile=autofdo"
 PROPELLER = f"{AUTOFDO}+propeller"
