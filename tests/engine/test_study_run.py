@@ -181,7 +181,7 @@ def aa_study(
 
 def test_an_a_a_study_finds_no_difference(micro_kernel: Kernel, tmp_path: Path) -> None:
     """Of so many layouts that chance alone cannot make a difference to speak of."""
-    study = aa_study(tmp_path, 24)
+    study = aa_study(tmp_path, 48)
     document = json.loads(kernsmith(tmp_path, "run", str(study), "--json").stdout)
     overall = verdicts(document, "model_cycles")["overall"]
     assert not overall["significant"]
@@ -247,7 +247,7 @@ def test_windows_of_a_trace_stand_for_all_of_it(micro_kernel: Kernel, tmp_path: 
 
 def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path: Path) -> None:
     """SIGKILL in the middle of the trials; the second call runs what is missing, nothing twice."""
-    study = aa_study(tmp_path, 2, ("pipe",))
+    study = aa_study(tmp_path, 2, ("pipe", "fork"))
     ledger = f"sqlite:///{tmp_path}/ledger.sqlite"
     command = [sys.executable, "-m", "kernsmith", "run", str(study), "--ledger", ledger]
     victim = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
@@ -263,7 +263,7 @@ def test_a_killed_study_goes_on_where_it_stopped(micro_kernel: Kernel, tmp_path:
 
 
 def test_two_processes_share_the_trials_of_one_study(micro_kernel: Kernel, tmp_path: Path) -> None:
-    study = aa_study(tmp_path, 2, ("pipe",))
+    study = aa_study(tmp_path, 2, ("pipe", "fork"))
     ledger = f"sqlite:///{tmp_path}/ledger.sqlite"
     command = [sys.executable, "-m", "kernsmith", "run", str(study), "--ledger", ledger, "--json"]
     both = [
