@@ -199,40 +199,25 @@ def nested(depth: int, times: int = 16) -> Probe:
     return Probe(f"calls, {depth} deep", depth * times, body)
 
 
-def pages(count: int, lines: int = 1) -> Probe:
-    """Jumps to so many lines of each, at changing places in the page. lines: four at most."""
-    body = ["jmp .Lpage0"]
+def pages(count: int, lines: int = 1, *, rounds: bool = False, indirect: bool = False) -> Probe:
+    """Jumps to so many lines of each, at changing places in the page. lines: four at most. rounds:
+    to a line of each page before the next line of any. indirect: by a register that has just got
+    the target."""
     places = [(page, line) for page in range(count) for line in range(lines)]
-    for number, (page, line) in enumerate(places):
+    order = sorted(places, key=lambda place: place[::-1]) if rounds else places
+    names = {place: f".Lpage{number}" for number, place in enumerate(places)}
+    behind = dict(zip(order, [*(names[place] for place in order[1:]), ".Lend"], strict=True))
+    jump = "lea {}(%rip), %rax\n jmp *%rax" if indirect else "jmp {}"
+    body = [f"jmp {names[order[0]]}"]
+    for page, line in places:
         if line == 0:
             body.append(".balign 4096")
             body.append(f".skip {page * lines * 7 % 61 * 64}")
-        body.append(f".balign 64\n.Lpage{number}: jmp .Lpage{number + 1}")
-    body.append(f".balign 4096\n.Lpage{len(places)}:")
-    return Probe(f"{count:,} pages, {in_each(lines)}", len(places), "\n".join(body))
-
-
-def page_after_page(count: int, rounds: int) -> Probe:
-    """So many jumps in each page, each of which leads to the next page."""
-    body = ["jmp .Lpage0_0"]
-    for page in range(count):
-        body.append(f".balign 4096\n .skip {page * rounds * 7 % (61 - rounds) * 64}")
-        for number in range(rounds):
-            to = (page + 1, number) if page + 1 < count else (0, number + 1)
-            body.append(f".balign 64\n.Lpage{page}_{number}: jmp .Lpage{to[0]}_{to[1]}")
-    body.append(f".balign 4096\n.Lpage0_{rounds}:")
-    what = f"{count:,} pages, {rounds} times one after the other"
-    return Probe(what, count * rounds, "\n".join(body))
-
-
-def pages_by_register(count: int) -> Probe:
-    """Indirect jumps from page to page, which no buffer of a jump's own target decides."""
-    body = ["jmp .Lpage0"]
-    for page in range(count):
-        body.append(f".balign 4096\n .skip {page * 7 % 60 * 64}")
-        body.append(f".Lpage{page}: lea .Lpage{page + 1}(%rip), %rax\n jmp *%rax")
-    body.append(f".balign 4096\n.Lpage{count}:")
-    return Probe(f"{count:,} pages, an indirect jump each", count, "\n".join(body))
+        body.append(f".balign 64\n{names[page, line]}: {jump.format(behind[page, line])}")
+    body.append(".balign 4096\n.Lend:")
+    what = f"{lines} times one after the other" if rounds else in_each(lines)
+    what = "an indirect jump each" if indirect else what
+    return Probe(f"{count:,} pages, {what}", len(places), "\n".join(body))
 
 
 def chances(branch: str, what: str) -> Probe:
@@ -341,8 +326,8 @@ def probes() -> Iterator[Probe]:
     yield from (calls(64, jumps, how) for jumps in (0, 2, 4) for how in ("call", "jmp"))
     yield from (nested(depth) for depth in (16, 24, 32, 40))
     yield from (pages(count) for count in (64, 96, 128, 256, 320, 384, 1536))
-    yield from (page_after_page(count, 3) for count in (128, 320))
-    yield from (pages_by_register(count) for count in (256, 384))
+    yield from (pages(count, 3, rounds=True) for count in (128, 320))
+    yield from (pages(count, indirect=True) for count in (256, 384))
     yield from (pages(count, lines) for count, lines in ((48, 4), (96, 4), (128, 4)))
     yield from (directions(1, period) for period in (4096, 16384, 65536))
     yield from (directions(64, period) for period in (64, 256, 512, 1024))

@@ -19,8 +19,8 @@ class PlannedKernel:
     """One kernel of a study.
 
     variant: the first of the variants that it serves, or the trainer of one.
-    alone: no other kernel of the study, under another config, has objects that are compiled with
-        the same flags.
+    alone: no other kernel of the study, of another source or config, has objects that are compiled
+        with the same flags.
     """
 
     variant: Variant
@@ -43,9 +43,9 @@ def plan_kernels(variants: Iterable[Variant]) -> tuple[PlannedKernel, ...]:
             needed.setdefault(identity(trainer), trainer)
             trainer = trainer.trainer
     alike = Counter(variant.code for variant in needed.values())
-    configs: dict[tuple[object, ...], set[tuple[tuple[str, str], ...]]] = defaultdict(set)
+    configs: dict[tuple[object, ...], set[tuple[object, ...]]] = defaultdict(set)
     for variant in needed.values():
-        configs[variant.idle_code].add(variant.options)
+        configs[variant.idle_code].add((variant.source, variant.config, variant.options))
 
     def is_alone(variant: Variant) -> bool:
         return alike[variant.code] == 1 and len(configs[variant.idle_code]) == 1

@@ -12,7 +12,15 @@ from typing import Any
 from kernsmith.study.layout import RANDOM, LayoutLevel
 from kernsmith.study.links import LinkRule
 from kernsmith.study.objects import ObjectRule
-from kernsmith.study.steps import HOT, Told, find_step_kind, line_table_symbols, step_symbols
+from kernsmith.study.steps import (
+    HOT,
+    IDLE,
+    Told,
+    find_step_kind,
+    line_table_symbols,
+    spared_symbols,
+    step_symbols,
+)
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,6 @@ _TOLD_TO_ALL = (
     "AUTOFDO_CLANG", "CC_OPTIMIZE_FOR_PERFORMANCE", "CC_OPTIMIZE_FOR_SIZE", "LTO_CLANG_FULL",
     "LTO_CLANG_THIN", "LTO_CLANG_THIN_DIST", "LTO_NONE", "PROPELLER_CLANG",
 )  # fmt: skip
-# What objects are spared of which nothing ran, once a profile tells which these are, and what else
-# has its words then (native/compiler/src/idle.rs).
-_TELLS_IDLE = "autofdo"
-_SPARES_IDLE = (_TELLS_IDLE, "propeller")
-_NOT_TOLD_TO_IDLE = ("PROPELLER_CLANG",)
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class Variant:
         judged by (see `study.folds`); empty: all of the study's.
     levels: the factor levels that made this variant, for tables, files by their short names (see
         `study.places`); not part of its identity.
-    given_name: what the study calls it; likewise. Empty: its levels are its name.
+    given_name: what the study calls it, or for what it is only trained on; likewise. Empty: its
+        levels are its name.
     """
 
     source: str
@@ -164,8 +168,8 @@ class Variant:
         )
         trains = step.kind if counts else ""
         name = "" if counts else f"to train {step.kind}"
-        made_by = replace(self, steps=self.steps[:at], options=options, trains=trains)
-        return replace(made_by.unnamed, given_name=name)
+        steps = self.steps[:at]
+        return replace(self.unnamed, steps=steps, options=options, trains=trains, given_name=name)
 
     @property
     def unnamed(self) -> Variant:
@@ -182,10 +186,10 @@ class Variant:
     def idle_code(self) -> tuple[object, ...]:
         """The same of objects of which nothing ran in training: kernels that have it in common have
         these, if their config changes nothing in them."""
-        if not any(step.kind == _TELLS_IDLE for step in self.steps):
+        if not any(IDLE in find_step_kind(step.kind).suffixes for step in self.steps):
             return self.code
-        steps = tuple(step for step in self.steps if step.kind not in _SPARES_IDLE)
-        options = tuple(each for each in self.options if each[0] not in _NOT_TOLD_TO_IDLE)
+        steps = tuple(step for step in self.steps if not find_step_kind(step.kind).spares_idle)
+        options = tuple(option for option in self.options if option[0] not in spared_symbols())
         return replace(self, steps=steps, options=options).code
 
     @property

@@ -13,11 +13,11 @@ import importlib
 import pkgutil
 from functools import cache
 
-from kernsmith.study.steps.kind import HOT, USUAL, Instrumentation, StepKind, Told
+from kernsmith.study.steps.kind import HOT, IDLE, USUAL, Instrumentation, StepKind, Told
 
 __all__ = [
-    "HOT", "USUAL", "Instrumentation", "StepKind", "Told", "find_step_kind",
-    "line_table_symbols", "step_kinds", "step_symbols",
+    "HOT", "IDLE", "USUAL", "Instrumentation", "StepKind", "Told", "find_step_kind",
+    "line_table_symbols", "spared_symbols", "step_kinds", "step_symbols",
 ]  # fmt: skip
 
 
@@ -46,3 +46,9 @@ def line_table_symbols() -> tuple[str, ...]:
 def step_symbols() -> frozenset[str]:
     """The config symbols of all kinds that kernels are trained on with: what tools read."""
     return frozenset(symbol for kind in step_kinds().values() for symbol in kind.symbols)
+
+
+def spared_symbols() -> frozenset[str]:
+    """Those of them that add nothing to objects of which nothing ran, once these are listed."""
+    kinds = (kind for kind in step_kinds().values() if kind.spares_idle)
+    return frozenset(symbol for kind in kinds for symbol in kind.symbols) - {*line_table_symbols()}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernsmith.study.steps.kind import Backport, StepKind, Told
+from kernsmith.study.steps.kind import IDLE, Backport, StepKind, Told
 
 
 def _flags(told: Told) -> tuple[str, ...]:
@@ -51,7 +51,8 @@ KIND = StepKind(
     description="compiled with the exact branch profile of the training runs",
     symbols=("AUTOFDO_CLANG",),
     oldest_clang=19,
-    suffixes=(".afdo", ".idle"),
+    suffixes=(".afdo", IDLE),
+    spares_idle=True,
     make_variables=lambda files: (
         ("CLANG_AUTOFDO_PROFILE", files[0]),
         # kbuild knows nothing of it; its compiler (native/compiler) does.

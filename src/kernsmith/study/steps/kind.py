@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+IDLE = ".idle"
+"""With what the file of a profile ends that lists the objects of which nothing ran."""
 HOT = 0.9
 """The share of all executed blocks that the hot ones make up, where a variant does not say."""
 
@@ -69,6 +71,8 @@ class StepKind:
     trained: whether it has a profile, which is made of a run on the kernel of the steps before it.
     suffixes: of the files that its profile consists of, in order: with what their names end, behind
         a part that they have in common.
+    spares_idle: whether objects of which nothing ran are compiled as without it, once a step before
+        or the step itself has listed them (`IDLE`, native/compiler/src/idle.rs).
     two_ways: places among these files of two of which a build reads one: that in which functions
         are cold that it has no counts of, and that in which they are compiled as without a profile.
     make_variables: from the paths of the files that are read to what kbuild is told, as
@@ -94,6 +98,7 @@ class StepKind:
     oldest_clang: int = 0
     trained: bool = True
     suffixes: tuple[str, ...] = ()
+    spares_idle: bool = False
     two_ways: tuple[int, int] | None = None
     make_variables: Callable[[tuple[str, ...]], tuple[tuple[str, str], ...]] = lambda files: ()
     flags: Callable[[Told], tuple[str, ...]] = lambda told: ()

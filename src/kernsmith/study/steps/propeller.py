@@ -32,6 +32,7 @@ KIND = StepKind(
     symbols=("AUTOFDO_CLANG", "PROPELLER_CLANG"),
     oldest_clang=19,
     suffixes=(CLUSTERS, SYMBOLS),
+    spares_idle=True,
     make_variables=make_variables,
     symbol_order=1,
     # Before clang 20 the map had a flag of another name.
