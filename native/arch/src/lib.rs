@@ -24,6 +24,7 @@ pub static ALL: [&dyn Architecture; 1] = [&X86_64];
 ///   to be right for every instruction that a compiler or the kernel's own assembly contains;
 /// * the instruction that marks the region of interest ([`marker`](Self::marker)): one that does
 ///   nothing, needs no privilege, and that no compiler makes. The guest's programs execute it;
+/// * the instructions that wait for an interrupt ([`halts`](Self::halts));
 /// * how an interrupted program is found: code that handlers of interrupts and exceptions begin
 ///   with ([`is_exception_entry`](Self::is_exception_entry)), and where the program goes on when
 ///   one begins ([`frame`](Self::frame)), be that on the stack or in registers;
@@ -48,6 +49,9 @@ pub trait Architecture: Debug + Sync {
 
     /// The mark that an instruction is, if it is one.
     fn marker(&self, instruction: &[u8]) -> Option<Marker>;
+
+    /// Whether an instruction stops the processor until an interrupt comes.
+    fn halts(&self, instruction: &[u8]) -> bool;
 
     /// Whether kernel code that begins with these instructions is where interrupts and
     /// exceptions arrive. It may say so of other code as well, as long as [`frame`](Self::frame)

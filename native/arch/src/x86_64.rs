@@ -72,6 +72,11 @@ impl Architecture for X86_64 {
         Marker::from_number((*operation).into())
     }
 
+    /// HLT, MWAIT and MWAITX.
+    fn halts(&self, instruction: &[u8]) -> bool {
+        matches!(split(instruction).rest, [0xf4] | [0x0f, 0x01, 0xc9 | 0xfb])
+    }
+
     fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator {
         let next = pc.wrapping_add(instruction.len() as u64);
         let opcode = split(instruction);

@@ -75,6 +75,27 @@ fn repeated_string_instructions_have_sizes() {
 }
 
 #[test]
+fn what_waits_for_an_interrupt_halts() {
+    for bytes in [
+        &[0xf4][..],
+        &[0x48, 0xf4],
+        &[0x0f, 0x01, 0xc9],
+        &[0x0f, 0x01, 0xfb],
+    ] {
+        assert!(X86_64.halts(bytes), "{bytes:x?}");
+    }
+    // PAUSE, STI, MONITOR, and a move of 0xf4.
+    for bytes in [
+        &[0xf3, 0x90][..],
+        &[0xfb],
+        &[0x0f, 0x01, 0xc8],
+        &[0xb0, 0xf4],
+    ] {
+        assert!(!X86_64.halts(bytes), "{bytes:x?}");
+    }
+}
+
+#[test]
 fn entry_stubs_are_recognised() {
     const CLD: u8 = 0xfc;
     let endbr: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];

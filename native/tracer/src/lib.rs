@@ -9,6 +9,7 @@ pub mod engine;
 pub mod fetching;
 mod ffi;
 mod frame;
+mod idle;
 mod instrument;
 mod machine;
 mod memory;

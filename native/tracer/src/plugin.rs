@@ -15,6 +15,7 @@ use kernsmith_trace::TraceWriter;
 use crate::engine::Engine;
 use crate::ffi::{self, Info, PluginId, Tb};
 use crate::frame::FrameReader;
+use crate::idle::Bookkeeper;
 use crate::instrument::Instrumentation;
 use crate::machine;
 use crate::memory::Memory;
@@ -57,6 +58,7 @@ struct Tracer {
     stream: Option<Stream>,
     /// Where there are several vCPUs.
     running: Option<Running>,
+    bookkeeper: Option<Bookkeeper>,
     frames: Option<FrameReader>,
     pages: Option<PageReader>,
     memory: Option<Memory>,
@@ -149,6 +151,7 @@ fn install(
         phase: Phase::Waiting,
         stream: None,
         running: None,
+        bookkeeper: Bookkeeper::find(),
         frames: None,
         pages: None,
         memory: None,
@@ -192,6 +195,12 @@ extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
             fail("this QEMU does not show the registers that functions take their arguments in");
         }
     }
+    if tracer.bookkeeper.is_none() {
+        complain(
+            "this QEMU does not show icount_update: when the guest is idle, its clock may be off \
+             by a block of instructions",
+        );
+    }
     if tracer.frames.is_none() {
         let names = tracer.architecture.frame_registers();
         complain(&format!(
@@ -222,6 +231,10 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
         for number in 0..count {
             let insn = ffi::qemu_plugin_tb_get_insn(tb, number);
             watch::for_marker(tracer.architecture, insn, on_marker);
+            // Only what ends a block can.
+            if number + 1 == count && tracer.bookkeeper.is_some() {
+                watch::for_halt(tracer.architecture, insn, on_halt);
+            }
         }
         if tracer.phase == Phase::Armed {
             watch::for_calls(&tracer.options.called, tb, count, on_call);
@@ -338,6 +351,13 @@ extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
         Some(Marker::Begin) => tracer.begin(),
         Some(Marker::End) => tracer.end(),
         None => {}
+    }
+}
+
+extern "C" fn on_halt(_vcpu: c_uint, _data: *mut c_void) {
+    // SAFETY: a callback.
+    if let Some(bookkeeper) = &unsafe { tracer() }.bookkeeper {
+        bookkeeper.book();
     }
 }
 

@@ -13,7 +13,7 @@ use std::ptr::{null, null_mut};
 use crate::ffi;
 
 /// QEMU's record of a vCPU, whose address tells it from others.
-type CpuState = *const c_void;
+pub type CpuState = *const c_void;
 
 /// Numbers vCPUs in the order in which they are first seen.
 pub struct Running {
@@ -70,7 +70,8 @@ impl Running {
     }
 }
 
-fn variable_of_this_thread() -> *const CpuState {
+/// Where QEMU has the vCPU that runs in this thread; null when it does not show it.
+pub fn variable_of_this_thread() -> *const CpuState {
     // SAFETY: only looks a name up.
     unsafe { ffi::dlsym(null_mut(), c"current_cpu".as_ptr()).cast() }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Single instructions whose execution is reported: marks, and the first ones of functions.
+//! Single instructions whose execution is reported: marks, those that wait for an interrupt, and the
+//! first ones of functions.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -30,6 +31,23 @@ pub unsafe fn for_marker(
         if let Some(marker) = architecture.marker(&bytes[..size]) {
             let data = marker as usize as *mut c_void;
             ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, ffi::CB_R_REGS, data);
+        }
+    }
+}
+
+/// Has it reported when an instruction is about to wait for an interrupt.
+///
+/// # Safety
+///
+/// `insn` is being translated.
+pub unsafe fn for_halt(architecture: &dyn Architecture, insn: *mut Insn, on_halt: ExecuteCallback) {
+    let mut bytes = [0; LONGEST];
+    // SAFETY: promised by the caller.
+    unsafe {
+        let size = ffi::qemu_plugin_insn_size(insn).min(LONGEST);
+        ffi::qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len());
+        if architecture.halts(&bytes[..size]) {
+            ffi::qemu_plugin_register_vcpu_insn_exec_cb(insn, on_halt, ffi::CB_NO_REGS, null_mut());
         }
     }
 }
