@@ -120,6 +120,22 @@ def mixed_jumps(count: int, apart: int) -> Probe:
     return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
 
 
+def there_and_back(count: int, apart: int, how: str = "jmp") -> Probe:
+    """So many jumps, each to one that is so many bytes before or behind it; how: or conditional
+    branches that are always taken. A line has two, and none leads to another page where both ends
+    of all fit into one."""
+    each = apart // 32
+    pairs = (
+        (begin + n, begin + each + n) for begin in range(0, count, 2 * each) for n in range(each)
+    )
+    order = [place for pair in pairs for place in pair if place < count]
+    behind = dict(zip(order, [*map(str, order[1:]), "end"], strict=True))
+    places = "\n".join(f".Lat{n}: {how} .Lat{behind[n]}\n .balign 32" for n in range(count))
+    body = f"jmp .Lat{order[0]}\n .balign 4096\n{places}\n.Latend:"
+    what = "jumps" if how == "jmp" else "branches that are taken"
+    return Probe(f"{count:,} {what}, {apart:,} bytes there and back", count, body, "xor %eax, %eax")
+
+
 def distant(lines: int) -> Probe:
     """Jumps to lines 256 bytes apart, at changing places in each: target buffers have them, and an
     L2 of 512 KiB has no room for all."""
@@ -318,6 +334,9 @@ def probes() -> Iterator[Probe]:
     yield from (mixed_jumps(count, 16) for count in (192, 1024, 4096, 8192))
     yield from (mixed_jumps(count, 64) for count in (896, 1024, 1280, 4096))
     yield from (crowded(lines, each) for lines, each in ((4608, 1), (4608, 2), (4352, 4)))
+    yield from (there_and_back(count, 2048) for count in (4096, 5120, 5632, 8192))
+    yield from (there_and_back(count, 8192) for count in (2048, 3584, 4096, 8192))
+    yield from (there_and_back(count, 8192, "test %eax, %eax\n jz") for count in (2048, 8192))
     yield distant(3000)
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))

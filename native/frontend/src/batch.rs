@@ -14,6 +14,7 @@ use super::path_history::{Folds, PathHistory};
 use super::placed::Placed;
 use super::slots::Slots;
 use super::tage::TaggedDirections;
+use super::target_room::TargetRoom;
 use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
 
 /// In [`Step::lines`]: the first line of a block is where a taken branch goes.
@@ -72,6 +73,8 @@ pub struct Room {
     pub(super) places: Vec<Folds>,
     /// By taken branch: what the nearest buffer that knows it costs.
     pub(super) found: Vec<u32>,
+    /// And whether it takes two places there.
+    pub(super) two: Vec<bool>,
     pub(super) steps: Vec<Step>,
     /// Lines that were entered, and how many; then their places.
     pub(super) lines: Vec<u32>,
@@ -97,6 +100,7 @@ impl Default for Room {
             foreseen: vec![true; FORESEEN],
             places: Vec::new(),
             found: Vec::new(),
+            two: Vec::new(),
             steps: Vec::new(),
             lines: list(),
             entered: 0,
@@ -127,7 +131,7 @@ pub struct Batch {
     pub(super) directions: TaggedDirections,
     pub(super) targets: TaggedTargets,
     /// The nearest first.
-    pub(super) buffers: Vec<(Filter<u32>, u32)>,
+    pub(super) buffers: Vec<(Filter<u32>, u32, TargetRoom)>,
     pub(super) l1i: Slots,
     /// By place in L1i: when the line arrives.
     pub(super) arrivals: Vec<u64>,
@@ -172,7 +176,10 @@ impl Batch {
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             buffers: buffers
-                .map(|one| (lru(one.entries, one.ways), ticks(one.cycles) as u32))
+                .map(|one| {
+                    let room = TargetRoom::new(one.to_other_page);
+                    (lru(one.entries, one.ways), ticks(one.cycles) as u32, room)
+                })
                 .collect(),
             arrivals: vec![0; l1i.places()],
             l1i,
@@ -211,7 +218,7 @@ impl Batch {
             }
             self.predict_directions(flow, room);
             self.predict_targets(flow, room, &target);
-            self.lead(flow, room);
+            self.lead(flow, room, &target);
             self.fetch(flow, room);
             self.bring(room);
             self.supply(flow, room);

@@ -4,9 +4,10 @@
 use super::batch::{Batch, Room, UNKNOWN};
 use super::branch_key::{Before, BranchKey};
 use super::flow::{
-    Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken,
+    Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken, Transfer,
 };
 use super::placed::Placed;
+use super::target_room::SECOND;
 
 impl Batch {
     /// The path before each taken branch, and behind the last one.
@@ -140,28 +141,60 @@ impl Batch {
     /// What taken branches cost the predictor.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
-    pub(super) fn lead(&mut self, flow: &Flow, room: &mut Room) {
+    pub(super) fn lead(
+        &mut self,
+        flow: &Flow,
+        room: &mut Room,
+        target: &impl Fn(&Placed, u32) -> u64,
+    ) {
         let found = &mut room.found;
         found.clear();
         found.resize(flow.taken.len(), UNKNOWN);
         // The nearest one comes last.
-        for (buffer, cycles) in self.buffers.iter_mut().rev() {
-            let ends = &self.blocks.ends;
+        for (buffer, cycles, target_room) in self.buffers.iter_mut().rev() {
+            let ends = &self.blocks.ends[..];
             let branch = |taken: &Taken| ends[(taken.block >> 1) as usize].branch;
-            let branches = flow.taken.iter().map(branch);
-            buffer.fold(branches, 0, |place: usize, _, known| {
-                found[place] = if known { *cycles } else { found[place] };
-                place + 1
+            if target_room.is_even() {
+                let branches = flow.taken.iter().map(branch);
+                buffer.fold(branches, 0, |place: usize, _, known| {
+                    found[place] = if known { *cycles } else { found[place] };
+                    place + 1
+                });
+                continue;
+            }
+            let is_two = |taken: &Taken| {
+                let one = ends[(taken.block >> 1) as usize];
+                let target = target(&self.blocks, taken.to) as u32;
+                // A return's target is in no buffer.
+                taken.transfer != Transfer::Return && target_room.is_two(one.branch, one.pc, target)
+            };
+            room.two.clear();
+            room.two.extend(flow.taken.iter().map(is_two));
+            let two = &room.two[..];
+            let places = flow.taken.iter().zip(two).flat_map(|(taken, two)| {
+                let first = branch(taken);
+                [Some(first), two.then_some(first ^ SECOND)]
+            });
+            // Behind the first place of a branch comes its second one.
+            let (mut place, mut second) = (0, false);
+            buffer.fold(places.flatten(), (), |(), _, known| {
+                if !second {
+                    found[place] = if known { *cycles } else { found[place] };
+                }
+                second = !second && two[place];
+                place += usize::from(!second);
             });
         }
         let mut missed = [0; 2];
         let (each, call) = (self.costs.taken as u32, self.costs.call as u32);
+        let unknown = self.costs.unknown_conditional;
         for (taken, found) in flow.taken.iter().zip(found) {
             let right = room.foreseen[taken.foreseen as usize];
             let known = *found != UNKNOWN;
-            let each = each + u32::from(taken.call) * call;
+            let each = each + u32::from(taken.transfer == Transfer::Call) * call;
             let how = match known {
                 true => each + *found,
+                false if taken.transfer == Transfer::Conditional => each | unknown,
                 false => each | DECODED,
             };
             room.led[taken.at as usize] |= if right { how } else { RESOLVED };

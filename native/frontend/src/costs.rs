@@ -3,7 +3,7 @@
 
 use super::clocks::{Clocks, TICKS, later, ticks};
 use super::flow::{DECODED, PREDICTED, RESOLVED};
-use super::{CpuModel, DecoupledGeometry};
+use super::{CpuModel, DecoupledGeometry, FetchGeometry};
 
 /// Times in ticks.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +16,8 @@ pub struct Costs {
     pub taken: u64,
     pub call: u64,
     pub decoded: u64,
+    /// What a taken conditional branch waits for that no buffer knew: [`DECODED`] or [`RESOLVED`].
+    pub unknown_conditional: u32,
     pub resolve: u64,
     /// Of each micro-op, which nothing hides.
     pub stall: u64,
@@ -25,6 +27,14 @@ pub struct Costs {
     pub prefetch: bool,
     pub walk_ahead: bool,
     pub next_line: bool,
+}
+
+/// See [`Costs::unknown_conditional`].
+pub(super) fn unknown_conditional(fetch: &FetchGeometry) -> u32 {
+    match fetch.unknown_falls_through {
+        true => RESOLVED,
+        false => DECODED,
+    }
 }
 
 impl Costs {
@@ -41,6 +51,7 @@ impl Costs {
             taken: ticks(fetch.taken_cycles),
             call: ticks(fetch.call_cycles),
             decoded: ticks(fetch.decode_steer_cycles),
+            unknown_conditional: unknown_conditional(fetch),
             resolve: ticks(geometry.core.resolve_cycles),
             stall: ticks(geometry.core.stall_cycles),
             window: TICKS / windows as u64,

@@ -16,6 +16,8 @@ pub struct BufferGeometry {
     pub ways: usize,
     /// What a taken branch found in it costs the predictor, beside `taken_cycles`.
     pub cycles: f64,
+    /// Places that a branch takes whose target is in another page: from 1 to 2.
+    pub to_other_page: f64,
 }
 
 /// From prediction to micro-ops.
@@ -29,6 +31,9 @@ pub struct FetchGeometry {
     pub call_cycles: f64,
     /// From fetch to where a decoder finds a branch that no buffer knew.
     pub decode_steer_cycles: f64,
+    /// Whether a conditional branch that no buffer knew passes for one that is not taken, until it is
+    /// executed; else the decoders ask for its direction.
+    pub unknown_falls_through: bool,
     /// Aligned bytes that the decoders are given in a cycle.
     pub decode_bytes: usize,
     /// Micro-ops that they make in a cycle.
@@ -146,7 +151,8 @@ impl BufferGeometry {
 
     /// Whether all that another one holds is in this one as well, when both are told the same.
     fn includes(&self, other: &Self) -> bool {
-        self.sets() >= other.sets() && self.ways >= other.ways
+        let places = if self.to_other_page > 1.0 { 2 } else { 1 };
+        self.sets() >= other.sets() && self.ways >= places * other.ways
     }
 }
 
@@ -162,6 +168,10 @@ fn buffers(parent: &mut Fields) -> Result<Vec<BufferGeometry>, ModelError> {
             entries: one.integer("entries", 4..=1 << 20)?,
             ways: one.integer("ways", 1..=64)?,
             cycles: one.number("cycles", CYCLES)?,
+            to_other_page: match one.has("to_other_page") {
+                true => one.number("to_other_page", 1.0..=2.0)?,
+                false => 1.0,
+            },
         };
         one.check_sets("ways", geometry.entries, geometry.ways)?;
         one.end()?;
@@ -183,11 +193,13 @@ fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError>
         false => 0.0,
     };
     let switches = [("on", true), ("off", false)];
+    let unknown = [("decoded", false), ("executed", true)];
     let geometry = FetchGeometry {
         queue_blocks: fields.integer("queue_blocks", 1..=1024)?,
         taken_cycles: fields.number("taken_cycles", CYCLES)?,
         call_cycles: fields.number_or_zero("call_cycles", CYCLES)?,
         decode_steer_cycles: fields.number("decode_steer_cycles", CYCLES)?,
+        unknown_falls_through: fields.choice("unknown_conditional", &unknown, true)?,
         decode_bytes: fields.power_of_two("decode_bytes", 4..=64)?,
         decode_width: fields.number("decode_width", 0.5..=32.0)?,
         switch_cycles,

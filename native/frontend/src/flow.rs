@@ -40,6 +40,17 @@ pub enum Target {
     Address(u64),
 }
 
+/// What a branch is that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    Conditional,
+    Jump,
+    /// It is returned from.
+    Call,
+    /// Its target is in no buffer.
+    Return,
+}
+
 /// What decides whether it was foreseen where a branch leads.
 #[derive(Debug, Clone, Copy)]
 pub enum Foreseen {
@@ -76,7 +87,7 @@ pub(super) struct Taken {
     pub at: u32,
     /// Where it is said whether it was foreseen.
     pub foreseen: u16,
-    pub call: bool,
+    pub transfer: Transfer,
 }
 
 /// A branch of which the layout decides whether it was foreseen.
@@ -163,13 +174,19 @@ impl Flow {
             after: self.taken.len() as u32,
         });
         if let Some(to) = to {
-            self.take((block, kernel), to, (place, false));
+            self.take((block, kernel), to, (place, Transfer::Conditional));
         }
     }
 
-    /// A block's last instruction is another branch. call: one that is returned from.
+    /// A block's last instruction is another branch, no conditional one.
     #[inline(always)]
-    pub fn branch(&mut self, block: (u32, bool), to: Target, foreseen: Foreseen, call: bool) {
+    pub fn branch(
+        &mut self,
+        block: (u32, bool),
+        to: Target,
+        foreseen: Foreseen,
+        transfer: Transfer,
+    ) {
         let (taken, after) = (self.taken.len() as u32, self.conditions.len() as u32);
         let asked = FIRST_ASKED + self.asked.len() as u32;
         let place = match foreseen {
@@ -186,11 +203,16 @@ impl Flow {
                 asked
             }
         };
-        self.take(block, to, (place, call));
+        self.take(block, to, (place, transfer));
     }
 
     #[inline(always)]
-    fn take(&mut self, (block, kernel): (u32, bool), to: Target, (foreseen, call): (u32, bool)) {
+    fn take(
+        &mut self,
+        (block, kernel): (u32, bool),
+        to: Target,
+        (foreseen, transfer): (u32, Transfer),
+    ) {
         let to = match to {
             Target::Block(number) => number,
             Target::Address(address) => {
@@ -203,7 +225,7 @@ impl Flow {
             to,
             at: self.entered.len() as u32,
             foreseen: foreseen as u16,
-            call,
+            transfer,
         });
         self.lead(REDIRECTED);
     }

@@ -48,6 +48,7 @@ mod slots;
 mod stride;
 mod tage;
 mod tage_geometry;
+mod target_room;
 mod tlb;
 
 pub use batch::{Batch, Room};
@@ -66,7 +67,7 @@ pub use decoupled_geometry::{
 pub use fetcher::Fetcher;
 pub use fields::ModelError;
 pub use filter::{Filter, Levels, TlbKey, Tlbs};
-pub use flow::{Flow, Foreseen, MOST as MOST_BLOCKS, Target};
+pub use flow::{Flow, Foreseen, MOST as MOST_BLOCKS, Target, Transfer};
 pub use latest::Latest;
 pub use line_events::{LineEvent, LineEvents};
 pub use model::{

@@ -12,10 +12,12 @@
 use super::branch_key::{Before, BranchKey};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
+use super::costs::unknown_conditional;
 use super::flow::{DECODED, REDIRECTED, RESOLVED};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
 use super::tage::{LANES, TABLES, TaggedDirections};
+use super::target_room::{SECOND, TargetRoom};
 use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry, Latest};
 
 /// The predictors of one core.
@@ -28,10 +30,12 @@ pub struct PathPredictors {
     targets: TaggedTargets,
     returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
-    buffers: Vec<(Latest, u32)>,
+    buffers: Vec<Buffer>,
     /// What each taken branch costs it, and what a call costs it more, in ticks.
     taken: u32,
     call: u32,
+    /// [`DECODED`] or [`RESOLVED`].
+    unknown_conditional: u32,
     led: u32,
 }
 
@@ -49,6 +53,7 @@ impl PathPredictors {
             buffers: empty(geometry.told_buffers()),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
             call: ticks(geometry.fetch.call_cycles) as u32,
+            unknown_conditional: unknown_conditional(&geometry.fetch),
             led: REDIRECTED,
         }
     }
@@ -63,8 +68,8 @@ impl PathPredictors {
     pub fn set_times(&mut self, geometry: &DecoupledGeometry) {
         self.taken = ticks(geometry.fetch.taken_cycles) as u32;
         self.call = ticks(geometry.fetch.call_cycles) as u32;
-        for ((_, cycles), one) in self.buffers.iter_mut().zip(&geometry.buffers) {
-            *cycles = ticks(one.cycles) as u32;
+        for (buffer, one) in self.buffers.iter_mut().zip(&geometry.buffers) {
+            buffer.cycles = ticks(one.cycles) as u32;
         }
     }
 
@@ -84,6 +89,8 @@ impl PathPredictors {
     #[inline(always)]
     pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
         let mut each = self.taken;
+        let returns = matches!(branch, Branch::Return { .. });
+        let conditional = matches!(branch, Branch::Conditional { .. });
         let (pc, target, right) = match branch {
             Branch::Conditional { pc, target, taken } => {
                 counters.conditional_branches += 1;
@@ -127,14 +134,19 @@ impl PathPredictors {
                 (before.pc, before.target) = (pc as u32, target as u32);
             }
         }
-        let found = self.find_target(pc);
+        // A return's target is in no buffer.
+        let told = if returns { pc } else { target };
+        let found = self.find_target(pc, told);
         self.led |= REDIRECTED
             | match (right, found) {
                 (false, _) => RESOLVED,
                 (true, Some(cycles)) => each + cycles,
                 (true, None) => {
                     counters.btb_misses += 1;
-                    each | DECODED
+                    match conditional {
+                        true => each | self.unknown_conditional,
+                        false => each | DECODED,
+                    }
                 }
             };
     }
@@ -167,22 +179,38 @@ impl PathPredictors {
 
     /// What the nearest buffer that knows the branch costs; all know it from now on.
     #[inline(always)]
-    fn find_target(&mut self, pc: u64) -> Option<u32> {
+    fn find_target(&mut self, pc: u64, target: u64) -> Option<u32> {
         let mut found = None;
         // Mixed, so that branches at equal distances spread over the sets.
         let branch = pc >> 1 ^ pc >> 6;
-        for (buffer, cycles) in &mut self.buffers {
-            if buffer.access(branch) && found.is_none() {
-                found = Some(*cycles);
+        for buffer in &mut self.buffers {
+            if buffer.known.access(branch) && found.is_none() {
+                found = Some(buffer.cycles);
+            }
+            if !buffer.room.is_even() && buffer.room.is_two(branch as u32, pc as u32, target as u32)
+            {
+                buffer.known.access(branch ^ u64::from(SECOND));
             }
         }
         found
     }
 }
 
-fn empty<'a>(buffers: impl IntoIterator<Item = &'a BufferGeometry>) -> Vec<(Latest, u32)> {
+/// A level of target buffers.
+#[derive(Debug, Clone)]
+struct Buffer {
+    known: Latest,
+    /// What a hit costs the predictor, in ticks.
+    cycles: u32,
+    room: TargetRoom,
+}
+
+fn empty<'a>(buffers: impl IntoIterator<Item = &'a BufferGeometry>) -> Vec<Buffer> {
     let buffers = buffers.into_iter();
-    buffers
-        .map(|one| (Latest::new(one.entries, one.ways), ticks(one.cycles) as u32))
-        .collect()
+    let of = |one: &BufferGeometry| Buffer {
+        known: Latest::new(one.entries, one.ways),
+        cycles: ticks(one.cycles) as u32,
+        room: TargetRoom::new(one.to_other_page),
+    };
+    buffers.map(of).collect()
 }

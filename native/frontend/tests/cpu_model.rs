@@ -131,6 +131,22 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
         "decoupled.buffers.l2.ways: 24576 entries in 7 ways must make 1, 2, 4, 8 … sets"
     );
     assert_eq!(
+        refused_of(
+            ZEN5,
+            "ways = 12, cycles = 1.9",
+            "ways = 12, cycles = 1.9, to_other_page = 3"
+        ),
+        "decoupled.buffers.l2.to_other_page: must be a number from 1 to 2, not 3"
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
+            "taken_cycles = 0.5       # [sog] [cc] two",
+            "taken_cycles = 0.5\nunknown_conditional = \"later\" # two"
+        ),
+        "decoupled.fetch.unknown_conditional: must be \"decoded\" or \"executed\", not \"later\""
+    );
+    assert_eq!(
         refused_of(NEOVERSE_N1, "prefetch = \"on\"", "prefetch = \"maybe\""),
         "decoupled.fetch.prefetch: must be \"on\" or \"off\", not \"maybe\""
     );

@@ -203,6 +203,62 @@ fn a_branch_that_no_buffer_knows_waits_for_the_decoder() {
 }
 
 #[test]
+fn a_branch_to_another_page_takes_more_room() {
+    let missed = |apart: u64, places: f64| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.buffers.truncate(1);
+            geometry.buffers[0].to_other_page = places;
+        });
+        let known = 160; // of 256 places
+        ring(&mut walk, known, apart, 3);
+        walk.since();
+        ring(&mut walk, known, apart, 5);
+        walk.since().0.btb_misses
+    };
+    // Every 64th leads to another page, or each of them.
+    assert_eq!(missed(64, 2.0), 0);
+    assert_eq!(missed(4096 + 64, 1.0), 0);
+    assert_eq!(missed(4096 + 64, 2.0), 5 * 160);
+}
+
+#[test]
+fn a_conditional_branch_that_no_buffer_knows_may_wait_until_it_is_executed() {
+    let cost = |falls_through: bool, conditional: bool| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.buffers.truncate(1);
+            geometry.fetch.unknown_falls_through = falls_through;
+        });
+        for round in 0..8 {
+            if round == 3 {
+                walk.since();
+            }
+            for number in 0..400 {
+                let pc = 0x40_0000 + 64 * number;
+                let target = 0x40_0000 + 64 * ((number + 1) % 400);
+                walk.block(pc, 1);
+                match conditional {
+                    true => walk.branch(Branch::Conditional {
+                        pc,
+                        target,
+                        taken: true,
+                    }),
+                    false => walk.jump(pc, target),
+                }
+            }
+        }
+        walk.since().1 / 2000.0
+    };
+    let (decoded, executed) = (cost(false, true), cost(true, true));
+    assert!((decoded - cost(false, false)).abs() < 0.1);
+    assert_eq!(cost(true, false), cost(false, false));
+    // Ten cycles behind dispatch, which is eight behind fetch, in place of eight behind that.
+    assert!(
+        (executed - decoded - 10.0).abs() < 1.0,
+        "{executed} {decoded}"
+    );
+}
+
+#[test]
 fn where_code_lies_in_its_windows_counts() {
     // Twelve micro-ops that one window holds, or two share, without anything in the way behind.
     let cost = |start: u64| {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use kernsmith_frontend::{Counters, Flow, Foreseen, MOST_BLOCKS, ReturnStack, Target};
+use kernsmith_frontend::{Counters, Flow, Foreseen, MOST_BLOCKS, ReturnStack, Target, Transfer};
 use kernsmith_trace::{Cursor, ESCAPE, Escape, Kind, Trace};
 
 use super::timed::behind;
@@ -199,8 +199,12 @@ impl<'a> TimedChunks<'a> {
         fixed.taken_branches += 1;
         let wrong = matches!(foreseen, Foreseen::Known(false));
         fixed.indirect_mispredictions += u64::from(wrong);
-        let call = matches!(left.kind, Kind::Call | Kind::IndirectCall);
-        chunk.flow.branch(block, to, foreseen, call);
+        let transfer = match left.kind {
+            Kind::Call | Kind::IndirectCall => Transfer::Call,
+            Kind::Return => Transfer::Return,
+            _ => Transfer::Jump,
+        };
+        chunk.flow.branch(block, to, foreseen, transfer);
     }
 
     fn behind(&self, block: u32) -> u64 {

@@ -164,7 +164,8 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let by_run = shipped.iter().filter_map(with_lines_by_run);
     let by_direction = shipped.iter().filter_map(with_histories_of_directions);
     let changed = with_loops.chain(waiting).chain(by_run);
-    let changed = changed.chain(by_direction);
+    let buffers = shipped.iter().filter_map(with_other_buffers);
+    let changed = changed.chain(by_direction).chain(buffers);
     for model in shipped.iter().cloned().chain(changed) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
@@ -196,6 +197,19 @@ fn with_lines_by_run(model: &CpuModel) -> Option<CpuModel> {
     op_cache.by_run = true;
     // So few that the random code misses often, and goes on in lines that were missed.
     (op_cache.sets, op_cache.ways, op_cache.ops) = (8, 4, 3);
+    Some(model)
+}
+
+/// A model in time with few places for branches, of which some to other pages take two, and that finds
+/// conditional ones elsewhere when it does not know them.
+fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    let geometry = model.decoupled.as_mut()?;
+    geometry.fetch.unknown_falls_through = !geometry.fetch.unknown_falls_through;
+    for (buffer, places) in geometry.buffers.iter_mut().zip([1.0, 1.5, 2.0]) {
+        buffer.entries = 32 * buffer.ways;
+        buffer.to_other_page = places;
+    }
     Some(model)
 }
 
