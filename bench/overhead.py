@@ -22,6 +22,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 FIRST_LOOK = (
@@ -30,18 +31,23 @@ FIRST_LOOK = (
 )  # fmt: skip
 COMPILERS = ("clang", "gcc", "cc1", "ld", "lld", "as", "rustc", "collect2", "cc", "ccache")
 TICK = 0.01
+WHOLE = 2.0
+"""Seconds by which whole ones may be off; a number is not given again so soon."""
 # struct acct_v3, of linux/acct.h.
 RECORD = struct.Struct("<2xH4xII II I f HH 12x 16s")
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A process. parent: as of when it ended. seconds: of processors."""
+    """A process. parent: as of when it ended. seconds: of processors. begun, ended: seconds since
+    1970; when it began, in whole ones."""
 
     name: str
     process: int
     parent: int
     seconds: float
+    begun: int
+    ended: float
 
 
 def _seconds(packed: int) -> float:
@@ -53,17 +59,22 @@ def ended(file: Path) -> Iterator[Ended]:
     """All processes of an accounting file, the first that ended first."""
     data = file.read_bytes()
     for at in range(0, len(data) - len(data) % 64, 64):
-        _, _, _, process, parent, _, _, user, system, name = RECORD.unpack_from(data, at)
+        fields = RECORD.unpack_from(data, at)
+        process, parent, begun, lasted, user, system, name = fields[3:]
         spent = sum(time + TICK / 2 for time in map(_seconds, (user, system)) if time)
-        yield Ended(name.rstrip(b"\0").decode(errors="replace"), process, parent, spent)
+        called = name.rstrip(b"\0").decode(errors="replace")
+        yield Ended(called, process, parent, spent, begun, begun + lasted * TICK)
 
 
 def below(processes: list[Ended], top: int) -> Iterator[Ended]:
-    """A process and those that it has started; children end before who waits for them."""
-    family = {top}
+    """A process and those that it has started; children end before who waits for them.
+
+    Numbers are given again: who ended before a process of the family began is no child of it.
+    """
+    family = {top: 0}
     for each in reversed(processes):
-        if each.process in family or each.parent in family:
-            family.add(each.process)
+        if each.process == top or each.ended + WHOLE >= family.get(each.parent, inf):
+            family[each.process] = each.begun
             yield each
 
 
