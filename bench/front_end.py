@@ -111,25 +111,35 @@ def jumps(count: int, apart: int) -> Probe:
     return Probe(f"{count:,} jumps, {apart} bytes apart", count, body)
 
 
+def followed(order: list[int]) -> dict[int, str]:
+    """What each place leads to, in this order."""
+    return dict(zip(order, [*map(str, order[1:]), "end"], strict=True))
+
+
+def shuffled(count: int, draw: random.Random) -> dict[int, str]:
+    """The same of so many places in an order that is drawn; the first one stays."""
+    order = list(range(1, count))
+    draw.shuffle(order)
+    return followed([0, *order])
+
+
 def mixed_jumps(count: int, apart: int) -> Probe:
     """Each once, in an order that is drawn."""
-    order = list(range(1, count))
-    random.Random(count).shuffle(order)
-    behind = dict(zip([0, *order], [*map(str, order), "end"], strict=True))
+    behind = shuffled(count, random.Random(count))
     body = "\n".join(f".Lat{n}: jmp .Lat{behind[n]}\n .balign {apart}" for n in range(count))
     return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
 
 
 def there_and_back(count: int, apart: int, how: str = "jmp") -> Probe:
-    """So many jumps, each to one that is so many bytes before or behind it; how: or conditional
-    branches that are always taken. A line has two, and none leads to another page where both ends
-    of all fit into one."""
+    """Two jumps a line, each to one that lies so many bytes before or behind it: over 2,048 none
+    leaves its page, over 4,096 or more all do. how: the jump, or a conditional branch that is
+    always taken."""
     each = apart // 32
     pairs = (
         (begin + n, begin + each + n) for begin in range(0, count, 2 * each) for n in range(each)
     )
     order = [place for pair in pairs for place in pair if place < count]
-    behind = dict(zip(order, [*map(str, order[1:]), "end"], strict=True))
+    behind = followed(order)
     places = "\n".join(f".Lat{n}: {how} .Lat{behind[n]}\n .balign 32" for n in range(count))
     body = f"jmp .Lat{order[0]}\n .balign 4096\n{places}\n.Latend:"
     what = "jumps" if how == "jmp" else "branches that are taken"
@@ -178,9 +188,7 @@ def mixed_runs(count: int) -> Probe:
     """Runs of 3 to 15 instructions of usual sizes, back to back, each once in an order that is
     drawn. By instructions."""
     draw = random.Random(count)
-    order = list(range(1, count))
-    draw.shuffle(order)
-    behind = dict(zip([0, *order], [*map(str, order), "end"], strict=True))
+    behind = shuffled(count, draw)
     sizes = [draw.choices(USUAL, k=draw.randrange(2, 15)) for _ in range(count)]
     pieces = (
         "\n".join((f".Lat{n}:", *map(nop, each), f"jmp .Lat{behind[n]}"))

@@ -4,8 +4,7 @@
  * as chance has it; behind each it reads the clock. What it has read goes into one number, which it
  * writes to the serial port. Then it ends by a triple fault.
  *
- * Entered as Xen's PVH has it, in 32 bits without paging (Linux, Documentation/arch/x86/pvh.rst is of
- * Xen's tree: docs/misc/pvh.pandoc).
+ * Entered in 32 bits without paging, as Xen's PVH has it (Xen, docs/misc/pvh.pandoc).
  */
 	.section .note.pvh, "a", @note
 	.balign 4

@@ -10,37 +10,34 @@
 //! they are booked before the instruction that halts is executed, by the function that QEMU has for
 //! that and shows to its own modules.
 
-use std::ffi::c_void;
+use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
+use std::sync::LazyLock;
 
 use crate::ffi;
 use crate::running::{CpuState, variable_of_this_thread};
 
-/// Books what vCPUs have executed.
-pub struct Bookkeeper {
-    /// `void icount_update(CPUState *)`.
-    update: unsafe extern "C" fn(CpuState),
+/// `void icount_update(CPUState *)`, if this QEMU shows it.
+static UPDATE: LazyLock<Option<unsafe extern "C" fn(CpuState)>> = LazyLock::new(|| {
+    // SAFETY: looks a name up; what it finds is a function of this type, and null is `None`.
+    unsafe {
+        std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(CpuState)>>(ffi::dlsym(
+            null_mut(),
+            c"icount_update".as_ptr(),
+        ))
+    }
+});
+
+/// Whether [`on_halt`] can do what it is for.
+pub fn is_booked() -> bool {
+    UPDATE.is_some()
 }
 
-impl Bookkeeper {
-    /// `None` when this QEMU does not show its function.
-    pub fn find() -> Option<Self> {
-        // SAFETY: only looks a name up.
-        let found = unsafe { ffi::dlsym(null_mut(), c"icount_update".as_ptr()) };
-        // SAFETY: a function of this type; the same size, of which null is `None`.
-        let update = unsafe {
-            std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(CpuState)>>(found)
-        };
-        Some(Self { update: update? })
-    }
-
-    /// What the vCPU has executed up to now is told to the clock. To be called from a callback of
-    /// it that is called before an instruction.
-    pub fn book(&self) {
-        let current = variable_of_this_thread();
-        if !current.is_null() {
-            // SAFETY: the vCPU that runs in this thread, which QEMU itself would book next.
-            unsafe { (self.update)(*current) };
-        }
+/// To be called before an instruction that halts the vCPU: what was executed up to now is booked.
+pub extern "C" fn on_halt(_vcpu: c_uint, _data: *mut c_void) {
+    let current = variable_of_this_thread();
+    if let (Some(update), false) = (*UPDATE, current.is_null()) {
+        // SAFETY: the vCPU that runs in this thread, which QEMU itself would book next.
+        unsafe { update(*current) };
     }
 }

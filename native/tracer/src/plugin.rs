@@ -15,7 +15,7 @@ use kernsmith_trace::TraceWriter;
 use crate::engine::Engine;
 use crate::ffi::{self, Info, PluginId, Tb};
 use crate::frame::FrameReader;
-use crate::idle::Bookkeeper;
+use crate::idle;
 use crate::instrument::Instrumentation;
 use crate::machine;
 use crate::memory::Memory;
@@ -58,7 +58,6 @@ struct Tracer {
     stream: Option<Stream>,
     /// Where there are several vCPUs.
     running: Option<Running>,
-    bookkeeper: Option<Bookkeeper>,
     frames: Option<FrameReader>,
     pages: Option<PageReader>,
     memory: Option<Memory>,
@@ -151,7 +150,6 @@ fn install(
         phase: Phase::Waiting,
         stream: None,
         running: None,
-        bookkeeper: Bookkeeper::find(),
         frames: None,
         pages: None,
         memory: None,
@@ -195,7 +193,7 @@ extern "C" fn on_vcpu_init(_id: PluginId, vcpu: c_uint) {
             fail("this QEMU does not show the registers that functions take their arguments in");
         }
     }
-    if tracer.bookkeeper.is_none() {
+    if !idle::is_booked() {
         complain(
             "this QEMU does not show icount_update: when the guest is idle, its clock may be off \
              by a block of instructions",
@@ -232,8 +230,8 @@ extern "C" fn on_translate(_id: PluginId, tb: *mut Tb) {
             let insn = ffi::qemu_plugin_tb_get_insn(tb, number);
             watch::for_marker(tracer.architecture, insn, on_marker);
             // Only what ends a block can.
-            if number + 1 == count && tracer.bookkeeper.is_some() {
-                watch::for_halt(tracer.architecture, insn, on_halt);
+            if number + 1 == count {
+                watch::for_halt(tracer.architecture, insn, idle::on_halt);
             }
         }
         if tracer.phase == Phase::Armed {
@@ -351,13 +349,6 @@ extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
         Some(Marker::Begin) => tracer.begin(),
         Some(Marker::End) => tracer.end(),
         None => {}
-    }
-}
-
-extern "C" fn on_halt(_vcpu: c_uint, _data: *mut c_void) {
-    // SAFETY: a callback.
-    if let Some(bookkeeper) = &unsafe { tracer() }.bookkeeper {
-        bookkeeper.book();
     }
 }
 
