@@ -146,6 +146,15 @@ def there_and_back(count: int, apart: int, how: str = "jmp") -> Probe:
     return Probe(f"{count:,} {what}, {apart:,} bytes there and back", count, body, "xor %eax, %eax")
 
 
+def lone(lines: int) -> Probe:
+    """A jump in each line, none of which follows another one: who brings the line behind each, too,
+    needs room for twice as many. They are in all sets alike."""
+    even = (f".balign 128\n.Lat{n}: jmp .Lat{n + 1}" for n in range(0, lines, 2))
+    odd = (f".balign 128\n .skip 64\n.Lat{n}: jmp .Lat{n + 1}" for n in range(1, lines, 2))
+    body = "\n".join(("jmp .Lat0", ".balign 4096", *even, ".balign 4096", *odd, f".Lat{lines}:"))
+    return Probe(f"{lines:,} lines, none behind another, a jump each", lines, body)
+
+
 def distant(lines: int) -> Probe:
     """Jumps to lines 256 bytes apart, at changing places in each: target buffers have them, and an
     L2 of 512 KiB has no room for all."""
@@ -345,6 +354,7 @@ def probes() -> Iterator[Probe]:
     yield from (there_and_back(count, 2048) for count in (4096, 5120, 5632, 8192))
     yield from (there_and_back(count, 8192) for count in (2048, 3584, 4096, 8192))
     yield from (there_and_back(count, 8192, "test %eax, %eax\n jz") for count in (2048, 8192))
+    yield from (lone(lines) for lines in (256, 384, 448))
     yield distant(3000)
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))

@@ -33,6 +33,9 @@ def trace_functions(
     share: float,
     most: int,
 ) -> dict[str, Any]: ...
+def program_functions(
+    path: str | PathLike[str], cpu: str | PathLike[str], starts: Sequence[int]
+) -> list[tuple[int, dict[str, float]]]: ...
 
 class WarmTrace:
     def __init__(self, path: str | PathLike[str], cpu: str | PathLike[str], every: int) -> None: ...

@@ -142,6 +142,44 @@ pub fn trace_functions<'py>(
     Ok(answer)
 }
 
+/// What each part of a program's code costs in a trace, as it was traced, with a CPU model.
+///
+/// cpu: its file. starts: addresses at which another part begins, sorted. Returns the figures in
+/// user mode of each part that was executed, by its number; what lies in front of all parts is left
+/// out. Raises `ValueError` with one sentence.
+#[pyfunction]
+pub fn program_functions<'py>(
+    python: Python<'py>,
+    path: PathBuf,
+    cpu: PathBuf,
+    starts: Vec<u64>,
+) -> PyResult<Vec<(usize, Bound<'py, PyDict>)>> {
+    let model = load_model(&cpu)?;
+    let counted = python.detach(|| -> Result<Vec<Counters>, String> {
+        let trace = Trace::load(&path).map_err(|error| error.to_string())?;
+        let slot = |block: &Block| match block.kernel {
+            true => 0,
+            false => starts.partition_point(|start| *start <= block.start),
+        };
+        let slots: Vec<usize> = trace.blocks.iter().map(slot).collect();
+        let (placed, pages) = (AsTraced(&trace.blocks), trace.facts.pages.clone());
+        Ok(timed_by_part(
+            &trace,
+            &placed,
+            pages,
+            &model,
+            &slots,
+            &mut (),
+        ))
+    });
+    let counted = counted.map_err(PyValueError::new_err)?;
+    let parts = counted.iter().skip(1).enumerate();
+    let executed = parts.filter(|(_, counters)| **counters != Counters::default());
+    executed
+        .map(|(part, counters)| Ok((part, dictionary(python, counters, Some(&model))?)))
+        .collect()
+}
+
 /// About so many words of a trace, as one of its own.
 fn part_of(trace: &Trace, most: usize, path: &Path) -> Result<Trace, String> {
     let part = path.with_extension("functions-part");

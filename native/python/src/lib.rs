@@ -25,7 +25,7 @@ mod _native {
         cpu::cpu_model_check,
         cpuid::{cpuid, xcr0},
         exchange::FunctionExchange,
-        functions::trace_functions,
+        functions::{program_functions, trace_functions},
         instrumented::{
             counted, counters_span, gcov_files, llvm_raw_profile, seen_values, value_functions,
         },

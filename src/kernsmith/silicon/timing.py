@@ -165,7 +165,7 @@ def take_turns(
         try:
             while True:
                 processor, before = cores.take()
-                with _copy(programs[place]) as copy:
+                with copied(programs[place]) as copy:
                     run = _run(copy, processor, limit)
                 ipc = min(before, cores.ipc(processor))
                 if cores.alone(ipc) or not cores.patient:
@@ -195,7 +195,7 @@ def take_turns(
 
 
 @contextmanager
-def _copy(program: Path) -> Iterator[Path]:
+def copied(program: Path) -> Iterator[Path]:
     """A file that holds a program, in pages of its own.
 
     Another process writes it: what a thread beside starts just then would inherit the open file,
@@ -265,7 +265,7 @@ def _run(path: Path, processor: int, limit: float) -> Run:
             capture_output=True,
             text=True,
             timeout=limit,
-            preexec_fn=lambda: _settle(processor),
+            preexec_fn=lambda: settle(processor),
         )
     except subprocess.TimeoutExpired:
         raise KernsmithError(f"{path.name} did not end within {limit:g} s") from None
@@ -302,7 +302,7 @@ def in_core_cycles(units: Sequence[int], length: int, chains: Sequence[int]) -> 
     return [ticks * length / chain for ticks, chain in zip(units, around, strict=True)]
 
 
-def _settle(processor: int) -> None:
+def settle(processor: int) -> None:
     """Before the program starts: one processor, and the same stack addresses in every run."""
     os.sched_setaffinity(0, {processor})
     with suppress(PermissionError):  # before everybody else, where that is allowed
