@@ -58,6 +58,8 @@ def main(model: str = "emeraldrapids", *programs: str) -> None:
             cores = all_cores(PATIENCE, display.note)
             timed = time_binaries([binary], RUNS, cores=cores)[0]
             samples = sample(binary.path, RUNS, cores)
+            if not cores.patient:
+                display.note(f"{program}: a neighbour had a part of the core in some runs")
             traces = simulated(machine, kernel, [binary], display, traced=True)
         trace = traces[file_digest(binary.path)].trace
         assert trace is not None
