@@ -90,6 +90,8 @@ def _sampled(program: Path, processor: int) -> list[int]:
             )
         except FileNotFoundError:
             raise UserError("`perf` is not installed (Debian: linux-perf)") from None
+        except subprocess.TimeoutExpired:
+            raise KernsmithError(f"{program.name} did not end within {RUN_SECONDS:g} s") from None
         if done.returncode:
             raise KernsmithError(f"perf record {program.name}: {done.stderr.strip()}")
         said = run(["perf", "script", "-i", str(data), "-F", "ip"], timeout=RUN_SECONDS).output
