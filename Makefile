@@ -3,7 +3,7 @@
 # make demo    set up, then the main job: forge a faster kernel and prove it
 # make test    set up, then all checks and tests
 # make test-all  the same, with the tests that need kernels of their own, built if need be
-# make bench   set up, then what kernsmith itself costs
+# make bench   set up as for tests, then what kernsmith itself costs
 # make fuzz    set up, then what reads foreign files gets INPUTS damaged ones of each kind
 # make setup   only set up; says what it installs, silent when there is nothing to do
 # make lint    only the checks
@@ -62,7 +62,7 @@ test-all: test
 fuzz: setup
 	@KERNSMITH_FUZZ=$(INPUTS) cargo test --release --package kernsmith-profile -- damaged changed
 
-bench: setup
+bench: setup-test
 	@set -e; for bench in bench/*.py; do echo "== $$bench"; $(BIN)/python "$$bench"; done
 
 clean:

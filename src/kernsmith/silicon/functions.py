@@ -2,9 +2,10 @@
 """Which functions a program's cycles are of, on this processor and in a CPU model.
 
 Here a timer of the system asks every 50 microseconds which instruction is executed (`perf record`,
-event `cpu-clock`), which needs no PMU. What it finds is the oldest instruction that is not done, so
-samples lie where cycles are spent. Only runs that have a core to themselves are told: what a
-neighbour on the other thread takes away is not the same for all code.
+event `cpu-clock`), which needs no PMU. What it finds is the oldest instruction that is not done, or
+the one behind it, so samples lie where cycles are spent. Runs are made anew where a neighbour had
+the other thread of the core, as long as there is patience: what that takes away is not the same for
+all code.
 
 In the model a block's cycles are those until all of it is dispatched: what fetch or a target waits
 for is of the function that is waited for.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -24,6 +26,7 @@ from pathlib import Path
 
 from kernsmith._native import program_functions
 from kernsmith.errors import KernsmithError, UserError
+from kernsmith.kernel.symbols import code_symbols
 from kernsmith.machine.metrics import KERNEL_INSTRUCTIONS, MODEL_CYCLES
 from kernsmith.process import run
 from kernsmith.silicon.shared_core import Cores
@@ -58,19 +61,23 @@ def sample(program: Path, runs: int, cores: Cores) -> Counter[int]:
     """How often each address in user mode was found, in so many runs.
 
     Raises:
-        UserError: `perf` is not there. KernsmithError: it or the program failed.
+        UserError: `perf` is not there. KernsmithError: it or the program failed, or nothing was
+            found.
     """
     found: Counter[int] = Counter()
     for _ in range(runs):
         while True:
             processor, before = cores.take()
+            began = time.monotonic()
             with copied(program) as copy:
                 addresses = _sampled(copy, processor)
             alone = cores.alone(min(before, cores.ipc(processor)))
             if alone or not cores.patient:
                 break
-            cores.spend(len(addresses) * PERIOD / 1e9)
+            cores.spend(time.monotonic() - began)
         found.update(addresses)
+    if not found:
+        raise KernsmithError(f"perf record found {program.name} nowhere in {runs} runs")
     return found
 
 
@@ -106,8 +113,8 @@ def function_times(
     trace, cpu: of the same file, and the model. samples: see `sample`. cycles: that the program
     takes here; its functions' are in the ratio of their samples.
     """
-    symbols = sorted(_functions(program).items())
-    starts, names = [address for address, _ in symbols], [name for _, name in symbols]
+    functions = _functions(program)
+    starts, names = list(functions), list(functions.values())
     seen: Counter[str] = Counter()
     for address, count in samples.items():
         place = bisect_right(starts, address) - 1
@@ -135,8 +142,9 @@ def misplaced(functions: list[FunctionTime]) -> float:
 
 
 def _functions(program: Path) -> dict[int, str]:
-    """Names by address; of several at one, the first by name."""
-    said = run(["nm", "--defined-only", str(program)], timeout=RUN_SECONDS).output
-    lines = (line.split() for line in said.splitlines())
-    code = [(int(words[0], 16), words[2]) for words in lines if words[1] in "tTwWi"]
-    return dict(sorted(code, reverse=True))
+    """Names by address, in their order."""
+    words = ["nm", "--print-size", "--defined-only", str(program)]
+    found: dict[int, str] = {}
+    for symbol in code_symbols(run(words, timeout=RUN_SECONDS).output):
+        found.setdefault(symbol.address, symbol.name)
+    return found
