@@ -9,15 +9,29 @@ without tuning that on what judges it. Without words: the model `emeraldrapids`.
 up to ten more for a core that nobody shares; nothing should run beside it.
 """
 
-import random
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from probes.fetched import (
+    calls,
+    crowded,
+    distant,
+    jumps,
+    lone,
+    mixed_jumps,
+    mixed_runs,
+    nested,
+    pages,
+    runs,
+    straight,
+    there_and_back,
+)
+from probes.predicted import KINDS, chances, chosen, directions, remembered, targets
+from probes.probe import UNITS, Probe
 from rich.console import Console
 from rich.table import Table
 
@@ -35,13 +49,6 @@ from kernsmith.silicon.timing import all_cores, estimate, processor_name, take_t
 RUNS = 25
 PATIENCE = 600.0
 """Seconds, for a core that nobody shares."""
-UNITS = 4
-EVENTS = 200_000
-"""In a unit, at least."""
-FEWEST = 60
-"""Times round, so that the first one, in which nothing is known yet, is a small part."""
-OFTEN = 10
-"""In a unit: what comes again does so."""
 
 UNIT = """\
 #include "program.h"
@@ -68,271 +75,6 @@ pattern:
 	{data}
 	.section .note.GNU-stack,"",@progbits
 """
-NOPS = {
-    2: "0x66,0x90",
-    3: "0x0f,0x1f,0",
-    4: "0x0f,0x1f,0x40,0",
-    5: "0x0f,0x1f,0x44,0,0",
-    7: "0x0f,0x1f,0x80,0,0,0,0",
-    8: "0x0f,0x1f,0x84,0,0,0,0,0",
-}
-USUAL = (2, 3, 3, 3, 4, 4, 5, 5, 7, 8)
-"""Sizes of instructions, about as often as compilers make them."""
-XORSHIFT = "".join(
-    f"mov %rax, %rcx\n {shift}, %rcx\n xor %rcx, %rax\n"
-    for shift in ("shl $13", "shr $7", "shl $17")
-)
-
-
-BY_CHANCE = ("mov pattern, %rax", ".quad 88172645463325252")
-"""Before and behind a loop that draws numbers, each from the one before."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """A loop: what is in it, so many times; what goes before it."""
-
-    what: str
-    count: int
-    body: str
-    first: str = ""
-    data: str = ""
-    period: int = 1
-    """Of what it repeats, in times round."""
-
-    @property
-    def times(self) -> int:
-        return max(FEWEST, OFTEN * self.period, EVENTS // self.count)
-
-
-def jumps(count: int, apart: int) -> Probe:
-    """Each to the next one."""
-    body = f".rept {count}\n jmp 7f\n .balign {apart}\n7:\n.endr"
-    return Probe(f"{count:,} jumps, {apart} bytes apart", count, body)
-
-
-def followed(order: list[int]) -> dict[int, str]:
-    """What each place leads to, in this order."""
-    return dict(zip(order, [*map(str, order[1:]), "end"], strict=True))
-
-
-def shuffled(count: int, draw: random.Random) -> dict[int, str]:
-    """The same of so many places in an order that is drawn; the first one stays."""
-    order = list(range(1, count))
-    draw.shuffle(order)
-    return followed([0, *order])
-
-
-def mixed_jumps(count: int, apart: int) -> Probe:
-    """Each once, in an order that is drawn."""
-    behind = shuffled(count, random.Random(count))
-    body = "\n".join(f".Lat{n}: jmp .Lat{behind[n]}\n .balign {apart}" for n in range(count))
-    return Probe(f"{count:,} jumps, {apart} bytes apart, mixed", count, f"{body}\n.Latend:")
-
-
-def there_and_back(count: int, apart: int, how: str = "jmp") -> Probe:
-    """Two jumps a line, each to one that lies so many bytes before or behind it: over 2,048 none
-    leaves its page, over 4,096 or more all do. how: the jump, or a conditional branch that is
-    always taken."""
-    each = apart // 32
-    pairs = (
-        (begin + n, begin + each + n) for begin in range(0, count, 2 * each) for n in range(each)
-    )
-    order = [place for pair in pairs for place in pair if place < count]
-    behind = followed(order)
-    places = "\n".join(f".Lat{n}: {how} .Lat{behind[n]}\n .balign 32" for n in range(count))
-    body = f"jmp .Lat{order[0]}\n .balign 4096\n{places}\n.Latend:"
-    what = "jumps" if how == "jmp" else "branches that are taken"
-    return Probe(f"{count:,} {what}, {apart:,} bytes there and back", count, body, "xor %eax, %eax")
-
-
-def lone(lines: int) -> Probe:
-    """A jump in each line, none of which follows another one: who brings the line behind each, too,
-    needs room for twice as many. They are in all sets alike."""
-    even = (f".balign 128\n.Lat{n}: jmp .Lat{n + 1}" for n in range(0, lines, 2))
-    odd = (f".balign 128\n .skip 64\n.Lat{n}: jmp .Lat{n + 1}" for n in range(1, lines, 2))
-    body = "\n".join(("jmp .Lat0", ".balign 4096", *even, ".balign 4096", *odd, f".Lat{lines}:"))
-    return Probe(f"{lines:,} lines, none behind another, a jump each", lines, body)
-
-
-def distant(lines: int) -> Probe:
-    """Jumps to lines 256 bytes apart, at changing places in each: target buffers have them, and an
-    L2 of 512 KiB has no room for all."""
-    each = (f".skip {n * 14 % 58}\n.Lat{n}: jmp .Lat{n + 1}\n .balign 256" for n in range(lines))
-    body = "\n".join(("jmp .Lat0", ".balign 256", *each, f".Lat{lines}:"))
-    return Probe(f"{lines:,} lines, 256 bytes apart, a jump anywhere", lines, body)
-
-
-def in_each(jumps: int) -> str:
-    """As a probe's name has it."""
-    return f"{jumps} jumps in each" if jumps > 1 else "a jump each"
-
-
-def crowded(lines: int, each: int) -> Probe:
-    """So many jumps in each of many lines, of which an L2 of 1 MiB has no room for all."""
-    rest = f".rept {each - 1}\n jmp 7f\n .balign {64 // each}\n7:\n.endr"
-    body = f".balign 256\n .rept {lines}\n {rest}\n jmp 7f\n .balign 256\n7:\n.endr"
-    return Probe(f"{lines:,} lines, 256 bytes apart, {in_each(each)}", lines, body)
-
-
-def nop(size: int) -> str:
-    """An instruction of so many bytes that does nothing."""
-    return f".byte {NOPS[size]}"
-
-
-def straight(kibibytes: int, size: int) -> Probe:
-    """Instructions of so many bytes that do nothing. By lines of 64 bytes."""
-    body = f".rept {kibibytes * 1024 // size}\n {nop(size)}\n.endr"
-    return Probe(f"a line of {size}-byte nops, of {kibibytes:,} KiB", kibibytes * 16, body)
-
-
-def runs(count: int, instructions: int) -> Probe:
-    """Runs of so many instructions in 32 bytes each, the last of which is a jump."""
-    plain = "\n".join([nop(4)] * (instructions - 1))
-    body = f".balign 32\n .rept {count}\n {plain}\n jmp 7f\n .balign 32\n7:\n.endr"
-    return Probe(f"{count:,} runs of {instructions} instructions, 32 bytes apart", count, body)
-
-
-def mixed_runs(count: int) -> Probe:
-    """Runs of 3 to 15 instructions of usual sizes, back to back, each once in an order that is
-    drawn. By instructions."""
-    draw = random.Random(count)
-    behind = shuffled(count, draw)
-    sizes = [draw.choices(USUAL, k=draw.randrange(2, 15)) for _ in range(count)]
-    pieces = (
-        "\n".join((f".Lat{n}:", *map(nop, each), f"jmp .Lat{behind[n]}"))
-        for n, each in enumerate(sizes)
-    )
-    instructions = count + sum(map(len, sizes))
-    body = "\n".join(("jmp .Lat0", *pieces, ".Latend:"))
-    return Probe(f"{count:,} runs of 3 to 15 instructions, mixed", instructions, body)
-
-
-def calls(count: int, jumps: int = 0, how: str = "call") -> Probe:
-    """Of functions in lines of their own, in each of which are so many jumps. how: `call`, or `jmp`
-    to the same code, which jumps back."""
-    sites, functions = [], []
-    within = "\n".join(["jmp 7f\n nop\n7:"] * jumps)
-    for n in range(count):
-        back = "ret" if how == "call" else f"jmp .Lbehind{n}"
-        sites.append(f".balign 16\n {how} .Lfunction{n}\n.Lbehind{n}:")
-        functions.append(f".balign 64\n.Lfunction{n}: {within}\n {back}")
-    body = "\n".join((*sites, "jmp .Lover", *functions, ".Lover:"))
-    what = "calls" if how == "call" else "jumps there and back"
-    more = f", {jumps} jumps in each" if jumps else ""
-    return Probe(f"{count:,} {what}{more}", count, body)
-
-
-def nested(depth: int, times: int = 16) -> Probe:
-    """Calls of functions that call the next one, so deep. By calls."""
-    chain = [f".balign 64\n.Lfunction{n}: call .Lfunction{n + 1}\n ret" for n in range(depth - 1)]
-    last = f".balign 64\n.Lfunction{depth - 1}: ret"
-    sites = [".balign 16\n call .Lfunction0"] * times
-    body = "\n".join((*sites, "jmp .Lover", *chain, last, ".Lover:"))
-    return Probe(f"calls, {depth} deep", depth * times, body)
-
-
-def pages(count: int, lines: int = 1, *, rounds: bool = False, indirect: bool = False) -> Probe:
-    """Jumps to so many lines of each, at changing places in the page. lines: four at most. rounds:
-    to a line of each page before the next line of any. indirect: by a register that has just got
-    the target."""
-    places = [(page, line) for page in range(count) for line in range(lines)]
-    order = sorted(places, key=lambda place: place[::-1]) if rounds else places
-    names = {place: f".Lpage{number}" for number, place in enumerate(places)}
-    behind = dict(zip(order, [*(names[place] for place in order[1:]), ".Lend"], strict=True))
-    jump = "lea {}(%rip), %rax\n jmp *%rax" if indirect else "jmp {}"
-    body = [f"jmp {names[order[0]]}"]
-    for page, line in places:
-        if line == 0:
-            body.append(".balign 4096")
-            body.append(f".skip {page * lines * 7 % 61 * 64}")
-        body.append(f".balign 64\n{names[page, line]}: {jump.format(behind[page, line])}")
-    body.append(".balign 4096\n.Lend:")
-    what = f"{lines} times one after the other" if rounds else in_each(lines)
-    what = "an indirect jump each" if indirect else what
-    return Probe(f"{count:,} pages, {what}", len(places), "\n".join(body))
-
-
-def chances(branch: str, what: str) -> Probe:
-    """Sixteen numbers, each drawn from the one before; no predictor sees the same ones again."""
-    body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr\n mov %rax, pattern"
-    return Probe(what, 16, body, *BY_CHANCE)
-
-
-BRANCH = """\
-	test $4, %al
-	jz 7f
-	.balign 32
-7:
-"""
-INDIRECT = """\
-	mov %eax, %ecx
-	shr $2, %ecx
-	and $1, %ecx
-	lea .Lways{n}(%rip), %rdx
-	jmp *(%rdx,%rcx,8)
-	.balign 64
-.Lone{n}: jmp .Lboth{n}
-	.balign 64
-.Lother{n}: jmp .Lboth{n}
-	.balign 64
-.Lboth{n}:
-	.pushsection .data
-.Lways{n}: .quad .Lone{n}, .Lother{n}
-	.popsection
-"""
-KINDS = {"a branch": BRANCH, "an indirect jump": INDIRECT}
-
-
-def chosen(first: str, jumps: int, then: str = "") -> Probe:
-    """A number by chance; a branch or an indirect jump by it, which nobody can know; so many jumps;
-    then, where that is asked, another one by the same number: whether the history has it."""
-    between = "jmp 7f\n .balign 32\n7:\n" * jumps
-    asked = KINDS[then] if then else ""
-    each = "\n".join((XORSHIFT, KINDS[first], between, asked.replace("{n}", "{n}b")))
-    body = "\n".join((*(each.replace("{n}", str(n)) for n in range(4)), "mov %rax, pattern"))
-    behind = f", {jumps} jumps" if jumps else ""
-    known = f", {then} by the same number" if then else ""
-    what = f"{first} by chance{behind}{known}"
-    return Probe(what, 4, body, *BY_CHANCE)
-
-
-def remembered(branches: int) -> Probe:
-    """A branch by chance, so many that are never taken, and one by the same number."""
-    between = "test %rdi, %rdi\n jz 2f\n" * branches
-    body = "\n".join((XORSHIFT, BRANCH, between, BRANCH, "mov %rax, pattern"))
-    what = f"a branch by chance, {branches} others, a branch by the same number"
-    return Probe(what, 1, body, *BY_CHANCE)
-
-
-NEXT = """\
-	add ${step}, %rsi
-	cmp ${end}, %rsi
-	cmove %rdx, %rsi
-"""
-FROM_THE_FIRST = "mov $pattern, %rsi\n mov $pattern, %rdx"
-
-
-def directions(branches: int, period: int) -> Probe:
-    """Each branch goes its own way, which was drawn and comes again after so many times."""
-    drawn = random.Random(period).choices((0, 1), k=branches * period)
-    body = "\n".join(f"cmpb $0, {n}(%rsi)\n jz 7f\n nop\n7:" for n in range(branches))
-    following = NEXT.format(step=branches, end=f"pattern + {len(drawn)}")
-    what = f"directions of {branches:,}, again after {period:,}"
-    data = f".byte {','.join(map(str, drawn))}"
-    return Probe(what, branches, f"{body}\n{following}", FROM_THE_FIRST, data, period)
-
-
-def targets(jumps: int, places: int, period: int) -> Probe:
-    """Indirect jumps, each to its own places; the targets were drawn and come again."""
-    drawn = random.Random(period).choices(range(places), k=period * jumps)
-    ways = (f".balign 16\n.Lto{{0}}_{n}: jmp .Lbehind{{0}}" for n in range(places))
-    jump = "\n".join(("jmp *8*{0}(%rsi)", *ways, ".Lbehind{0}:"))
-    following = NEXT.format(step=8 * jumps, end=f"pattern + {8 * len(drawn)}")
-    body = "\n".join((*(jump.format(n) for n in range(jumps)), following))
-    data = ", ".join(f".Lto{n % jumps}_{place}" for n, place in enumerate(drawn))
-    what = f"targets of {jumps:,}, {places:,} places each, again after {period:,}"
-    return Probe(what, jumps, body, FROM_THE_FIRST, f".quad {data}", period)
 
 
 def repeated(instruction: str, size: int) -> Probe:

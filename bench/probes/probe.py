@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a loop is, and what many of them are made of."""
+
+from dataclasses import dataclass
+
+UNITS = 4
+EVENTS = 200_000
+"""In a unit, at least."""
+FEWEST = 60
+"""Times round, so that the first one, in which nothing is known yet, is a small part."""
+OFTEN = 10
+"""In a unit: what comes again does so."""
+NOPS = {
+    2: "0x66,0x90",
+    3: "0x0f,0x1f,0",
+    4: "0x0f,0x1f,0x40,0",
+    5: "0x0f,0x1f,0x44,0,0",
+    7: "0x0f,0x1f,0x80,0,0,0,0",
+    8: "0x0f,0x1f,0x84,0,0,0,0,0",
+}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A loop: what is in it, so many times; what goes before it."""
+
+    what: str
+    count: int
+    body: str
+    first: str = ""
+    data: str = ""
+    period: int = 1
+    """Of what it repeats, in times round."""
+
+    @property
+    def times(self) -> int:
+        return max(FEWEST, OFTEN * self.period, EVENTS // self.count)
+
+
+def nop(size: int) -> str:
+    """An instruction of so many bytes that does nothing."""
+    return f".byte {NOPS[size]}"
