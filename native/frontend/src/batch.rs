@@ -4,6 +4,7 @@
 use kernsmith_arch::PageMap;
 
 use super::batch_fetch::Pages;
+use super::block_ahead::{Entered, Jumped, Owners};
 use super::branch_key::Before;
 use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
@@ -73,6 +74,9 @@ pub struct Room {
     pub(super) places: Vec<Folds>,
     /// By taken branch: what the nearest buffer that knows it costs.
     pub(super) found: Vec<u32>,
+    /// By what buffers know it; the block that it ends, where they are asked a block ahead.
+    pub(super) known_by: Vec<u32>,
+    pub(super) ended: Vec<Entered>,
     /// And whether it takes two places there.
     pub(super) two: Vec<bool>,
     pub(super) steps: Vec<Step>,
@@ -100,6 +104,8 @@ impl Default for Room {
             foreseen: vec![true; FORESEEN],
             places: Vec::new(),
             found: Vec::new(),
+            known_by: Vec::new(),
+            ended: Vec::new(),
             two: Vec::new(),
             steps: Vec::new(),
             lines: list(),
@@ -120,6 +126,9 @@ pub(super) const MOST_OF_BLOCK: usize = 256;
 /// In [`Room::found`]: no buffer knows it.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
+/// And: a buffer took its block for another one.
+pub(super) const FALSE_HIT: u32 = UNKNOWN - 1;
+
 /// All structures and clocks of one core, for code that lies where `blocks` say.
 pub struct Batch {
     pub(super) blocks: Placed,
@@ -132,6 +141,8 @@ pub struct Batch {
     pub(super) targets: TaggedTargets,
     /// The nearest first.
     pub(super) buffers: Vec<(Filter<u32>, u32, TargetRoom)>,
+    /// Where they are asked a block ahead: the last taken branch, and whose answers they have.
+    pub(super) ahead: Option<(Jumped, Owners)>,
     pub(super) l1i: Slots,
     /// By place in L1i: when the line arrives.
     pub(super) arrivals: Vec<u64>,
@@ -181,6 +192,10 @@ impl Batch {
                     (lru(one.entries, one.ways), ticks(one.cycles) as u32, room)
                 })
                 .collect(),
+            ahead: geometry
+                .ahead
+                .as_ref()
+                .map(|one| (Jumped::default(), Owners::new(one))),
             arrivals: vec![0; l1i.places()],
             l1i,
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),

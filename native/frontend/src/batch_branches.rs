@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The branches of a piece: what the predictors say of them, and what that costs.
 
-use super::batch::{Batch, Room, UNKNOWN};
+use super::batch::{Batch, FALSE_HIT, Room, UNKNOWN};
+use super::block_ahead::Jumped;
 use super::branch_key::{Before, BranchKey};
 use super::flow::{
     Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken, Transfer,
@@ -138,6 +139,36 @@ impl Batch {
         }
     }
 
+    /// By what buffers know taken branches.
+    #[inline(never)]
+    fn name_branches(
+        &mut self,
+        flow: &Flow,
+        room: &mut Room,
+        target: &impl Fn(&Placed, u32) -> u64,
+    ) {
+        let ends = &self.blocks.ends[..];
+        let end = |taken: &Taken| ends[(taken.block >> 1) as usize];
+        room.known_by.clear();
+        let Some((before, _)) = &mut self.ahead else {
+            let branches = flow.taken.iter().map(|taken| end(taken).branch);
+            return room.known_by.extend(branches);
+        };
+        room.ended.clear();
+        room.ended.extend(flow.taken.iter().map(|taken| {
+            let pc = end(taken).pc;
+            let block = before.block(pc);
+            *before = Jumped {
+                pc,
+                target: target(&self.blocks, taken.to) as u32,
+                is_jump: matches!(taken.transfer, Transfer::Conditional | Transfer::Jump),
+            };
+            block
+        }));
+        room.known_by
+            .extend(room.ended.iter().map(|block| block.key));
+    }
+
     /// What taken branches cost the predictor.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
@@ -147,32 +178,32 @@ impl Batch {
         room: &mut Room,
         target: &impl Fn(&Placed, u32) -> u64,
     ) {
-        let found = &mut room.found;
+        self.name_branches(flow, room, target);
+        let (found, known_by) = (&mut room.found, &room.known_by[..]);
         found.clear();
         found.resize(flow.taken.len(), UNKNOWN);
         // The nearest one comes last.
         for (buffer, cycles, target_room) in self.buffers.iter_mut().rev() {
             let ends = &self.blocks.ends[..];
-            let branch = |taken: &Taken| ends[(taken.block >> 1) as usize].branch;
             if target_room.is_even() {
-                let branches = flow.taken.iter().map(branch);
+                let branches = known_by.iter().copied();
                 buffer.fold(branches, 0, |place: usize, _, known| {
                     found[place] = if known { *cycles } else { found[place] };
                     place + 1
                 });
                 continue;
             }
-            let is_two = |taken: &Taken| {
-                let one = ends[(taken.block >> 1) as usize];
+            let is_two = |(taken, branch): (&Taken, &u32)| {
+                let pc = ends[(taken.block >> 1) as usize].pc;
                 let target = target(&self.blocks, taken.to) as u32;
                 // A return's target is in no buffer.
-                taken.transfer != Transfer::Return && target_room.is_two(one.branch, one.pc, target)
+                taken.transfer != Transfer::Return && target_room.is_two(*branch, pc, target)
             };
             room.two.clear();
-            room.two.extend(flow.taken.iter().map(is_two));
+            room.two.extend(flow.taken.iter().zip(known_by).map(is_two));
             let two = &room.two[..];
-            let places = flow.taken.iter().zip(two).flat_map(|(taken, two)| {
-                let first = branch(taken);
+            let places = known_by.iter().zip(two).flat_map(|(first, two)| {
+                let first = *first;
                 [Some(first), two.then_some(first ^ SECOND)]
             });
             // Behind the first place of a branch comes its second one.
@@ -185,13 +216,25 @@ impl Batch {
                 place += usize::from(!second);
             });
         }
+        if let Some((_, owners)) = &mut self.ahead {
+            for (found, block) in found.iter_mut().zip(&room.ended) {
+                if owners.are_others(*block, *found != UNKNOWN) {
+                    *found = FALSE_HIT;
+                }
+            }
+        }
         let mut missed = [0; 2];
         let (each, call) = (self.costs.taken as u32, self.costs.call as u32);
         let unknown = self.costs.unknown_conditional;
+        let false_hit = self
+            .ahead
+            .as_ref()
+            .map_or(0, |(_, owners)| owners.false_hit);
         for (taken, found) in flow.taken.iter().zip(found) {
             let right = room.foreseen[taken.foreseen as usize];
-            let known = *found != UNKNOWN;
+            let known = *found < FALSE_HIT;
             let each = each + u32::from(taken.transfer == Transfer::Call) * call;
+            let each = each + u32::from(*found == FALSE_HIT) * false_hit;
             let how = match known {
                 true => each + *found,
                 false if taken.transfer == Transfer::Conditional => each | unknown,

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::ModelError;
+use super::block_ahead::AheadGeometry;
 use super::fields::Fields;
 use super::tage_geometry::{TageGeometry, predictor};
 
@@ -87,6 +88,8 @@ pub struct DecoupledGeometry {
     pub predictor: TageGeometry,
     /// The nearest first.
     pub buffers: Vec<BufferGeometry>,
+    /// Where they are asked a block ahead; else by the branch's own address.
+    pub ahead: Option<AheadGeometry>,
     pub fetch: FetchGeometry,
     /// Of a front end that has one; else all micro-ops come from the decoders.
     pub op_cache: Option<OpCacheGeometry>,
@@ -101,9 +104,12 @@ impl DecoupledGeometry {
         }
         let mut fields = parent.section("decoupled")?;
         let op_cache = op_cache(&mut fields)?;
+        let predictor = predictor(&mut fields)?;
+        let (buffers, ahead) = buffers(&mut fields)?;
         let geometry = Self {
-            predictor: predictor(&mut fields)?,
-            buffers: buffers(&mut fields)?,
+            predictor,
+            buffers,
+            ahead,
             fetch: fetch(&mut fields, op_cache.is_some())?,
             op_cache,
             core: core(&mut fields)?,
@@ -125,6 +131,9 @@ impl DecoupledGeometry {
         same.fetch.switch_cycles = other.fetch.switch_cycles;
         for (mine, theirs) in same.buffers.iter_mut().zip(&other.buffers) {
             mine.cycles = theirs.cycles;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut same.ahead, other.ahead) {
+            *mine = theirs;
         }
         same
     }
@@ -156,7 +165,9 @@ impl BufferGeometry {
     }
 }
 
-fn buffers(parent: &mut Fields) -> Result<Vec<BufferGeometry>, ModelError> {
+fn buffers(
+    parent: &mut Fields,
+) -> Result<(Vec<BufferGeometry>, Option<AheadGeometry>), ModelError> {
     let mut fields = parent.section("buffers")?;
     let mut found = Vec::new();
     for level in ["l0", "l1", "l2"] {
@@ -177,8 +188,9 @@ fn buffers(parent: &mut Fields) -> Result<Vec<BufferGeometry>, ModelError> {
         one.end()?;
         found.push(geometry);
     }
+    let ahead = AheadGeometry::read(&mut fields)?;
     fields.end()?;
-    Ok(found)
+    Ok((found, ahead))
 }
 
 /// cached: whether there is a micro-op cache to switch from.

@@ -45,6 +45,7 @@ pub enum Target {
 pub enum Transfer {
     Conditional,
     Jump,
+    IndirectJump,
     /// It is returned from.
     Call,
     /// Its target is in no buffer.

@@ -11,6 +11,7 @@ mod batch;
 mod batch_branches;
 mod batch_fetch;
 mod batch_time;
+mod block_ahead;
 mod branch_key;
 mod btb;
 mod cache;
@@ -52,6 +53,7 @@ mod target_room;
 mod tlb;
 
 pub use batch::{Batch, Room};
+pub use block_ahead::AheadGeometry;
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;

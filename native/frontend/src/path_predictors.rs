@@ -4,11 +4,12 @@
 //! Branch target buffers: Lee, Smith, *Branch Prediction Strategies and Branch Target Buffer Design*
 //! (IEEE Computer 17(1), 1984), in up to three levels (Bonanno et al., *Two Level Bulk Preload Branch
 //! Prediction*, HPCA 2013, has two and why). How vendors index theirs is not disclosed: sets are taken
-//! by the branch's low address bits.
+//! by the branch's low address bits, or as `block_ahead.rs` has it.
 //!
 //! Time decides nothing of what they say, so they need no clock: what a branch costs is told with the
 //! block that it leads to, and may be heard by who fetches that much later.
 
+use super::block_ahead::{Jumped, Owners};
 use super::branch_key::{Before, BranchKey};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
@@ -31,6 +32,8 @@ pub struct PathPredictors {
     returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
     buffers: Vec<Buffer>,
+    /// Of buffers that are asked a block ahead: the last taken branch, and whose answers they have.
+    ahead: Option<(Jumped, Owners)>,
     /// What each taken branch costs it, and what a call costs it more, in ticks.
     taken: u32,
     call: u32,
@@ -51,6 +54,10 @@ impl PathPredictors {
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
             buffers: empty(geometry.told_buffers()),
+            ahead: geometry
+                .ahead
+                .as_ref()
+                .map(|one| (Jumped::default(), Owners::new(one))),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
             call: ticks(geometry.fetch.call_cycles) as u32,
             unknown_conditional: unknown_conditional(&geometry.fetch),
@@ -70,6 +77,9 @@ impl PathPredictors {
         self.call = ticks(geometry.fetch.call_cycles) as u32;
         for (buffer, one) in self.buffers.iter_mut().zip(&geometry.buffers) {
             buffer.cycles = ticks(one.cycles) as u32;
+        }
+        if let (Some((_, owners)), Some(one)) = (&mut self.ahead, &geometry.ahead) {
+            owners.false_hit = ticks(one.false_hit_cycles) as u32;
         }
     }
 
@@ -136,7 +146,10 @@ impl PathPredictors {
         }
         // A return's target is in no buffer.
         let told = if returns { pc } else { target };
-        let found = self.find_target(pc, told);
+        let found = match &self.ahead {
+            None => self.find_target(pc >> 1 ^ pc >> 6, pc, told),
+            Some(_) => self.find_ahead((pc, target, told), branch, &mut each),
+        };
         self.led |= REDIRECTED
             | match (right, found) {
                 (false, _) => RESOLVED,
@@ -177,12 +190,38 @@ impl PathPredictors {
         right
     }
 
+    /// The same of buffers that are asked a block ahead, which may take its block for another one. told:
+    /// as [`Self::find_target`] takes the target. each: what the predictor needs for the branch.
+    #[inline(never)]
+    fn find_ahead(
+        &mut self,
+        (pc, target, told): (u64, u64, u64),
+        branch: Branch,
+        each: &mut u32,
+    ) -> Option<u32> {
+        let (before, _) = self.ahead.as_ref()?;
+        let block = before.block(pc as u32);
+        let found = self.find_target(block.key.into(), pc, told);
+        let (before, owners) = self.ahead.as_mut()?;
+        *before = Jumped {
+            pc: pc as u32,
+            target: target as u32,
+            is_jump: matches!(branch, Branch::Conditional { .. } | Branch::Jump { .. }),
+        };
+        if owners.are_others(block, found.is_some()) {
+            *each += owners.false_hit;
+            return None;
+        }
+        found
+    }
+
     /// What the nearest buffer that knows the branch costs; all know it from now on.
+    ///
+    /// branch: by what it is known; where that is its address, mixed, so that branches at equal
+    /// distances spread over the sets.
     #[inline(always)]
-    fn find_target(&mut self, pc: u64, target: u64) -> Option<u32> {
+    fn find_target(&mut self, branch: u64, pc: u64, target: u64) -> Option<u32> {
         let mut found = None;
-        // Mixed, so that branches at equal distances spread over the sets.
-        let branch = pc >> 1 ^ pc >> 6;
         for buffer in &mut self.buffers {
             if buffer.known.access(branch) && found.is_none() {
                 found = Some(buffer.cycles);

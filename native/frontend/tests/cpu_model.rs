@@ -141,6 +141,14 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
     assert_eq!(
         refused_of(
             ZEN5,
+            "[decoupled.buffers]",
+            "[decoupled.buffers]\nahead = { false_hit_cycles = -1 }"
+        ),
+        "decoupled.buffers.ahead.false_hit_cycles: must be a number from 0 to 10000, not -1"
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
             "taken_cycles = 0.5       # [sog] [cc] two",
             "taken_cycles = 0.5\nunknown_conditional = \"later\" # two"
         ),

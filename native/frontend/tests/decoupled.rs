@@ -4,7 +4,7 @@
 mod random;
 mod walk;
 
-use kernsmith_frontend::{Branch, DecoupledGeometry, LoopGeometry};
+use kernsmith_frontend::{AheadGeometry, Branch, DecoupledGeometry, LoopGeometry};
 use random::Random;
 use walk::{Walk, ring};
 
@@ -219,6 +219,45 @@ fn a_branch_to_another_page_takes_more_room() {
     assert_eq!(missed(64, 2.0), 0);
     assert_eq!(missed(4096 + 64, 1.0), 0);
     assert_eq!(missed(4096 + 64, 2.0), 5 * 160);
+}
+
+/// Cycles a round of these jumps, from one entry to the next.
+fn round_of(entries: [u64; 4], ahead: Option<AheadGeometry>) -> f64 {
+    let mut walk = Walk::new(|geometry| geometry.ahead = ahead);
+    for round in 0..8 {
+        if round == 3 {
+            walk.since();
+        }
+        for (number, entry) in entries.into_iter().enumerate() {
+            walk.block(entry, 1);
+            walk.jump(entry, entries[(number + 1) % 4]);
+        }
+    }
+    walk.since().1 / 5.0
+}
+
+#[test]
+fn buffers_that_are_asked_ahead_may_take_a_block_for_another_one() {
+    let ahead = Some(AheadGeometry {
+        false_hit_cycles: 40.0,
+    });
+    // Lines of one set go in front of entries with one tag: bits 7 and 8 of a line fall on 16 and 17,
+    // and those of an entry on those twelve above.
+    let [one, entry] = [0x40_1000, 0x40_2040];
+    let (same_set, same_tag) = (one ^ 0x3_0180, entry ^ 0x3_0030);
+    let known = round_of([one, entry, same_set, same_tag ^ 0x80], ahead);
+    let taken_for_another = round_of([one, entry, same_set, same_tag], ahead);
+    assert!(
+        (taken_for_another - known - 40.0).abs() < 2.0,
+        "{taken_for_another} {known}"
+    );
+    for others in [
+        [one, entry, same_set ^ 0x40, same_tag],
+        [one, entry, same_tag, same_set],
+    ] {
+        assert_eq!(round_of(others, ahead), known);
+    }
+    assert_eq!(round_of([one, entry, same_set, same_tag], None), known);
 }
 
 #[test]

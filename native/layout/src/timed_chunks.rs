@@ -202,6 +202,7 @@ impl<'a> TimedChunks<'a> {
         let transfer = match left.kind {
             Kind::Call | Kind::IndirectCall => Transfer::Call,
             Kind::Return => Transfer::Return,
+            Kind::IndirectJump => Transfer::IndirectJump,
             _ => Transfer::Jump,
         };
         chunk.flow.branch(block, to, foreseen, transfer);

@@ -6,7 +6,8 @@ mod invented;
 use invented::random::Random;
 use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
 use kernsmith_frontend::{
-    Branch, Counters, CpuModel, FrontEnd, LoopGeometry, Replacement, TlbArrays, TlbEntries,
+    AheadGeometry, Branch, Counters, CpuModel, FrontEnd, LoopGeometry, Replacement, TlbArrays,
+    TlbEntries,
 };
 use kernsmith_layout::{Replay, Section, Step, Text};
 use kernsmith_trace::{Block, Instructions, Kind, Trace};
@@ -200,8 +201,8 @@ fn with_lines_by_run(model: &CpuModel) -> Option<CpuModel> {
     Some(model)
 }
 
-/// A model in time with few places for branches, of which some to other pages take two, and that finds
-/// conditional ones elsewhere when it does not know them.
+/// A model in time with few places for branches, of which some to other pages take two, which are asked
+/// in another way, and that finds conditional ones elsewhere when it does not know them.
 fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {
     let mut model = model.clone();
     let geometry = model.decoupled.as_mut()?;
@@ -210,6 +211,12 @@ fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {
         buffer.entries = 32 * buffer.ways;
         buffer.to_other_page = places;
     }
+    geometry.ahead = match geometry.ahead {
+        None => Some(AheadGeometry {
+            false_hit_cycles: 44.0,
+        }),
+        Some(_) => None,
+    };
     Some(model)
 }
 

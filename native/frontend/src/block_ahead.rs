@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Target buffers that are asked a block ahead.
+//!
+//! A buffer has an answer each cycle where the set is known before the block is: it is taken by the
+//! block before, while the tag is of the block itself (A. Seznec, A. Fraboulet, *Effective Ahead
+//! Pipelining of Instruction Block Address Generation*, ISCA 2003). A block is what is fetched of one
+//! line, from where the flow entered it.
+//!
+//! Which bits choose the set, and which the tag, was found on a Zen 3 by loops of four jumps (`bench/
+//! front_end.py`, docs/silicon.md): the tag is an entry's address folded to twelve bits, the set the
+//! line of the block before, folded to nine. What is behind a call or a return does not meet what is
+//! behind jumps, nor others of its kind: where it lies is drawn here.
+
+use super::ModelError;
+use super::clocks::ticks;
+use super::fields::Fields;
+
+/// log2 of the bytes that a block has at most.
+const LINE: u32 = 6;
+const SET_BITS: u32 = 9;
+const TAG_BITS: u32 = 12;
+
+/// Of buffers that are asked a block ahead.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AheadGeometry {
+    /// What it costs the predictor that a block was taken for another one, beside what a branch costs
+    /// that no buffer knows.
+    pub false_hit_cycles: f64,
+}
+
+impl AheadGeometry {
+    pub(super) fn read(fields: &mut Fields) -> Result<Option<Self>, ModelError> {
+        if !fields.has("ahead") {
+            return Ok(None);
+        }
+        let mut one = fields.section("ahead")?;
+        let geometry = Self {
+            false_hit_cycles: one.number("false_hit_cycles", 0.0..=10_000.0)?,
+        };
+        one.end()?;
+        Ok(Some(geometry))
+    }
+}
+
+/// A taken branch and where it led; the low 32 bits of each address.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Jumped {
+    pub pc: u32,
+    pub target: u32,
+    /// Neither a call, nor indirect, nor a return.
+    pub is_jump: bool,
+}
+
+/// A block as buffers know it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entered {
+    /// The set in its low bits, so that any power of two of them is one; the tag above.
+    pub key: u32,
+    /// Where the flow entered it.
+    pub entry: u32,
+}
+
+impl Jumped {
+    /// The block that a branch at `pc` ends, which this one was the last taken branch before.
+    #[inline(always)]
+    pub fn block(self, pc: u32) -> Entered {
+        // Entered by the branch before, or from the line in front of it.
+        let is_led = (pc ^ self.target) >> LINE == 0 && self.target <= pc;
+        let line = pc >> LINE << LINE;
+        let (entry, before, is_jump) = match is_led {
+            true => (self.target, self.pc, self.is_jump),
+            false => (line, line.wrapping_sub(1), true),
+        };
+        let set = match is_jump {
+            true => set(before),
+            false => (entry ^ before << 13).wrapping_mul(0x9e37_79b1) >> (32 - SET_BITS),
+        };
+        let tag = (entry ^ entry >> TAG_BITS ^ entry >> (2 * TAG_BITS)) & ((1 << TAG_BITS) - 1);
+        Entered {
+            key: set | tag << SET_BITS,
+            entry,
+        }
+    }
+}
+
+/// The set that follows a block. Of 256 sets, bits 5 and 7 choose together.
+#[inline(always)]
+fn set(before: u32) -> u32 {
+    let line = before >> LINE;
+    let folded = (line & 0x1ff) ^ (line >> SET_BITS & 0x1f);
+    let both = (folded >> 5 ^ folded >> 7) & 1;
+    folded & 0x5f | both << 5 | (folded >> 8) << 7 | (folded >> 7 & 1) << 8
+}
+
+/// Whose answer buffers have for a key, which is the one of all blocks that share it that was put in
+/// when none was known.
+#[derive(Debug, Clone)]
+pub(super) struct Owners {
+    entries: Vec<u32>,
+    /// In ticks.
+    pub false_hit: u32,
+}
+
+impl Owners {
+    pub fn new(geometry: &AheadGeometry) -> Self {
+        Self {
+            entries: vec![0; 1 << (SET_BITS + TAG_BITS)],
+            false_hit: ticks(geometry.false_hit_cycles) as u32,
+        }
+    }
+
+    /// Whether what a buffer says is of another block. known: whether one says anything; if not, it
+    /// is of this one from now on.
+    #[inline(always)]
+    pub fn are_others(&mut self, block: Entered, known: bool) -> bool {
+        let owner = &mut self.entries[block.key as usize];
+        if !known {
+            *owner = block.entry;
+        }
+        *owner != block.entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jump(pc: u32, target: u32) -> Jumped {
+        Jumped {
+            pc,
+            target,
+            is_jump: true,
+        }
+    }
+
+    #[test]
+    fn the_set_is_of_the_line_before_and_the_tag_of_the_entry() {
+        let one = jump(0x48_5584, 0x48_55a9).block(0x48_55b6);
+        // Bits 7 and 16 of a line fall together, and so do 8 and 17: the pair that was found.
+        let other = jump(0x4b_5417, 0x4b_5599).block(0x4b_55a7);
+        assert_eq!(one.key, other.key);
+        assert_ne!(one.entry, other.entry);
+        for bit in 6..20 {
+            let moved = jump(0x48_5584 ^ 1 << bit, 0x48_55a9).block(0x48_55b6);
+            assert_ne!(one.key, moved.key, "{bit}");
+        }
+        assert_eq!(one.key, jump(0x58_5584, 0x48_55a9).block(0x48_55b6).key);
+    }
+
+    #[test]
+    fn a_line_that_is_run_into_has_an_entry_of_its_own() {
+        let led = jump(0x40_0000, 0x40_1030);
+        assert_eq!(led.block(0x40_1038).entry, 0x40_1030);
+        assert_eq!(led.block(0x40_1048).entry, 0x40_1040);
+        assert_eq!(
+            led.block(0x40_1048).key,
+            jump(0x40_103f, 0x40_1040).block(0x40_1048).key
+        );
+    }
+
+    #[test]
+    fn every_set_of_256_is_two_of_512() {
+        let sets = |mask: u32| {
+            let mut found: Vec<u32> = (0..512).map(|line| set(line << LINE) & mask).collect();
+            found.sort_unstable();
+            found.dedup();
+            found.len()
+        };
+        assert_eq!((sets(0x1ff), sets(0xff)), (512, 256));
+        assert_eq!(set(0x15 << LINE) & 0xff, set((0x15 ^ 0xa0) << LINE) & 0xff);
+    }
+
+    #[test]
+    fn who_was_put_in_first_stays_until_it_is_forgotten() {
+        let mut owners = Owners::new(&AheadGeometry {
+            false_hit_cycles: 1.0,
+        });
+        let block = |entry| Entered { key: 7, entry };
+        assert!(!owners.are_others(block(1), false));
+        assert!(owners.are_others(block(2), true));
+        assert!(owners.are_others(block(2), true));
+        assert!(!owners.are_others(block(1), true));
+        assert!(!owners.are_others(block(2), false));
+        assert!(owners.are_others(block(1), true));
+    }
+}
