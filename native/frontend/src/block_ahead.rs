@@ -23,8 +23,7 @@ const TAG_BITS: u32 = 12;
 /// Of buffers that are asked a block ahead.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AheadGeometry {
-    /// What it costs the predictor that a block was taken for another one, beside what a branch costs
-    /// that no buffer knows.
+    /// What it costs the predictor that a block was taken for another one.
     pub false_hit_cycles: f64,
 }
 
@@ -92,32 +91,50 @@ fn set(before: u32) -> u32 {
     folded & 0x5f | both << 5 | (folded >> 8) << 7 | (folded >> 7 & 1) << 8
 }
 
-/// Whose answer buffers have for a key, which is the one of all blocks that share it that was put in
-/// when none was known.
+/// Which blocks buffers have an answer for, of those that share a key. The one that was put in when
+/// none was known is always found; another one when it was also the last that was asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Owners {
-    entries: Vec<u32>,
+    /// Of as many keys as programs have; one that meets another here is forgotten.
+    known: Vec<Owner>,
     /// In ticks.
     pub false_hit: u32,
 }
 
+#[derive(Debug, Clone, Copy, Default)]
+struct Owner {
+    key: u32,
+    first: u32,
+    last: u32,
+}
+
+const OWNER_BITS: u32 = 14;
+
 impl Owners {
     pub fn new(geometry: &AheadGeometry) -> Self {
         Self {
-            entries: vec![0; 1 << (SET_BITS + TAG_BITS)],
+            known: vec![Owner::default(); 1 << OWNER_BITS],
             false_hit: ticks(geometry.false_hit_cycles) as u32,
         }
     }
 
-    /// Whether what a buffer says is of another block. known: whether one says anything; if not, it
-    /// is of this one from now on.
+    /// Whether what a buffer says is of another block. known: whether one says anything.
     #[inline(always)]
     pub fn are_others(&mut self, block: Entered, known: bool) -> bool {
-        let owner = &mut self.entries[block.key as usize];
-        if !known {
-            *owner = block.entry;
+        let Entered { key, entry } = block;
+        let place = key.wrapping_mul(0x9e37_79b1) >> (u32::BITS - OWNER_BITS);
+        let owner = &mut self.known[place as usize];
+        if !known || owner.key != key {
+            *owner = Owner {
+                key,
+                first: entry,
+                last: entry,
+            };
+            return false;
         }
-        *owner != block.entry
+        let is_others = owner.first != entry && owner.last != entry;
+        owner.last = entry;
+        is_others
     }
 }
 
@@ -171,16 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn who_was_put_in_first_stays_until_it_is_forgotten() {
-        let mut owners = Owners::new(&AheadGeometry {
+    fn who_was_put_in_first_is_always_found_and_another_one_again() {
+        let geometry = AheadGeometry {
             false_hit_cycles: 1.0,
-        });
-        let block = |entry| Entered { key: 7, entry };
-        assert!(!owners.are_others(block(1), false));
-        assert!(owners.are_others(block(2), true));
-        assert!(owners.are_others(block(2), true));
-        assert!(!owners.are_others(block(1), true));
-        assert!(!owners.are_others(block(2), false));
-        assert!(owners.are_others(block(1), true));
+        };
+        let mut owners = Owners::new(&geometry);
+        let mut asked = |entry, known| owners.are_others(Entered { key: 7, entry }, known);
+        assert!(!asked(1, false));
+        assert!(asked(2, true));
+        assert!(!asked(2, true));
+        assert!(!asked(1, true));
+        assert!(asked(2, true));
+        assert!(!asked(2, false));
+        assert!(asked(1, true));
     }
 }
