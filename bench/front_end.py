@@ -25,9 +25,11 @@ from probes.fetched import (
     mixed_jumps,
     mixed_runs,
     nested,
+    one_set,
     pages,
     runs,
     straight,
+    taken_for_another,
     there_and_back,
 )
 from probes.predicted import KINDS, chances, chosen, directions, remembered, targets
@@ -97,6 +99,8 @@ def probes() -> Iterator[Probe]:
     yield from (there_and_back(count, 8192) for count in (2048, 3584, 4096, 8192))
     yield from (there_and_back(count, 8192, "test %eax, %eax\n jz") for count in (2048, 8192))
     yield from (lone(lines) for lines in (256, 384, 448))
+    yield from (taken_for_another(*elsewhere) for elsewhere in ((), (0x40,), (0, 0x80)))
+    yield from (one_set(count) for count in (4, 8, 12))
     yield distant(3000)
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))

@@ -2,6 +2,7 @@
 """Loops of jumps, lines, calls and pages: what prediction, fetch and their buffers make of them."""
 
 import random
+from itertools import pairwise
 
 from probes.probe import Probe, nop
 
@@ -48,6 +49,34 @@ def there_and_back(count: int, apart: int, how: str = "jmp") -> Probe:
     body = f"jmp .Lat{order[0]}\n .balign 4096\n{places}\n.Latend:"
     what = "jumps" if how == "jmp" else "branches that are taken"
     return Probe(f"{count:,} {what}, {apart:,} bytes there and back", count, body, "xor %eax, %eax")
+
+
+def at(places: list[int], what: str) -> Probe:
+    """Jumps at these places of a MiB, each to the next one."""
+    behind = followed(places)
+    ordered = sorted(places)
+    skipped = [place - before - 5 for before, place in pairwise([-5, *ordered])]
+    code = (
+        f".skip {skip}\n.Lat{place}: .byte 0xe9\n .long .Lat{behind[place]} - . - 4"
+        for skip, place in zip(skipped, ordered, strict=True)
+    )
+    body = "\n".join((f"jmp .Lat{places[0]}", f".balign {1 << 20}", *code, ".Latend:"))
+    return Probe(what, len(places), body)
+
+
+def taken_for_another(line: int = 0, entry: int = 0) -> Probe:
+    """Four jumps. Buffers that are asked a block ahead take the last for the second: the lines of
+    those in front of both choose one set, and they have one tag. line, entry: in which bits of its
+    address the jump in front of the last, or the last itself, is elsewhere."""
+    places = [0x1000, 0x2040, 0x1000 ^ 0x30180 ^ line, 0x2040 ^ 0x30030 ^ entry]
+    share = [name for name, other in (("a set", line), ("a tag", entry)) if not other]
+    return at(places, f"four jumps, of which two share {' and '.join(share)}")
+
+
+def one_set(jumps: int) -> Probe:
+    """Jumps of which each line chooses the same set of such buffers, and each entry another tag."""
+    places = [n << 15 | n << 6 for n in range(jumps)]
+    return at(places, f"{jumps} jumps of one set")
 
 
 def lone(lines: int) -> Probe:
