@@ -4,7 +4,7 @@
 use kernsmith_arch::PageMap;
 
 use super::batch_fetch::Pages;
-use super::block_ahead::{Entered, Jumped, Owners};
+use super::block_ahead::{BlockAhead, Entered};
 use super::branch_key::Before;
 use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
@@ -141,8 +141,8 @@ pub struct Batch {
     pub(super) targets: TaggedTargets,
     /// The nearest first.
     pub(super) buffers: Vec<(Filter<u32>, u32, TargetRoom)>,
-    /// Where they are asked a block ahead: the last taken branch, and whose answers they have.
-    pub(super) ahead: Option<(Jumped, Owners)>,
+    /// Where they are asked a block ahead.
+    pub(super) ahead: Option<BlockAhead>,
     pub(super) l1i: Slots,
     /// By place in L1i: when the line arrives.
     pub(super) arrivals: Vec<u64>,
@@ -192,10 +192,7 @@ impl Batch {
                     (lru(one.entries, one.ways), ticks(one.cycles) as u32, room)
                 })
                 .collect(),
-            ahead: geometry
-                .ahead
-                .as_ref()
-                .map(|one| (Jumped::default(), Owners::new(one))),
+            ahead: geometry.ahead.as_ref().map(BlockAhead::new),
             arrivals: vec![0; l1i.places()],
             l1i,
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),

@@ -150,20 +150,17 @@ impl Batch {
         let ends = &self.blocks.ends[..];
         let end = |taken: &Taken| ends[(taken.block >> 1) as usize];
         room.known_by.clear();
-        let Some((before, _)) = &mut self.ahead else {
+        let Some(ahead) = &mut self.ahead else {
             let branches = flow.taken.iter().map(|taken| end(taken).branch);
             return room.known_by.extend(branches);
         };
         room.ended.clear();
         room.ended.extend(flow.taken.iter().map(|taken| {
-            let pc = end(taken).pc;
-            let block = before.block(pc);
-            *before = Jumped {
-                pc,
+            ahead.end(Jumped {
+                pc: end(taken).pc,
                 target: target(&self.blocks, taken.to) as u32,
                 is_jump: matches!(taken.transfer, Transfer::Conditional | Transfer::Jump),
-            };
-            block
+            })
         }));
         room.known_by
             .extend(room.ended.iter().map(|block| block.key));
@@ -216,9 +213,9 @@ impl Batch {
                 place += usize::from(!second);
             });
         }
-        if let Some((_, owners)) = &mut self.ahead {
+        if let Some(ahead) = &mut self.ahead {
             for (found, block) in found.iter_mut().zip(&room.ended) {
-                if owners.are_others(*block, *found != UNKNOWN) {
+                if ahead.are_others(*block, *found != UNKNOWN) {
                     *found = FALSE_HIT;
                 }
             }
@@ -226,10 +223,7 @@ impl Batch {
         let mut missed = [0; 2];
         let (each, call) = (self.costs.taken as u32, self.costs.call as u32);
         let unknown = self.costs.unknown_conditional;
-        let false_hit = self
-            .ahead
-            .as_ref()
-            .map_or(0, |(_, owners)| owners.false_hit);
+        let false_hit = self.ahead.as_ref().map_or(0, |ahead| ahead.false_hit);
         for (taken, found) in flow.taken.iter().zip(found) {
             let right = room.foreseen[taken.foreseen as usize];
             let known = *found < FALSE_HIT;

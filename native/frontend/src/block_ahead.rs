@@ -6,40 +6,18 @@
 //! Pipelining of Instruction Block Address Generation*, ISCA 2003). A block is what is fetched of one
 //! line, from where the flow entered it.
 //!
-//! Which bits choose the set, and which the tag, was found on a Zen 3 by loops of four jumps (`bench/
-//! front_end.py`, docs/silicon.md): the tag is an entry's address folded to twelve bits, the set the
-//! line of the block before, folded to nine. What is behind a call or a return does not meet what is
+//! Which bits choose the set, and which the tag, was found on a Zen 3 by loops of four jumps
+//! (docs/silicon.md): the tag is an entry's address folded to twelve bits, the set the line of the block
+//! before, folded to nine. What is behind a call or a return does not meet what is
 //! behind jumps, nor others of its kind: where it lies is drawn here.
 
-use super::ModelError;
+use super::AheadGeometry;
 use super::clocks::ticks;
-use super::fields::Fields;
 
 /// log2 of the bytes that a block has at most.
 const LINE: u32 = 6;
 const SET_BITS: u32 = 9;
 const TAG_BITS: u32 = 12;
-
-/// Of buffers that are asked a block ahead.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AheadGeometry {
-    /// What it costs the predictor that a block was taken for another one.
-    pub false_hit_cycles: f64,
-}
-
-impl AheadGeometry {
-    pub(super) fn read(fields: &mut Fields) -> Result<Option<Self>, ModelError> {
-        if !fields.has("ahead") {
-            return Ok(None);
-        }
-        let mut one = fields.section("ahead")?;
-        let geometry = Self {
-            false_hit_cycles: one.number("false_hit_cycles", 0.0..=10_000.0)?,
-        };
-        one.end()?;
-        Ok(Some(geometry))
-    }
-}
 
 /// A taken branch and where it led; the low 32 bits of each address.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,7 +40,7 @@ pub(super) struct Entered {
 impl Jumped {
     /// The block that a branch at `pc` ends, which this one was the last taken branch before.
     #[inline(always)]
-    pub fn block(self, pc: u32) -> Entered {
+    fn block(self, pc: u32) -> Entered {
         // Entered by the branch before, or from the line in front of it.
         let is_led = (pc ^ self.target) >> LINE == 0 && self.target <= pc;
         let line = pc >> LINE << LINE;
@@ -82,7 +60,7 @@ impl Jumped {
     }
 }
 
-/// The set that follows a block. Of 256 sets, bits 5 and 7 choose together.
+/// The set that follows a block: of 512, and in its low bits of 256, for which bits 5 and 7 are one.
 #[inline(always)]
 fn set(before: u32) -> u32 {
     let line = before >> LINE;
@@ -91,10 +69,12 @@ fn set(before: u32) -> u32 {
     folded & 0x5f | both << 5 | (folded >> 8) << 7 | (folded >> 7 & 1) << 8
 }
 
-/// Which blocks buffers have an answer for, of those that share a key. The one that was put in when
-/// none was known is always found; another one when it was also the last that was asked for.
+/// Which block is asked for, and which blocks buffers have an answer for, of those that share a key. The
+/// one that was put in when none was known is always found; another one when it was also the last that
+/// was asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Owners {
+pub(super) struct BlockAhead {
+    before: Jumped,
     /// Of as many keys as programs have; one that meets another here is forgotten.
     known: Vec<Owner>,
     /// In ticks.
@@ -110,12 +90,21 @@ struct Owner {
 
 const OWNER_BITS: u32 = 14;
 
-impl Owners {
+impl BlockAhead {
     pub fn new(geometry: &AheadGeometry) -> Self {
         Self {
+            before: Jumped::default(),
             known: vec![Owner::default(); 1 << OWNER_BITS],
             false_hit: ticks(geometry.false_hit_cycles) as u32,
         }
+    }
+
+    /// The block that the next taken branch ends.
+    #[inline(always)]
+    pub fn end(&mut self, jumped: Jumped) -> Entered {
+        let block = self.before.block(jumped.pc);
+        self.before = jumped;
+        block
     }
 
     /// Whether what a buffer says is of another block. known: whether one says anything.
@@ -192,8 +181,8 @@ mod tests {
         let geometry = AheadGeometry {
             false_hit_cycles: 1.0,
         };
-        let mut owners = Owners::new(&geometry);
-        let mut asked = |entry, known| owners.are_others(Entered { key: 7, entry }, known);
+        let mut ahead = BlockAhead::new(&geometry);
+        let mut asked = |entry, known| ahead.are_others(Entered { key: 7, entry }, known);
         assert!(!asked(1, false));
         assert!(asked(2, true));
         assert!(!asked(2, true));

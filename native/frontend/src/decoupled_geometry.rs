@@ -4,7 +4,6 @@
 use std::ops::RangeInclusive;
 
 use super::ModelError;
-use super::block_ahead::AheadGeometry;
 use super::fields::Fields;
 use super::tage_geometry::{TageGeometry, predictor};
 
@@ -19,6 +18,13 @@ pub struct BufferGeometry {
     pub cycles: f64,
     /// Places that a branch takes whose target is in another page: from 1 to 2.
     pub to_other_page: f64,
+}
+
+/// Of buffers that are asked a block ahead.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AheadGeometry {
+    /// What it costs the predictor that a block was taken for another one.
+    pub false_hit_cycles: f64,
 }
 
 /// From prediction to micro-ops.
@@ -188,9 +194,22 @@ fn buffers(
         one.end()?;
         found.push(geometry);
     }
-    let ahead = AheadGeometry::read(&mut fields)?;
+    let ahead = ahead(&mut fields)?;
     fields.end()?;
     Ok((found, ahead))
+}
+
+/// Reads the section when there is one.
+fn ahead(parent: &mut Fields) -> Result<Option<AheadGeometry>, ModelError> {
+    if !parent.has("ahead") {
+        return Ok(None);
+    }
+    let mut fields = parent.section("ahead")?;
+    let geometry = AheadGeometry {
+        false_hit_cycles: fields.number("false_hit_cycles", CYCLES)?,
+    };
+    fields.end()?;
+    Ok(Some(geometry))
 }
 
 /// cached: whether there is a micro-op cache to switch from.

@@ -53,7 +53,6 @@ mod target_room;
 mod tlb;
 
 pub use batch::{Batch, Room};
-pub use block_ahead::AheadGeometry;
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
@@ -64,7 +63,7 @@ pub use data_side::Access;
 pub use data_tlb::{DataTlb, Walked};
 pub use decoupled::Decoupled;
 pub use decoupled_geometry::{
-    BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, OpCacheGeometry,
+    AheadGeometry, BufferGeometry, CoreGeometry, DecoupledGeometry, FetchGeometry, OpCacheGeometry,
 };
 pub use fetcher::Fetcher;
 pub use fields::ModelError;

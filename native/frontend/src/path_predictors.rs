@@ -9,7 +9,7 @@
 //! Time decides nothing of what they say, so they need no clock: what a branch costs is told with the
 //! block that it leads to, and may be heard by who fetches that much later.
 
-use super::block_ahead::{Jumped, Owners};
+use super::block_ahead::{BlockAhead, Jumped};
 use super::branch_key::{Before, BranchKey};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
@@ -32,8 +32,8 @@ pub struct PathPredictors {
     returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
     buffers: Vec<Buffer>,
-    /// Of buffers that are asked a block ahead: the last taken branch, and whose answers they have.
-    ahead: Option<(Jumped, Owners)>,
+    /// Of buffers that are asked a block ahead.
+    ahead: Option<BlockAhead>,
     /// What each taken branch costs it, and what a call costs it more, in ticks.
     taken: u32,
     call: u32,
@@ -54,10 +54,7 @@ impl PathPredictors {
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
             buffers: empty(geometry.told_buffers()),
-            ahead: geometry
-                .ahead
-                .as_ref()
-                .map(|one| (Jumped::default(), Owners::new(one))),
+            ahead: geometry.ahead.as_ref().map(BlockAhead::new),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
             call: ticks(geometry.fetch.call_cycles) as u32,
             unknown_conditional: unknown_conditional(&geometry.fetch),
@@ -78,8 +75,8 @@ impl PathPredictors {
         for (buffer, one) in self.buffers.iter_mut().zip(&geometry.buffers) {
             buffer.cycles = ticks(one.cycles) as u32;
         }
-        if let (Some((_, owners)), Some(one)) = (&mut self.ahead, &geometry.ahead) {
-            owners.false_hit = ticks(one.false_hit_cycles) as u32;
+        if let (Some(ahead), Some(one)) = (&mut self.ahead, &geometry.ahead) {
+            ahead.false_hit = ticks(one.false_hit_cycles) as u32;
         }
     }
 
@@ -199,17 +196,15 @@ impl PathPredictors {
         branch: Branch,
         each: &mut u32,
     ) -> Option<u32> {
-        let (before, _) = self.ahead.as_ref()?;
-        let block = before.block(pc as u32);
-        let found = self.find_target(block.key.into(), pc, told);
-        let (before, owners) = self.ahead.as_mut()?;
-        *before = Jumped {
+        let block = self.ahead.as_mut()?.end(Jumped {
             pc: pc as u32,
             target: target as u32,
             is_jump: matches!(branch, Branch::Conditional { .. } | Branch::Jump { .. }),
-        };
-        if owners.are_others(block, found.is_some()) {
-            *each += owners.false_hit;
+        });
+        let found = self.find_target(block.key.into(), pc, told);
+        let ahead = self.ahead.as_mut()?;
+        if ahead.are_others(block, found.is_some()) {
+            *each += ahead.false_hit;
             return None;
         }
         found
