@@ -9,7 +9,6 @@ without tuning that on what judges it. Without words: the model `emeraldrapids`.
 up to ten more for a core that nobody shares; nothing should run beside it.
 """
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,19 +32,17 @@ from probes.fetched import (
     there_and_back,
 )
 from probes.predicted import KINDS, chances, chosen, directions, remembered, targets
-from probes.probe import UNITS, Probe
+from probes.probe import UNITS, Probe, failed, linked
 from rich.console import Console
 from rich.table import Table
 
-from kernsmith import paths
 from kernsmith._native import trace_costs
 from kernsmith.cli.progress import ProgressDisplay
 from kernsmith.engine.silicon import guest_kernel, simulated
-from kernsmith.errors import KernsmithError
 from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.machine.tcg import open_machine
-from kernsmith.silicon.binaries import UNPLACED, Binary
+from kernsmith.silicon.binaries import Binary
 from kernsmith.silicon.timing import all_cores, estimate, processor_name, take_turns
 
 RUNS = 25
@@ -136,15 +133,7 @@ def compiled(probe: Probe, folder: Path) -> Path:
         LOOP.format(first=probe.first, body=probe.body, data=probe.data)
     )
     (folder / "unit.c").write_text(UNIT.format(units=UNITS, times=probe.times))
-    programs = paths.shipped("guest/programs")
-    words = ["gcc", "-O2", "-D_GNU_SOURCE", "-Wa,--no-warn", *UNPLACED, f"-I{programs}"]
-    words += ["-o", "probe", "unit.c", "probe.s", str(programs / "program.c")]
-    subprocess.run(words, cwd=folder, check=True)
-    return folder / "probe"
-
-
-def failed(number: int, error: KernsmithError) -> None:
-    raise error
+    return linked(folder, "unit.c", "probe.s")
 
 
 def main(model: str = "emeraldrapids") -> None:

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a loop is, and what many of them are made of."""
 
+import subprocess
 from dataclasses import dataclass
+from pathlib import Path
+
+from kernsmith import paths
+from kernsmith.errors import KernsmithError
+from kernsmith.silicon.binaries import UNPLACED
 
 UNITS = 4
 EVENTS = 200_000
@@ -40,3 +46,17 @@ class Probe:
 def nop(size: int) -> str:
     """An instruction of so many bytes that does nothing."""
     return f".byte {NOPS[size]}"
+
+
+def linked(folder: Path, *words: str) -> Path:
+    """A program of the silicon bench. words: its sources in this folder, and options."""
+    programs = paths.shipped("guest/programs")
+    command = ["gcc", "-O2", "-D_GNU_SOURCE", "-Wa,--no-warn", *UNPLACED, f"-I{programs}"]
+    command += ["-o", "probe", *words, str(programs / "program.c")]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "probe"
+
+
+def failed(number: int, error: KernsmithError) -> None:
+    """None of them may."""
+    raise error

@@ -15,7 +15,7 @@ use super::path_history::{Folds, PathHistory};
 use super::placed::Placed;
 use super::slots::Slots;
 use super::tage::TaggedDirections;
-use super::target_room::TargetRoom;
+use super::target_buffer::{ExclusiveBuffers, TargetBuffer};
 use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
 
 /// In [`Step::lines`]: the first line of a block is where a taken branch goes.
@@ -77,8 +77,6 @@ pub struct Room {
     /// By what buffers know it; the block that it ends, where they are asked a block ahead.
     pub(super) known_by: Vec<u32>,
     pub(super) ended: Vec<Entered>,
-    /// And whether it takes two places there.
-    pub(super) two: Vec<bool>,
     pub(super) steps: Vec<Step>,
     /// Lines that were entered, and how many; then their places.
     pub(super) lines: Vec<u32>,
@@ -106,7 +104,6 @@ impl Default for Room {
             found: Vec::new(),
             known_by: Vec::new(),
             ended: Vec::new(),
-            two: Vec::new(),
             steps: Vec::new(),
             lines: list(),
             entered: 0,
@@ -122,6 +119,19 @@ impl Default for Room {
 
 /// Lines that a block has at most, and lines of the micro-op cache.
 pub(super) const MOST_OF_BLOCK: usize = 256;
+
+/// A level of branch target buffers.
+pub(super) struct Buffer {
+    pub(super) known: Known,
+    /// What a hit costs the predictor, in ticks.
+    pub(super) cycles: u32,
+}
+
+/// The branches that it knows.
+pub(super) enum Known {
+    Even(Filter<u32>),
+    Uneven(TargetBuffer<u32>),
+}
 
 /// In [`Room::found`]: no buffer knows it.
 pub(super) const UNKNOWN: u32 = u32::MAX;
@@ -140,7 +150,9 @@ pub struct Batch {
     pub(super) directions: TaggedDirections,
     pub(super) targets: TaggedTargets,
     /// The nearest first.
-    pub(super) buffers: Vec<(Filter<u32>, u32, TargetRoom)>,
+    pub(super) buffers: Vec<Buffer>,
+    /// What is in them, where one alone knows a branch.
+    pub(super) exclusive: Option<ExclusiveBuffers<u32>>,
     /// Where they are asked a block ahead.
     pub(super) ahead: Option<BlockAhead>,
     pub(super) l1i: Slots,
@@ -187,11 +199,15 @@ impl Batch {
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             buffers: buffers
-                .map(|one| {
-                    let room = TargetRoom::new(one.to_other_page);
-                    (lru(one.entries, one.ways), ticks(one.cycles) as u32, room)
+                .map(|one| Buffer {
+                    known: match TargetBuffer::uneven(one) {
+                        Some(buffer) => Known::Uneven(buffer),
+                        None => Known::Even(lru(one.entries, one.ways)),
+                    },
+                    cycles: ticks(one.cycles) as u32,
                 })
                 .collect(),
+            exclusive: ExclusiveBuffers::new(geometry),
             ahead: geometry.ahead.as_ref().map(BlockAhead::new),
             arrivals: vec![0; l1i.places()],
             l1i,

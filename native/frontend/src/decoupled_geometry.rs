@@ -16,7 +16,7 @@ pub struct BufferGeometry {
     pub ways: usize,
     /// What a taken branch found in it costs the predictor, beside `taken_cycles`.
     pub cycles: f64,
-    /// Places that a branch takes whose target is in another page: from 1 to 2.
+    /// The room that a branch takes whose target is in another page, where any other takes 1: to 2.
     pub to_other_page: f64,
 }
 
@@ -94,6 +94,9 @@ pub struct DecoupledGeometry {
     pub predictor: TageGeometry,
     /// The nearest first.
     pub buffers: Vec<BufferGeometry>,
+    /// Whether one of them alone knows a branch: what a nearer one has no room for goes to the next.
+    /// Else all know what a nearer one knows.
+    pub exclusive: bool,
     /// Where they are asked a block ahead; else by the branch's own address.
     pub ahead: Option<AheadGeometry>,
     pub fetch: FetchGeometry,
@@ -111,10 +114,11 @@ impl DecoupledGeometry {
         let mut fields = parent.section("decoupled")?;
         let op_cache = op_cache(&mut fields)?;
         let predictor = predictor(&mut fields)?;
-        let (buffers, ahead) = buffers(&mut fields)?;
+        let (buffers, exclusive, ahead) = buffers(&mut fields)?;
         let geometry = Self {
             predictor,
             buffers,
+            exclusive,
             ahead,
             fetch: fetch(&mut fields, op_cache.is_some())?,
             op_cache,
@@ -147,12 +151,12 @@ impl DecoupledGeometry {
     /// The buffers, the nearest first, without those that change nothing: each remembers its
     /// branches by last use and is told of all of them, so what a nearer one knows is always in one
     /// that has no fewer sets and no fewer ways. Where that costs the same, the nearer one tells
-    /// nothing.
+    /// nothing. All, where one alone knows a branch.
     pub fn told_buffers(&self) -> impl Iterator<Item = &BufferGeometry> {
         let tells = |(level, one): (usize, &BufferGeometry)| {
             let covers =
                 |farther: &BufferGeometry| farther.cycles == one.cycles && farther.includes(one);
-            !self.buffers.get(level + 1).is_some_and(covers)
+            self.exclusive || !self.buffers.get(level + 1).is_some_and(covers)
         };
         let levels = self.buffers.iter().enumerate();
         levels.filter(move |each| tells(*each)).map(|(_, one)| one)
@@ -166,14 +170,14 @@ impl BufferGeometry {
 
     /// Whether all that another one holds is in this one as well, when both are told the same.
     fn includes(&self, other: &Self) -> bool {
-        let places = if self.to_other_page > 1.0 { 2 } else { 1 };
-        self.sets() >= other.sets() && self.ways >= places * other.ways
+        let most = self.to_other_page * other.ways as f64;
+        self.sets() >= other.sets() && self.ways as f64 >= most
     }
 }
 
 fn buffers(
     parent: &mut Fields,
-) -> Result<(Vec<BufferGeometry>, Option<AheadGeometry>), ModelError> {
+) -> Result<(Vec<BufferGeometry>, bool, Option<AheadGeometry>), ModelError> {
     let mut fields = parent.section("buffers")?;
     let mut found = Vec::new();
     for level in ["l0", "l1", "l2"] {
@@ -194,9 +198,10 @@ fn buffers(
         one.end()?;
         found.push(geometry);
     }
+    let exclusive = fields.choice("exclusive", &[("off", false), ("on", true)], true)?;
     let ahead = ahead(&mut fields)?;
     fields.end()?;
-    Ok((found, ahead))
+    Ok((found, exclusive, ahead))
 }
 
 /// Reads the section when there is one.

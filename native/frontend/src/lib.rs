@@ -49,7 +49,7 @@ mod slots;
 mod stride;
 mod tage;
 mod tage_geometry;
-mod target_room;
+mod target_buffer;
 mod tlb;
 
 pub use batch::{Batch, Room};

@@ -18,7 +18,7 @@ use super::flow::{DECODED, REDIRECTED, RESOLVED};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
 use super::tage::{LANES, TABLES, TaggedDirections};
-use super::target_room::{SECOND, TargetRoom};
+use super::target_buffer::{ExclusiveBuffers, TargetBuffer, is_far};
 use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry, Latest};
 
 /// The predictors of one core.
@@ -32,6 +32,8 @@ pub struct PathPredictors {
     returns: ReturnStack,
     /// Branch target buffers, the nearest first, with what a hit in each costs the predictor.
     buffers: Vec<Buffer>,
+    /// What is in them, where one alone knows a branch.
+    exclusive: Option<ExclusiveBuffers<u64>>,
     /// Of buffers that are asked a block ahead.
     ahead: Option<BlockAhead>,
     /// What each taken branch costs it, and what a call costs it more, in ticks.
@@ -54,6 +56,7 @@ impl PathPredictors {
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
             buffers: empty(geometry.told_buffers()),
+            exclusive: ExclusiveBuffers::new(geometry),
             ahead: geometry.ahead.as_ref().map(BlockAhead::new),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
             call: ticks(geometry.fetch.call_cycles) as u32,
@@ -199,7 +202,10 @@ impl PathPredictors {
         let block = self.ahead.as_mut()?.end(Jumped {
             pc: pc as u32,
             target: target as u32,
-            is_jump: matches!(branch, Branch::Conditional { .. } | Branch::Jump { .. }),
+            is_jump: !matches!(
+                branch,
+                Branch::Call { .. } | Branch::IndirectCall { .. } | Branch::Return { .. }
+            ),
         });
         let found = self.find_target(block.key.into(), pc, told);
         let ahead = self.ahead.as_mut()?;
@@ -216,14 +222,18 @@ impl PathPredictors {
     /// distances spread over the sets.
     #[inline(always)]
     fn find_target(&mut self, branch: u64, pc: u64, target: u64) -> Option<u32> {
+        if let Some(exclusive) = &mut self.exclusive {
+            let level = exclusive.access(branch, is_far(pc as u32, target as u32))?;
+            return Some(self.buffers[level].cycles);
+        }
         let mut found = None;
         for buffer in &mut self.buffers {
-            if buffer.known.access(branch) && found.is_none() {
+            let known = match &mut buffer.known {
+                Known::Even(known) => known.access(branch),
+                Known::Uneven(known) => known.access(branch, is_far(pc as u32, target as u32)),
+            };
+            if known && found.is_none() {
                 found = Some(buffer.cycles);
-            }
-            if !buffer.room.is_even() && buffer.room.is_two(branch as u32, pc as u32, target as u32)
-            {
-                buffer.known.access(branch ^ u64::from(SECOND));
             }
         }
         found
@@ -233,18 +243,26 @@ impl PathPredictors {
 /// A level of target buffers.
 #[derive(Debug, Clone)]
 struct Buffer {
-    known: Latest,
+    known: Known,
     /// What a hit costs the predictor, in ticks.
     cycles: u32,
-    room: TargetRoom,
+}
+
+/// The branches that it knows.
+#[derive(Debug, Clone)]
+enum Known {
+    Even(Latest),
+    Uneven(TargetBuffer<u64>),
 }
 
 fn empty<'a>(buffers: impl IntoIterator<Item = &'a BufferGeometry>) -> Vec<Buffer> {
     let buffers = buffers.into_iter();
     let of = |one: &BufferGeometry| Buffer {
-        known: Latest::new(one.entries, one.ways),
+        known: match TargetBuffer::uneven(one) {
+            Some(buffer) => Known::Uneven(buffer),
+            None => Known::Even(Latest::new(one.entries, one.ways)),
+        },
         cycles: ticks(one.cycles) as u32,
-        room: TargetRoom::new(one.to_other_page),
     };
     buffers.map(of).collect()
 }

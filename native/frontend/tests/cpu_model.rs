@@ -149,6 +149,14 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
     assert_eq!(
         refused_of(
             ZEN5,
+            "[decoupled.buffers]",
+            "[decoupled.buffers]\nexclusive = true"
+        ),
+        "decoupled.buffers.exclusive: must be \"off\" or \"on\", not true"
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
             "taken_cycles = 0.5       # [sog] [cc] two",
             "taken_cycles = 0.5\nunknown_conditional = \"later\" # two"
         ),

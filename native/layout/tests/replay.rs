@@ -201,8 +201,9 @@ fn with_lines_by_run(model: &CpuModel) -> Option<CpuModel> {
     Some(model)
 }
 
-/// A model in time with few places for branches, of which some to other pages take two, which are asked
-/// in another way, and that finds conditional ones elsewhere when it does not know them.
+/// A model in time with little room for branches, of which those to other pages take more; whose buffers
+/// are asked in another way, two of them exclusive; and that finds conditional ones elsewhere when it does
+/// not know them.
 fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {
     let mut model = model.clone();
     let geometry = model.decoupled.as_mut()?;
@@ -211,6 +212,7 @@ fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {
         buffer.entries = 32 * buffer.ways;
         buffer.to_other_page = places;
     }
+    geometry.exclusive = geometry.buffers.len() == 2;
     geometry.ahead = match geometry.ahead {
         None => Some(AheadGeometry {
             false_hit_cycles: 44.0,

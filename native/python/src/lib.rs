@@ -9,6 +9,7 @@ mod exchange;
 mod functions;
 mod instrumented;
 mod layout;
+mod loops;
 mod profile;
 mod propeller;
 mod shared_core;
@@ -30,6 +31,7 @@ mod _native {
             counted, counters_span, gcov_files, llvm_raw_profile, seen_values, value_functions,
         },
         layout::LayoutLab,
+        loops::loop_cycles,
         profile::{direct_calls, perf_data_counts, perf_data_record},
         propeller::{propeller_carried, propeller_profile},
         shared_core::instructions_per_cycle,
