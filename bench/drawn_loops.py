@@ -7,18 +7,19 @@ are, and executed by models, without what data cost. For each group it says what
 how far loops are apart, and how well two halves of the runs agree on their order; for each model
 what a block costs, how far its loops are apart, and how well it ranks them. No program has a part:
 what is written into a model because of such loops is not tuned on what judges it.
-Without words: the model `zen3`. Two minutes, and up to five more for a core that
-nobody shares; nothing should run beside it.
+Without words: the model `zen3`. Two minutes, and up to five more for a core that nobody shares;
+nothing should run beside it.
 """
 
-import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
+from mechanisms import without
 from probes.drawn import REGION_BITS, Group, Step, code, drawn
 from probes.probe import failed, linked
 from rich.console import Console
@@ -96,18 +97,23 @@ pieces_end:
 """
 
 
-def groups() -> list[Group]:
-    kinds = {
-        "jumps": {"jumps": 1.0, "body": (2, 8)},
-        "calls": {"calls": 1.0},
-        "conditional": {"untaken": 0.5},
-        "a mixture": {"calls": 0.3, "jumps": 0.2, "untaken": 0.5},
-    }
-    return [
-        Group(f"{blocks:,} blocks, {what}", blocks, **kind)  # type: ignore[arg-type]
-        for blocks in (200, 400, 800, 1600)
-        for what, kind in kinds.items()
-    ]
+KINDS = (
+    Group("jumps", jumps=1.0, body=(2, 8)),
+    Group("calls", calls=1.0),
+    Group("conditional", untaken=0.5),
+    Group("a mixture", calls=0.3, jumps=0.2, untaken=0.5),
+)
+
+
+def groups() -> Iterator[Group]:
+    for blocks in (200, 400, 800, 1600):
+        for kind in KINDS:
+            yield replace(kind, what=f"{blocks:,} blocks, {kind.what}", blocks=blocks)
+
+
+def region(number: int) -> int:
+    """Where the region of a loop begins."""
+    return FIRST + (number << REGION_BITS)
 
 
 def times(group: Group) -> int:
@@ -131,12 +137,15 @@ def built(group: Group, loops: Sequence[Sequence[Step]], folder: Path) -> Path:
     return linked(folder, "-mno-red-zone", "unit.c", "data.s")
 
 
-def without_data(model: str, folder: Path) -> Path:
-    """A copy of a model in which data cost nothing."""
-    source = Path(open_machine(model).cpu)
-    text = re.sub(r"(?m)^stall_cycles = [\d.]+", "stall_cycles = 0.0", source.read_text())
-    (folder / source.name).write_text(text)
-    return folder / source.name
+def without_data(models: Sequence[str], folder: Path) -> list[Path]:
+    """Copies of models in which data cost nothing."""
+    copies = []
+    for number, model in enumerate(models):
+        source = Path(open_machine(model).cpu)
+        copies.append(folder / str(number) / source.name)
+        copies[-1].parent.mkdir(parents=True)
+        copies[-1].write_text(without(source.read_text(), {"decoupled.core.stall_cycles": 0}))
+    return copies
 
 
 def each(units: np.ndarray) -> np.ndarray:
@@ -151,7 +160,7 @@ def rank(one: np.ndarray, other: np.ndarray) -> float:
 def main(*models: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        cpus = [without_data(model, folder) for model in models or ("zen3",)]
+        cpus = without_data(models or ("zen3",), folder / "models")
         table = Table("cycles of a block", f"here: {processor_name()}", "apart", "halves agree")
         for cpu in cpus:
             for title in (cpu.stem, "apart", "rank"):
@@ -175,10 +184,6 @@ def main(*models: str) -> None:
                 row += [f"{there.mean():.2f}", f"{there.std():.3f}", f"{rank(here, there):.2f}"]
             table.add_row(*row)
     Console(width=100 + 24 * len(cpus)).print(table)
-
-
-def region(number: int) -> int:
-    return FIRST + (number << REGION_BITS)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from probes.probe import NOPS
+
 Kind = Literal["conditional", "jump", "call", "return"]
 
 REGION_BITS = 24
@@ -20,18 +22,6 @@ UNTAKEN = b"\x74\x10"
 """je, behind nothing that makes it taken."""
 CLOSING = b"\xff\xc9"
 """dec %ecx"""
-NOPS = (
-    b"\x90",
-    b"\x66\x90",
-    b"\x0f\x1f\x00",
-    b"\x0f\x1f\x40\x00",
-    b"\x0f\x1f\x44\x00\x00",
-    b"\x66\x0f\x1f\x44\x00\x00",
-    b"\x0f\x1f\x80\x00\x00\x00\x00",
-    b"\x0f\x1f\x84\x00\x00\x00\x00\x00",
-    b"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
-)
-"""By size: the instructions that vendors name for filling space."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +80,7 @@ class Group:
     """
 
     what: str
-    blocks: int
+    blocks: int = 0
     calls: float = 0.0
     jumps: float = 0.0
     body: tuple[int, int] = (2, 40)

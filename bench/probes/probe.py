@@ -16,14 +16,18 @@ FEWEST = 60
 """Times round, so that the first one, in which nothing is known yet, is a small part."""
 OFTEN = 10
 """In a unit: what comes again does so."""
-NOPS = {
-    2: "0x66,0x90",
-    3: "0x0f,0x1f,0",
-    4: "0x0f,0x1f,0x40,0",
-    5: "0x0f,0x1f,0x44,0,0",
-    7: "0x0f,0x1f,0x80,0,0,0,0",
-    8: "0x0f,0x1f,0x84,0,0,0,0,0",
-}
+NOPS = (
+    b"\x90",
+    b"\x66\x90",
+    b"\x0f\x1f\x00",
+    b"\x0f\x1f\x40\x00",
+    b"\x0f\x1f\x44\x00\x00",
+    b"\x66\x0f\x1f\x44\x00\x00",
+    b"\x0f\x1f\x80\x00\x00\x00\x00",
+    b"\x0f\x1f\x84\x00\x00\x00\x00\x00",
+    b"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00",
+)
+"""By size, from one byte on: the instructions that vendors name for filling space."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Probe:
 
 def nop(size: int) -> str:
     """An instruction of so many bytes that does nothing."""
-    return f".byte {NOPS[size]}"
+    return ".byte " + ",".join(map(hex, NOPS[size - 1]))
 
 
 def linked(folder: Path, *words: str) -> Path:

@@ -8,6 +8,7 @@ use super::block_ahead::{BlockAhead, Entered};
 use super::branch_key::Before;
 use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
+use super::exclusive_buffers::ExclusiveBuffers;
 use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
 use super::ittage::TaggedTargets;
 use super::op_cache::Runs;
@@ -15,7 +16,7 @@ use super::path_history::{Folds, PathHistory};
 use super::placed::Placed;
 use super::slots::Slots;
 use super::tage::TaggedDirections;
-use super::target_buffer::{ExclusiveBuffers, TargetBuffer};
+use super::target_room::TargetRoom;
 use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
 
 /// In [`Step::lines`]: the first line of a block is where a taken branch goes.
@@ -77,6 +78,8 @@ pub struct Room {
     /// By what buffers know it; the block that it ends, where they are asked a block ahead.
     pub(super) known_by: Vec<u32>,
     pub(super) ended: Vec<Entered>,
+    /// And whether it takes two places there.
+    pub(super) two: Vec<bool>,
     pub(super) steps: Vec<Step>,
     /// Lines that were entered, and how many; then their places.
     pub(super) lines: Vec<u32>,
@@ -104,6 +107,7 @@ impl Default for Room {
             found: Vec::new(),
             known_by: Vec::new(),
             ended: Vec::new(),
+            two: Vec::new(),
             steps: Vec::new(),
             lines: list(),
             entered: 0,
@@ -119,19 +123,6 @@ impl Default for Room {
 
 /// Lines that a block has at most, and lines of the micro-op cache.
 pub(super) const MOST_OF_BLOCK: usize = 256;
-
-/// A level of branch target buffers.
-pub(super) struct Buffer {
-    pub(super) known: Known,
-    /// What a hit costs the predictor, in ticks.
-    pub(super) cycles: u32,
-}
-
-/// The branches that it knows.
-pub(super) enum Known {
-    Even(Filter<u32>),
-    Uneven(TargetBuffer<u32>),
-}
 
 /// In [`Room::found`]: no buffer knows it.
 pub(super) const UNKNOWN: u32 = u32::MAX;
@@ -150,7 +141,7 @@ pub struct Batch {
     pub(super) directions: TaggedDirections,
     pub(super) targets: TaggedTargets,
     /// The nearest first.
-    pub(super) buffers: Vec<Buffer>,
+    pub(super) buffers: Vec<(Filter<u32>, u32, TargetRoom)>,
     /// What is in them, where one alone knows a branch.
     pub(super) exclusive: Option<ExclusiveBuffers<u32>>,
     /// Where they are asked a block ahead.
@@ -199,12 +190,9 @@ impl Batch {
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             buffers: buffers
-                .map(|one| Buffer {
-                    known: match TargetBuffer::uneven(one) {
-                        Some(buffer) => Known::Uneven(buffer),
-                        None => Known::Even(lru(one.entries, one.ways)),
-                    },
-                    cycles: ticks(one.cycles) as u32,
+                .map(|one| {
+                    let room = TargetRoom::new(one.to_other_page);
+                    (lru(one.entries, one.ways), ticks(one.cycles) as u32, room)
                 })
                 .collect(),
             exclusive: ExclusiveBuffers::new(geometry),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The branches of a piece: what the predictors say of them, and what that costs.
 
-use super::batch::{Batch, Buffer, FALSE_HIT, Known, Room, UNKNOWN};
+use super::batch::{Batch, FALSE_HIT, Room, UNKNOWN};
 use super::block_ahead::Jumped;
 use super::branch_key::{Before, BranchKey};
 use super::flow::{
     Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken, Transfer,
 };
 use super::placed::Placed;
-use super::target_buffer::is_far;
+use super::target_room::{SECOND, is_far};
 
 impl Batch {
     /// The path before each taken branch, and behind the last one.
@@ -179,18 +179,18 @@ impl Batch {
         let (found, known_by) = (&mut room.found, &room.known_by[..]);
         found.clear();
         found.resize(flow.taken.len(), UNKNOWN);
-        // The nearest one comes last.
         let ends = &self.blocks.ends[..];
-        let is_far = |taken: &Taken| {
+        let leads = |taken: &Taken| {
             let pc = ends[(taken.block >> 1) as usize].pc;
-            // A return's target is in no buffer.
-            taken.transfer != Transfer::Return && is_far(pc, target(&self.blocks, taken.to) as u32)
+            (pc, target(&self.blocks, taken.to) as u32)
         };
-        let branches = || flow.taken.iter().zip(known_by);
         if let Some(exclusive) = &mut self.exclusive {
-            for (found, (taken, branch)) in found.iter_mut().zip(branches()) {
-                if let Some(level) = exclusive.access(*branch, is_far(taken)) {
-                    *found = self.buffers[level].cycles;
+            for (found, (taken, branch)) in found.iter_mut().zip(flow.taken.iter().zip(known_by)) {
+                let (pc, target) = leads(taken);
+                // A return's target is in no buffer.
+                let far = taken.transfer != Transfer::Return && is_far(pc, target);
+                if let Some(level) = exclusive.access(*branch, far) {
+                    *found = self.buffers[level].1;
                 }
             }
         }
@@ -198,22 +198,36 @@ impl Batch {
             None => &mut self.buffers[..],
             Some(_) => &mut [],
         };
-        for Buffer { known, cycles } in told.iter_mut().rev() {
-            match known {
-                Known::Even(buffer) => {
-                    buffer.fold(known_by.iter().copied(), 0, |place: usize, _, known| {
-                        found[place] = if known { *cycles } else { found[place] };
-                        place + 1
-                    });
-                }
-                Known::Uneven(buffer) => {
-                    for (found, (taken, branch)) in found.iter_mut().zip(branches()) {
-                        if buffer.access(*branch, is_far(taken)) {
-                            *found = *cycles;
-                        }
-                    }
-                }
+        // The nearest one comes last.
+        for (buffer, cycles, target_room) in told.iter_mut().rev() {
+            if target_room.is_even() {
+                let branches = known_by.iter().copied();
+                buffer.fold(branches, 0, |place: usize, _, known| {
+                    found[place] = if known { *cycles } else { found[place] };
+                    place + 1
+                });
+                continue;
             }
+            let is_two = |(taken, branch): (&Taken, &u32)| {
+                let (pc, target) = leads(taken);
+                taken.transfer != Transfer::Return && target_room.is_two(*branch, pc, target)
+            };
+            room.two.clear();
+            room.two.extend(flow.taken.iter().zip(known_by).map(is_two));
+            let two = &room.two[..];
+            let places = known_by.iter().zip(two).flat_map(|(first, two)| {
+                let first = *first;
+                [Some(first), two.then_some(first ^ SECOND)]
+            });
+            // Behind the first place of a branch comes its second one.
+            let (mut place, mut second) = (0, false);
+            buffer.fold(places.flatten(), (), |(), _, known| {
+                if !second {
+                    found[place] = if known { *cycles } else { found[place] };
+                }
+                second = !second && two[place];
+                place += usize::from(!second);
+            });
         }
         if let Some(ahead) = &mut self.ahead {
             for (found, block) in found.iter_mut().zip(&room.ended) {

@@ -16,7 +16,7 @@ pub struct BufferGeometry {
     pub ways: usize,
     /// What a taken branch found in it costs the predictor, beside `taken_cycles`.
     pub cycles: f64,
-    /// The room that a branch takes whose target is in another page, where any other takes 1: to 2.
+    /// Places that a branch takes whose target is in another page: from 1 to 2.
     pub to_other_page: f64,
 }
 
@@ -170,8 +170,8 @@ impl BufferGeometry {
 
     /// Whether all that another one holds is in this one as well, when both are told the same.
     fn includes(&self, other: &Self) -> bool {
-        let most = self.to_other_page * other.ways as f64;
-        self.sets() >= other.sets() && self.ways as f64 >= most
+        let places = if self.to_other_page > 1.0 { 2 } else { 1 };
+        self.sets() >= other.sets() && self.ways >= places * other.ways
     }
 }
 

@@ -26,6 +26,7 @@ mod data_tlb;
 mod decoupled;
 mod decoupled_geometry;
 mod dice;
+mod exclusive_buffers;
 mod fetcher;
 mod fields;
 mod filter;
@@ -49,7 +50,7 @@ mod slots;
 mod stride;
 mod tage;
 mod tage_geometry;
-mod target_buffer;
+mod target_room;
 mod tlb;
 
 pub use batch::{Batch, Room};

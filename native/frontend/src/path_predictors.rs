@@ -14,11 +14,12 @@ use super::branch_key::{Before, BranchKey};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
 use super::costs::unknown_conditional;
+use super::exclusive_buffers::ExclusiveBuffers;
 use super::flow::{DECODED, REDIRECTED, RESOLVED};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
 use super::tage::{LANES, TABLES, TaggedDirections};
-use super::target_buffer::{ExclusiveBuffers, TargetBuffer, is_far};
+use super::target_room::{SECOND, TargetRoom, is_far};
 use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry, Latest};
 
 /// The predictors of one core.
@@ -228,12 +229,12 @@ impl PathPredictors {
         }
         let mut found = None;
         for buffer in &mut self.buffers {
-            let known = match &mut buffer.known {
-                Known::Even(known) => known.access(branch),
-                Known::Uneven(known) => known.access(branch, is_far(pc as u32, target as u32)),
-            };
-            if known && found.is_none() {
+            if buffer.known.access(branch) && found.is_none() {
                 found = Some(buffer.cycles);
+            }
+            if !buffer.room.is_even() && buffer.room.is_two(branch as u32, pc as u32, target as u32)
+            {
+                buffer.known.access(branch ^ u64::from(SECOND));
             }
         }
         found
@@ -243,26 +244,18 @@ impl PathPredictors {
 /// A level of target buffers.
 #[derive(Debug, Clone)]
 struct Buffer {
-    known: Known,
+    known: Latest,
     /// What a hit costs the predictor, in ticks.
     cycles: u32,
-}
-
-/// The branches that it knows.
-#[derive(Debug, Clone)]
-enum Known {
-    Even(Latest),
-    Uneven(TargetBuffer<u64>),
+    room: TargetRoom,
 }
 
 fn empty<'a>(buffers: impl IntoIterator<Item = &'a BufferGeometry>) -> Vec<Buffer> {
     let buffers = buffers.into_iter();
     let of = |one: &BufferGeometry| Buffer {
-        known: match TargetBuffer::uneven(one) {
-            Some(buffer) => Known::Uneven(buffer),
-            None => Known::Even(Latest::new(one.entries, one.ways)),
-        },
+        known: Latest::new(one.entries, one.ways),
         cycles: ticks(one.cycles) as u32,
+        room: TargetRoom::new(one.to_other_page),
     };
     buffers.map(of).collect()
 }

@@ -201,7 +201,7 @@ fn with_lines_by_run(model: &CpuModel) -> Option<CpuModel> {
     Some(model)
 }
 
-/// A model in time with little room for branches, of which those to other pages take more; whose buffers
+/// A model in time with few places for branches, of which some to other pages take two; whose buffers
 /// are asked in another way, two of them exclusive; and that finds conditional ones elsewhere when it does
 /// not know them.
 fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {

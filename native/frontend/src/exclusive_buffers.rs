@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Branch target buffers in which targets do not all take the same room, or of which one alone knows
-//! a branch.
+//! Branch target buffers of which one alone knows a branch.
 //!
-//! A target in the branch's own page is known by its low bits, another one by more of them, for which
-//! buffers have less room (A. Seznec, *Don't use the page number, but a pointer to it*, ISCA 1996).
-//! What vendors make of that is not disclosed; how many branches of each kind a set has room for can
-//! be measured (docs/silicon.md).
-
-use kernsmith_arch::SMALL;
+//! N. P. Jouppi and S. J. E. Wilton, *Tradeoffs in Two-Level On-Chip Caching*, ISCA 1994: with exclusive
+//! levels the farther one has room for what the nearer one has not. In a set a target in another page
+//! takes more room than one in the branch's own, see `target_room.rs`; here that is the same for each, for
+//! a Zen 3 knows all of them up to some number (docs/silicon.md).
 
 use super::{BufferGeometry, DecoupledGeometry, Key};
-
-/// Whether a target lies in another page than the branch; the low 32 bits of each.
-#[inline(always)]
-pub(super) fn is_far(pc: u32, target: u32) -> bool {
-    (pc ^ target) >> SMALL != 0
-}
 
 /// Branches in sets; the low bits of a key choose its set. Each set lies in the order of last use, and
 /// forgets from its end what it has no room for.
 #[derive(Debug, Clone)]
-pub(super) struct TargetBuffer<K> {
+struct TargetBuffer<K> {
     /// With each, whether its target is far.
     entries: Vec<(K, bool)>,
     ways: usize,
@@ -33,11 +24,6 @@ pub(super) struct TargetBuffer<K> {
 const WAY: u32 = 1 << 16;
 
 impl<K: Key> TargetBuffer<K> {
-    /// An empty buffer. `None` where all targets take the same room.
-    pub fn uneven(geometry: &BufferGeometry) -> Option<Self> {
-        (geometry.to_other_page > 1.0).then(|| Self::of(geometry))
-    }
-
     /// An empty buffer.
     fn of(geometry: &BufferGeometry) -> Self {
         Self {
@@ -52,18 +38,6 @@ impl<K: Key> TargetBuffer<K> {
     #[inline(always)]
     fn first(&self, branch: K) -> usize {
         (branch.low() & self.set_mask) * self.ways
-    }
-
-    /// Looks a branch up and puts it in when it is missing. Returns whether it was there. far: whether its
-    /// target is, see [`is_far`].
-    #[inline(always)]
-    pub fn access(&mut self, branch: K, far: bool) -> bool {
-        if self.entries[self.first(branch)] == (branch, far) {
-            return true;
-        }
-        let known = self.take(branch);
-        self.put((branch, far));
-        known
     }
 
     /// Forgets a branch. Returns whether it was there.
@@ -119,7 +93,8 @@ impl<K: Key> ExclusiveBuffers<K> {
         })
     }
 
-    /// As [`TargetBuffer::access`]; returns which one knew the branch.
+    /// Looks a branch up and takes it into the nearest one. Returns which one knew it. far: whether its target
+    /// lies in another page.
     #[inline(always)]
     pub fn access(&mut self, branch: K, far: bool) -> Option<usize> {
         let nearest = &self.levels[0];
@@ -147,11 +122,11 @@ mod tests {
             cycles: 0.0,
             to_other_page: 1.4,
         };
-        let mut buffer = TargetBuffer::<u32>::of(&geometry);
+        let levels = vec![TargetBuffer::<u32>::of(&geometry)];
+        let mut buffers = ExclusiveBuffers { levels };
         let mut round = || {
-            (0..count)
-                .map(|n| buffer.access(4 * n, is_far(n)))
-                .collect()
+            let each = (0..count).map(|n| buffers.access(4 * n, is_far(n)).is_some());
+            each.collect()
         };
         let _: Vec<bool> = round();
         round()
@@ -176,8 +151,9 @@ mod tests {
             cycles: 0.0,
             to_other_page: 1.5,
         };
-        let mut buffer = TargetBuffer::<u64>::of(&geometry);
-        let mut access = |branch, far| buffer.access(branch, far);
+        let levels = vec![TargetBuffer::<u64>::of(&geometry)];
+        let mut buffers = ExclusiveBuffers { levels };
+        let mut access = |branch, far| buffers.access(branch, far).is_some();
         assert!(!access(1, false));
         assert!(!access(2, false));
         assert!(access(1, true));
@@ -185,11 +161,6 @@ mod tests {
         assert!(!access(1, false));
         assert!(access(2, false));
         assert!(access(1, false));
-    }
-
-    #[test]
-    fn a_target_is_far_that_lies_in_another_page() {
-        assert!(is_far(0x1ff8, 0x2000) && !is_far(0x1ff8, 0x1000));
     }
 
     #[test]
