@@ -9,6 +9,7 @@ use super::branch_key::Before;
 use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
 use super::exclusive_buffers::ExclusiveBuffers;
+use super::fill_buffers::FillBuffers;
 use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
 use super::ittage::TaggedTargets;
 use super::op_cache::Runs;
@@ -149,6 +150,8 @@ pub struct Batch {
     pub(super) l1i: Slots,
     /// By place in L1i: when the line arrives.
     pub(super) arrivals: Vec<u64>,
+    /// Of L1i.
+    pub(super) fills: FillBuffers,
     pub(super) l2: SetAssociative<(), u32>,
     pub(super) pages: Pages,
     pub(super) op_cache: Option<Filter<u32>>,
@@ -192,13 +195,15 @@ impl Batch {
             buffers: buffers
                 .map(|one| {
                     let room = TargetRoom::new(one.to_other_page);
-                    (lru(one.entries, one.ways), ticks(one.cycles) as u32, room)
+                    let known = Filter::new(one.entries, one.ways, one.replacement);
+                    (known, ticks(one.cycles) as u32, room)
                 })
                 .collect(),
             exclusive: ExclusiveBuffers::new(geometry),
             ahead: geometry.ahead.as_ref().map(BlockAhead::new),
             arrivals: vec![0; l1i.places()],
             l1i,
+            fills: FillBuffers::new(geometry.fetch.fill_buffers),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             pages: Pages::new(model, pages),
             op_cache: op_cache.map(|cache| lru(cache.sets * cache.ways, cache.ways)),

@@ -4,6 +4,7 @@
 use super::batch::{Batch, KERNEL, LED, OPS, PRESENT, Rare, Room};
 use super::clocks::{TICKS, later};
 use super::costs::Costs;
+use super::fill_buffers::FillBuffers;
 
 impl Batch {
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
@@ -12,7 +13,11 @@ impl Batch {
         // Nobody else has their address: they stay in the host's registers.
         let mut clocks = std::mem::take(&mut self.clocks);
         let (costs, begun) = (self.costs, clocks.dispatched);
-        let (lines, arrivals) = (&room.lines[..room.entered + 2], &mut self.arrivals[..]);
+        let lines = &room.lines[..room.entered + 2];
+        let mut arriving = Arriving {
+            at: &mut self.arrivals,
+            fills: &mut self.fills,
+        };
         let (mut in_kernel, mut ops) = (0, [0_u64; 2]);
         let (mut rare, mut first) = (&room.rare[..], 0);
         let mut rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
@@ -29,7 +34,7 @@ impl Batch {
                     translated: clocks.translated,
                 };
                 let block = (first, &lines[first as usize..end as usize], led == 1);
-                let available = waits.rarely(block, &rare[..told], arrivals, &costs);
+                let available = waits.rarely(block, &rare[..told], &mut arriving, &costs);
                 (clocks.predicted, clocks.translated) = (waits.predicted, waits.translated);
                 rare = &rare[told..];
                 rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
@@ -38,7 +43,7 @@ impl Batch {
                 // Lines that are not asked for anew are there when they are predicted, or come.
                 clocks.predicted += u64::from(count - led) * TICKS;
                 let [one, other] = [0, 1].map(|place| {
-                    let arrives = arrivals[lines[(first + place) as usize] as usize];
+                    let arrives = arriving.at[lines[(first + place) as usize] as usize];
                     arrives & u64::from(count > place).wrapping_neg()
                 });
                 later(clocks.predicted + TICKS, later(one, other))
@@ -63,6 +68,13 @@ impl Batch {
     }
 }
 
+/// Lines of L1i.
+struct Arriving<'a> {
+    /// By place: when the line arrives.
+    at: &'a mut [u64],
+    fills: &'a mut FillBuffers,
+}
+
 /// What the lines of a block have to wait for.
 struct Waits {
     predicted: u64,
@@ -80,7 +92,7 @@ impl Waits {
         &mut self,
         (first, places, led): (u32, &[u32], bool),
         mut rare: &[Rare],
-        arrivals: &mut [u64],
+        arriving: &mut Arriving<'_>,
         costs: &Costs,
     ) -> u64 {
         let mut available = 0;
@@ -94,11 +106,12 @@ impl Waits {
             let now = (self.predicted, self.fetched);
             let asked = costs.asked(now, &mut self.translated, walked);
             if let Some(one) = told.filter(|one| one.brought != PRESENT) {
-                arrivals[*place as usize] = asked + u64::from(one.brought);
+                arriving.at[*place as usize] = arriving.fills.bring(asked, one.brought.into());
             }
-            available = available.max(asked).max(arrivals[*place as usize]);
+            available = available.max(asked).max(arriving.at[*place as usize]);
             if let Some(one) = told.filter(|one| one.next != PRESENT) {
-                arrivals[one.next_place as usize] = asked + TICKS + u64::from(one.next);
+                arriving.at[one.next_place as usize] =
+                    arriving.fills.bring(asked + TICKS, one.next.into());
             }
         }
         available.max(self.predicted + TICKS)

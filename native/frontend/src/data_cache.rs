@@ -2,6 +2,7 @@
 //! The first-level data cache, and what stands behind an L2 that has code and data.
 
 use super::clocks::ticks;
+use super::fill_buffers::FillBuffers;
 use super::{CpuModel, DataCounters, DataGeometry, SetAssociative};
 
 /// L1d, L3, and the buffers that lines wait in for L1d. Stores allocate lines as loads do; lines that
@@ -11,9 +12,7 @@ pub struct DataCaches {
     /// Lines, with the time at which each arrives.
     l1d: SetAssociative<u64>,
     l3: SetAssociative<()>,
-    /// When each buffer is free: the one that was taken longest ago comes next.
-    buffers: Box<[u64]>,
-    next: usize,
+    buffers: FillBuffers,
     /// What the line's way takes from L2, from L3 and from memory, in ticks.
     from_l2: u64,
     from_l3: u64,
@@ -31,8 +30,7 @@ impl DataCaches {
         Self {
             l1d: SetAssociative::new(lines(l1d.bytes), l1d.ways, l1d.replacement),
             l3: SetAssociative::new(lines(l3.bytes), l3.ways, l3.replacement),
-            buffers: vec![0; geometry.fill_buffers].into_boxed_slice(),
-            next: 0,
+            buffers: FillBuffers::new(geometry.fill_buffers),
             from_l2: ticks(from_l2),
             from_l3: ticks(from_l3),
             from_memory: ticks(from_l3 + l3.miss_cycles),
@@ -84,14 +82,7 @@ impl DataCaches {
                 self.from_memory
             }
         };
-        let buffer = &mut self.buffers[self.next];
-        let ready = asked.max(*buffer) + way;
-        *buffer = ready;
-        self.next = if self.next + 1 == self.buffers.len() {
-            0
-        } else {
-            self.next + 1
-        };
+        let ready = self.buffers.bring(asked, way);
         self.l1d.insert(line, ready);
         ready
     }

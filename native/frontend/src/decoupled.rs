@@ -7,11 +7,13 @@ use kernsmith_arch::PageMap;
 use super::clocks::{Clocks, TICKS, ticks};
 use super::costs::Costs;
 use super::data_side::{DataSide, Shared};
+use super::fill_buffers::FillBuffers;
 use super::flow::REDIRECTED;
 use super::shape::Stretch;
+use super::store::Store;
 use super::{
-    Access, CacheGeometry, Counters, CpuModel, DataCounters, DataGeometry, DecoupledGeometry,
-    InstructionTlbs, Latest, LineEvents, OpCache, Replacement, SetAssociative, Shapes,
+    Access, Counters, CpuModel, DataCounters, DataGeometry, DecoupledGeometry, InstructionTlbs,
+    LineEvents, OpCache, SetAssociative, Shapes,
 };
 
 /// A line that no address is in.
@@ -22,9 +24,11 @@ const NOWHERE: u64 = u64::MAX;
 pub struct Decoupled {
     clocks: Clocks,
     /// Lines, with the time at which each arrives.
-    l1i: Lines,
+    l1i: Store<u64>,
     /// Of L1i.
     pub events: LineEvents,
+    /// Of L1i.
+    fills: FillBuffers,
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
     op_cache: Option<OpCache>,
@@ -38,38 +42,6 @@ pub struct Decoupled {
     costs: Costs,
 }
 
-/// Lines of a cache, with the time at which each arrives.
-#[derive(Debug, Clone)]
-enum Lines {
-    Latest(Latest<u64>),
-    Any(SetAssociative<u64>),
-}
-
-impl Lines {
-    fn new(lines: usize, cache: &CacheGeometry) -> Self {
-        match cache.replacement {
-            Replacement::Lru => Self::Latest(Latest::new(lines, cache.ways)),
-            other => Self::Any(SetAssociative::new(lines, cache.ways, other)),
-        }
-    }
-
-    #[inline(always)]
-    fn lookup(&mut self, line: u64) -> Option<u64> {
-        match self {
-            Self::Latest(lines) => lines.lookup(line),
-            Self::Any(lines) => lines.lookup(line).copied(),
-        }
-    }
-
-    /// Returns the line that it took the place of.
-    fn insert(&mut self, line: u64, ready: u64) -> Option<u64> {
-        match self {
-            Self::Latest(lines) => lines.insert(line, ready),
-            Self::Any(lines) => lines.insert(line, ready),
-        }
-    }
-}
-
 impl Decoupled {
     /// Everything empty.
     #[must_use]
@@ -77,8 +49,13 @@ impl Decoupled {
         let lines = |bytes: usize| bytes / model.line_bytes;
         Self {
             clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
-            l1i: Lines::new(lines(model.l1i.bytes), &model.l1i),
+            l1i: Store::new(
+                lines(model.l1i.bytes),
+                model.l1i.ways,
+                model.l1i.replacement,
+            ),
             events: LineEvents::default(),
+            fills: FillBuffers::new(geometry.fetch.fill_buffers),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
             op_cache: geometry.op_cache.as_ref().map(OpCache::new),
@@ -202,17 +179,17 @@ impl Decoupled {
     fn bring(&mut self, line: u64, asked: u64, counters: &mut Counters) -> u64 {
         let near = self.l2.access(line);
         counters.l2i_misses += u64::from(!near);
-        let mut ready = asked
-            + if near {
-                self.costs.l2
-            } else {
-                self.costs.memory
-            };
+        let mut way = if near {
+            self.costs.l2
+        } else {
+            self.costs.memory
+        };
         if let (Some(data), false) = (&mut self.data, near)
             && !data.caches.behind_l2(line)
         {
-            ready += data.memory;
+            way += data.memory;
         }
+        let ready = self.fills.bring(asked, way);
         self.events.evicted(self.l1i.insert(line, ready));
         ready
     }

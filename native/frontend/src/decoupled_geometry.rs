@@ -3,9 +3,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::ModelError;
 use super::fields::Fields;
+use super::model::replacement;
 use super::tage_geometry::{TageGeometry, predictor};
+use super::{ModelError, Replacement};
 
 const CYCLES: RangeInclusive<f64> = 0.0..=10_000.0;
 
@@ -18,6 +19,7 @@ pub struct BufferGeometry {
     pub cycles: f64,
     /// Places that a branch takes whose target is in another page: from 1 to 2.
     pub to_other_page: f64,
+    pub replacement: Replacement,
 }
 
 /// Of buffers that are asked a block ahead.
@@ -52,6 +54,8 @@ pub struct FetchGeometry {
     /// Whether a page that the TLB does not have is translated when prediction comes to it; else
     /// when fetch does, and until then nothing behind it is asked for.
     pub walk_ahead: bool,
+    /// Lines that L1i waits for at a time; 0: as many as are asked for.
+    pub fill_buffers: usize,
     /// Whether the line behind is brought as well.
     pub next_line: bool,
 }
@@ -171,7 +175,10 @@ impl BufferGeometry {
     /// Whether all that another one holds is in this one as well, when both are told the same.
     fn includes(&self, other: &Self) -> bool {
         let places = if self.to_other_page > 1.0 { 2 } else { 1 };
-        self.sets() >= other.sets() && self.ways >= places * other.ways
+        let ordered = [self, other]
+            .iter()
+            .all(|one| one.replacement == Replacement::Lru);
+        ordered && self.sets() >= other.sets() && self.ways >= places * other.ways
     }
 }
 
@@ -193,12 +200,18 @@ fn buffers(
                 true => one.number("to_other_page", 1.0..=2.0)?,
                 false => 1.0,
             },
+            replacement: replacement(&mut one)?,
         };
         one.check_sets("ways", geometry.entries, geometry.ways)?;
         one.end()?;
         found.push(geometry);
     }
     let exclusive = fields.choice("exclusive", &[("off", false), ("on", true)], true)?;
+    let ordered = |one: &BufferGeometry| one.replacement == Replacement::Lru;
+    if exclusive && !found.iter().all(ordered) {
+        let message = "needs buffers that forget what was used least recently";
+        return Err(fields.error("exclusive", message));
+    }
     let ahead = ahead(&mut fields)?;
     fields.end()?;
     Ok((found, exclusive, ahead))
@@ -241,6 +254,10 @@ fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError>
         switch_cycles,
         prefetch: fields.choice("prefetch", &switches, true)?,
         walk_ahead: fields.choice("walk_ahead", &switches, true)?,
+        fill_buffers: match fields.has("fill_buffers") {
+            true => fields.integer("fill_buffers", 1..=256)?,
+            false => 0,
+        },
         next_line: fields.choice("next_line", &switches, false)?,
     };
     fields.end()?;

@@ -113,6 +113,7 @@ impl<K: Key> ExclusiveBuffers<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Replacement;
 
     /// Which of so many branches of one set are known when they come again in turn.
     fn known(count: u32, is_far: impl Fn(u32) -> bool) -> Vec<bool> {
@@ -121,6 +122,7 @@ mod tests {
             ways: 13,
             cycles: 0.0,
             to_other_page: 1.4,
+            replacement: Replacement::Lru,
         };
         let levels = vec![TargetBuffer::<u32>::of(&geometry)];
         let mut buffers = ExclusiveBuffers { levels };
@@ -150,6 +152,7 @@ mod tests {
             ways: 2,
             cycles: 0.0,
             to_other_page: 1.5,
+            replacement: Replacement::Lru,
         };
         let levels = vec![TargetBuffer::<u64>::of(&geometry)];
         let mut buffers = ExclusiveBuffers { levels };
@@ -170,6 +173,7 @@ mod tests {
             ways,
             cycles: 0.0,
             to_other_page,
+            replacement: Replacement::Lru,
         };
         let levels = || {
             vec![

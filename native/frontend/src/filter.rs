@@ -27,7 +27,8 @@ impl<K: Key> Filter<K> {
     pub fn new(entries: usize, ways: usize, replacement: Replacement) -> Self {
         // It checks the geometry, too.
         let any = SetAssociative::new(entries, ways, replacement);
-        if K::BITS == 32 && ways <= LANES && has_avx2() {
+        let ordered = replacement != Replacement::Random;
+        if K::BITS == 32 && ways <= LANES && ordered && has_avx2() {
             Self::LatestFirst(LatestFirst::new(&[(entries, ways)], replacement))
         } else {
             Self::Any(any)
@@ -37,7 +38,9 @@ impl<K: Key> Filter<K> {
     /// Two stores in one: large pages are in entries of their own (see [`TlbKey`]). `None` where it
     /// would be no faster than two are.
     fn by_size(small: &TlbEntries, large: &TlbEntries) -> Option<Self> {
-        let fits = small.ways.max(large.ways) <= LANES && small.replacement == large.replacement;
+        let fits = small.ways.max(large.ways) <= LANES
+            && small.replacement == large.replacement
+            && small.replacement != Replacement::Random;
         (K::BITS == 32 && fits && has_avx2()).then(|| {
             let banks = [small, large].map(|bank| (bank.entries, bank.ways));
             Self::LatestFirst(LatestFirst::new(&banks, small.replacement))
@@ -66,6 +69,7 @@ impl<K: Key> Filter<K> {
                     (Replacement::RoundRobin, true) => {
                         store.fold::<_, _, false, true>(keys, state, step)
                     }
+                    (Replacement::Random, _) => unreachable!("such a store has no order"),
                 }
             },
             #[cfg(not(target_arch = "x86_64"))]

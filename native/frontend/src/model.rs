@@ -16,6 +16,8 @@ pub enum Replacement {
     Lru,
     /// Each in its turn.
     RoundRobin,
+    /// Whichever is drawn, the same in every run.
+    Random,
 }
 
 /// How the direction of conditional branches is predicted.
@@ -186,10 +188,11 @@ impl CpuModel {
     }
 }
 
-fn replacement(fields: &mut Fields) -> Result<Replacement, ModelError> {
+pub(super) fn replacement(fields: &mut Fields) -> Result<Replacement, ModelError> {
     let choices = [
         ("lru", Replacement::Lru),
         ("round-robin", Replacement::RoundRobin),
+        ("random", Replacement::Random),
     ];
     fields.choice("replacement", &choices, true)
 }

@@ -18,9 +18,10 @@ use super::exclusive_buffers::ExclusiveBuffers;
 use super::flow::{DECODED, REDIRECTED, RESOLVED};
 use super::ittage::TaggedTargets;
 use super::path_history::PathHistory;
+use super::store::Store;
 use super::tage::{LANES, TABLES, TaggedDirections};
 use super::target_room::{SECOND, TargetRoom, is_far};
-use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry, Latest};
+use super::{Branch, BufferGeometry, Counters, CpuModel, DecoupledGeometry};
 
 /// The predictors of one core.
 #[derive(Debug, Clone)]
@@ -244,7 +245,7 @@ impl PathPredictors {
 /// A level of target buffers.
 #[derive(Debug, Clone)]
 struct Buffer {
-    known: Latest,
+    known: Store,
     /// What a hit costs the predictor, in ticks.
     cycles: u32,
     room: TargetRoom,
@@ -253,7 +254,7 @@ struct Buffer {
 fn empty<'a>(buffers: impl IntoIterator<Item = &'a BufferGeometry>) -> Vec<Buffer> {
     let buffers = buffers.into_iter();
     let of = |one: &BufferGeometry| Buffer {
-        known: Latest::new(one.entries, one.ways),
+        known: Store::new(one.entries, one.ways, one.replacement),
         cycles: ticks(one.cycles) as u32,
         room: TargetRoom::new(one.to_other_page),
     };

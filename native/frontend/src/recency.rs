@@ -2,6 +2,7 @@
 //! Which way of a set makes room for a new entry.
 
 use super::Replacement;
+use super::dice::Dice;
 
 /// Every hexadecimal digit 1.
 const ONES: u64 = 0x1111_1111_1111_1111;
@@ -23,6 +24,8 @@ pub enum Recency {
     },
     /// Round robin: the way whose turn it is.
     Turns { ways: u16, next: Vec<u16> },
+    /// None is remembered.
+    Drawn { ways: u64, dice: Dice },
 }
 
 impl Recency {
@@ -31,6 +34,10 @@ impl Recency {
             Replacement::RoundRobin => Self::Turns {
                 ways: ways as u16,
                 next: vec![0; sets],
+            },
+            Replacement::Random => Self::Drawn {
+                ways: ways as u64,
+                dice: Dice::default(),
             },
             Replacement::Lru if ways <= 16 => Self::Order {
                 sets: vec![IN_ORDER; sets],
@@ -53,7 +60,7 @@ impl Recency {
                 *clock += 1;
                 used[set * *ways + way] = *clock;
             }
-            Self::Turns { .. } => {}
+            Self::Turns { .. } | Self::Drawn { .. } => {}
         }
     }
 
@@ -78,6 +85,7 @@ impl Recency {
                 next[set] = (way + 1) % *ways;
                 usize::from(way)
             }
+            Self::Drawn { ways, dice } => dice.below(*ways) as usize,
         }
     }
 }

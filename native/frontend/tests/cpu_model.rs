@@ -141,6 +141,30 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
     assert_eq!(
         refused_of(
             ZEN5,
+            "ways = 12, cycles = 1.9",
+            "ways = 12, cycles = 1.9, replacement = \"fifo\""
+        ),
+        "decoupled.buffers.l2.replacement: must be \"lru\" or \"round-robin\" or \"random\", not \"fifo\""
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
+            "taken_cycles = 0.5       # [sog] [cc] two",
+            "taken_cycles = 0.5\nfill_buffers = 0 # two"
+        ),
+        "decoupled.fetch.fill_buffers: must be an integer from 1 to 256, not 0"
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
+            "ways = 12, cycles = 1.9 }",
+            "ways = 12, cycles = 1.9, replacement = \"random\" }\nexclusive = \"on\""
+        ),
+        "decoupled.buffers.exclusive: needs buffers that forget what was used least recently"
+    );
+    assert_eq!(
+        refused_of(
+            ZEN5,
             "[decoupled.buffers]",
             "[decoupled.buffers]\nahead = { false_hit_cycles = -1 }"
         ),

@@ -4,7 +4,7 @@
 mod random;
 mod walk;
 
-use kernsmith_frontend::{AheadGeometry, Branch, DecoupledGeometry, LoopGeometry};
+use kernsmith_frontend::{AheadGeometry, Branch, DecoupledGeometry, LoopGeometry, Replacement};
 use random::Random;
 use walk::{Walk, ring};
 
@@ -64,6 +64,25 @@ fn prediction_that_runs_ahead_hides_misses() {
     let (ahead, not_ahead) = (cost(64), cost(1));
     assert!(ahead < 6.0, "{ahead}");
     assert!(not_ahead > 12.0, "{not_ahead}");
+}
+
+#[test]
+fn lines_come_no_faster_than_fill_buffers_allow() {
+    // As above; each waits for 12 cycles.
+    let cost = |lines: usize| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.fetch.next_line = false;
+            geometry.fetch.fill_buffers = lines;
+        });
+        ring(&mut walk, 2000, 64, 3);
+        walk.since();
+        ring(&mut walk, 2000, 64, 5);
+        walk.since().1 / 10_000.0
+    };
+    let way = cost(1);
+    assert!((way / 2.0 - cost(2)).abs() < 0.1, "{way} {}", cost(2));
+    assert!(cost(64) < cost(2));
+    assert_eq!(cost(64), cost(0));
 }
 
 #[test]
@@ -219,6 +238,26 @@ fn a_branch_to_another_page_takes_more_room() {
     assert_eq!(missed(64, 2.0), 0);
     assert_eq!(missed(4096 + 64, 1.0), 0);
     assert_eq!(missed(4096 + 64, 2.0), 5 * 160);
+}
+
+#[test]
+fn a_buffer_that_forgets_by_chance_keeps_some_of_a_loop_that_it_has_no_room_for() {
+    // Of m keys in turn, n places keep each of them with (1 - 1 / n)^(x m) when a share x of all misses: so
+    // 1 - x = exp(-x m / n), which is 0.58 here.
+    let missed = |replacement: Replacement, branches: u64| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.buffers.truncate(1);
+            geometry.buffers[0].replacement = replacement;
+        });
+        ring(&mut walk, branches, 64, 40);
+        walk.since();
+        ring(&mut walk, branches, 64, 40);
+        walk.since().0.btb_misses as f64 / (40 * branches) as f64
+    };
+    assert_eq!(missed(Replacement::Lru, 384), 1.0);
+    let drawn = missed(Replacement::Random, 384); // of 256 places
+    assert!((drawn - 0.58).abs() < 0.05, "{drawn}");
+    assert!(missed(Replacement::Random, 4096) > 0.99);
 }
 
 /// Cycles a round of these jumps, from one entry to the next.

@@ -166,7 +166,8 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let by_direction = shipped.iter().filter_map(with_histories_of_directions);
     let changed = with_loops.chain(waiting).chain(by_run);
     let buffers = shipped.iter().filter_map(with_other_buffers);
-    let changed = changed.chain(by_direction).chain(buffers);
+    let forgetful = shipped.iter().filter_map(with_chance_and_few_fill_buffers);
+    let changed = changed.chain(by_direction).chain(buffers).chain(forgetful);
     for model in shipped.iter().cloned().chain(changed) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
@@ -219,6 +220,25 @@ fn with_other_buffers(model: &CpuModel) -> Option<CpuModel> {
         }),
         Some(_) => None,
     };
+    Some(model)
+}
+
+/// A model in time whose target buffers, TLB and L2 forget what is drawn, and whose L1i waits for two lines
+/// at a time.
+fn with_chance_and_few_fill_buffers(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    let geometry = model.decoupled.as_mut()?;
+    (geometry.fetch.fill_buffers, geometry.exclusive) = (2, false);
+    for buffer in &mut geometry.buffers {
+        buffer.entries = 8 * buffer.ways;
+        buffer.replacement = Replacement::Random;
+    }
+    model.l2.replacement = Replacement::Random;
+    model.itlb.arrays = TlbArrays::Shared(TlbEntries {
+        entries: 4,
+        ways: 4,
+        replacement: Replacement::Random,
+    });
     Some(model)
 }
 
