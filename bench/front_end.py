@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from probes.fetched import (
+    between_jumps,
     calls,
     crowded,
     distant,
@@ -31,7 +32,15 @@ from probes.fetched import (
     taken_for_another,
     there_and_back,
 )
-from probes.predicted import KINDS, chances, chosen, directions, remembered, targets
+from probes.predicted import (
+    KINDS,
+    between_chances,
+    chances,
+    chosen,
+    directions,
+    remembered,
+    targets,
+)
 from probes.probe import UNITS, Probe, failed, linked
 from rich.console import Console
 from rich.table import Table
@@ -99,6 +108,8 @@ def probes() -> Iterator[Probe]:
     yield from (taken_for_another(*elsewhere) for elsewhere in ((), (0x40,), (0, 0x80)))
     yield from (one_set(count) for count in (4, 8, 12))
     yield distant(3000)
+    yield from (between_jumps(lines, 8) for lines in (512, 2048))
+    yield from (between_chances(lines) for lines in (512, 2048))
     yield from (straight(size, 4) for size in (8, 24, 128, 6144))
     yield from (straight(size, 8) for size in (8, 24, 128))
     yield from (runs(900, count) for count in (6, 7))

@@ -88,6 +88,23 @@ def lone(lines: int) -> Probe:
     return Probe(f"{lines:,} lines, none behind another, a jump each", lines, body)
 
 
+def visited(lines: int, between: str, *, what: str, first: str = "", data: str = "") -> Probe:
+    """Lines in an order that is drawn, from each of which the same code is called: between two that
+    L1i may not have is one that it has."""
+    behind = shuffled(lines, random.Random(lines))
+    each = (f".balign 64\n.Lat{n}: call .Lbetween\n jmp .Lat{behind[n]}" for n in range(lines))
+    body = "\n".join(
+        (*each, "jmp .Latend", ".balign 4096", f".Lbetween: {between}\n ret", ".Latend:")
+    )
+    return Probe(f"{lines:,} lines, {what} between two of them", lines, body, first, data)
+
+
+def between_jumps(lines: int, jumps: int) -> Probe:
+    """So many jumps are called, a line each: prediction may run ahead while these are fetched."""
+    called = "\n".join([".balign 64\n jmp 7f\n .balign 64\n7:"] * jumps)
+    return visited(lines, called, what=f"{jumps} jumps")
+
+
 def distant(lines: int) -> Probe:
     """Jumps to lines 256 bytes apart, at changing places in each: target buffers have them, and an
     L2 of 512 KiB has no room for all."""

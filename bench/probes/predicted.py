@@ -3,6 +3,7 @@
 
 import random
 
+from probes.fetched import visited
 from probes.probe import Probe
 
 XORSHIFT = "".join(
@@ -19,6 +20,13 @@ def chances(branch: str, what: str) -> Probe:
     """Sixteen numbers, each drawn from the one before; no predictor sees the same ones again."""
     body = f".rept 16\n {XORSHIFT} test $4, %al\n {branch}\n.endr\n mov %rax, pattern"
     return Probe(what, 16, body, *BY_CHANCE)
+
+
+def between_chances(lines: int) -> Probe:
+    """Lines, and before each a branch by chance, whose both ways lead to it."""
+    between = f"{XORSHIFT} test $4, %al\n jz 7f\n nop\n7:"
+    first, data = BY_CHANCE
+    return visited(lines, between, what="a branch by chance", first=first, data=data)
 
 
 BRANCH = """\
