@@ -16,9 +16,9 @@ from kernsmith.machine.models import shipped_models, shipped_names
 from kernsmith.machine.tcg import open_machine
 
 NEW = ("cortex-a72", "neoverse-n1", "skylake", "cortex-a9")
-HELD = {"emeraldrapids", "zen3", "zen4", "zen5"}
+HELD = {"emeraldrapids", "graniterapids", "zen3", "zen4", "zen5"}
 # Each of their figures names a source, or says that it is assumed or fitted.
-TOLD = (*NEW, "zen3", "zen4", "zen5")
+TOLD = (*NEW, "graniterapids", "zen3", "zen4", "zen5")
 FIGURE = re.compile(r"^(?!#)[^#]*= *(?:\{|[\d.\"])[^#]*(?:# (?P<comment>.*))?$")
 
 

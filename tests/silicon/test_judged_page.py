@@ -31,7 +31,10 @@ def judged(bench: ModuleType) -> Agreement:
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return paths.shipped("docs/silicon.md").read_text(encoding="utf-8")
+    """What it says of the model that is judged, and not of others."""
+    text = paths.shipped("docs/silicon.md").read_text(encoding="utf-8")
+    begin = text.index("\n## What it says: `emeraldrapids`")
+    return text[begin : text.index("\n## ", begin + 1)]
 
 
 @pytest.fixture(scope="module")

@@ -28,8 +28,8 @@ fn collided(
 
 #[test]
 fn each_miss_is_told_once() {
-    let mut random = Random::new(11);
     for toml in MODELS {
+        let mut random = Random::new(11);
         let model = CpuModel::parse(toml).expect("a model");
         let text = text(&mut random, 40);
         let trace = trace(&mut random, &text, 40_000, &[0x40_0000]);

@@ -15,7 +15,7 @@ use kernsmith_trace::{Block, Instructions};
 /// By model: of a walk near, of one far apart, of windows of a longer one, and of a ring that no
 /// cache holds. From the model in time as it was when it went through a trace block after block in one
 /// loop, and from the sum of penalties of the same day.
-const GOLDEN: [[u64; 4]; 8] = [
+const GOLDEN: [[u64; 4]; 9] = [
     [
         0xf118_19b5_e801_ec44,
         0xf118_19b5_e801_ec44,
@@ -39,6 +39,12 @@ const GOLDEN: [[u64; 4]; 8] = [
         0xaa51_c744_edbb_8d56,
         0xad79_76d8_54b5_1b5d,
         0xc0e7_4bbf_5bc9_b807,
+    ],
+    [
+        0xcd92_a6a5_5754_1523,
+        0xcd92_a6a5_5754_1523,
+        0xb36a_206b_3476_e17c,
+        0xdc74_78cb_b29f_c810,
     ],
     [
         0xfc16_7638_3636_f302,

@@ -13,11 +13,12 @@ use random::Random;
 
 pub const START: u64 = 0xffff_ffff_8100_0000;
 
-pub const MODELS: [&str; 8] = [
+pub const MODELS: [&str; 9] = [
     include_str!("../../../../tests/data/penalties.toml"),
     include_str!("../../../../cpus/zen3.toml"),
     include_str!("../../../../tests/data/penalties-small.toml"),
     include_str!("../../../../cpus/emeraldrapids.toml"),
+    include_str!("../../../../cpus/graniterapids.toml"),
     include_str!("../../../../cpus/zen5.toml"),
     include_str!("../../../../cpus/cortex-a72.toml"),
     include_str!("../../../../cpus/neoverse-n1.toml"),
