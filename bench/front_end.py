@@ -5,7 +5,7 @@
 that fit a buffer, code that fits a cache, pages that fit a TLB, directions and targets that fit a
 predictor) are timed here as the programs of `kernsmith silicon` are, and the same files are
 simulated. No program and no kernel has a part in it: what it tells can be written into a model
-without tuning that on what judges it. Without words: the model `emeraldrapids`. Three minutes, and
+without tuning that on what judges it. Without words: the model `emeraldrapids`. Four minutes, and
 up to ten more for a core that nobody shares; nothing should run beside it.
 """
 

@@ -16,7 +16,7 @@ pub enum Replacement {
     Lru,
     /// Each in its turn.
     RoundRobin,
-    /// Whichever is drawn, the same in every run.
+    /// Whichever is drawn, free or not: the same in every run.
     Random,
 }
 
