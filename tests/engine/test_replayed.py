@@ -173,7 +173,8 @@ def test_two_processes_share_the_replays(machine: Scripted) -> None:
 
 
 def worker(machine: Scripted) -> "subprocess.Popen[bytes]":
-    """Another process that does the study."""
+    """Another process that does the study, with the kernel that is there before it starts."""
+    traced(machine)
     code = (
         "import sys; from pathlib import Path; import test_replayed as t; "
         "t.measured(t.Scripted(Path(sys.argv[1]), slots=1, "
