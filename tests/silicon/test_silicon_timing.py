@@ -13,6 +13,7 @@ from kernsmith.errors import UserError
 from kernsmith.kernel.toolchain import default_compiler, find_compiler
 from kernsmith.process import run
 from kernsmith.silicon.binaries import (
+    Binary,
     Names,
     compile_program,
     layout_names,
@@ -23,6 +24,7 @@ from kernsmith.silicon.builds import find_builds
 from kernsmith.silicon.programs import check_programs, find_program
 from kernsmith.silicon.shared_core import Cores
 from kernsmith.silicon.timing import (
+    Timed,
     check_clock,
     estimate,
     halves,
@@ -37,8 +39,10 @@ ANYWHERE = Cores([last_processor()], patience=0)
 
 
 def test_units_are_told_in_cycles_of_the_core() -> None:
-    # The core runs twice as fast as the counter, then as fast; one chain was disturbed.
-    assert in_core_cycles([100, 100, 100], 60, [30, 900, 60, 60]) == [200, 100, 100]
+    # The core runs twice as fast as the counter, then as fast; three chains were disturbed.
+    chains = [30, 900, 30, 30, 900, 900, 60, 60, 60, 60]
+    found = in_core_cycles([100] * 9, 60, chains)
+    assert found == [200, 200, 200, 200, 200, 200, 100, 100, 100]
 
 
 def test_each_run_is_of_a_copy_of_its_own(tmp_path: Path) -> None:
@@ -55,10 +59,11 @@ def test_each_run_is_of_a_copy_of_its_own(tmp_path: Path) -> None:
     assert left == ["program", "turns.log"]
 
 
-def test_what_the_fastest_fifth_of_the_runs_stays_below_counts() -> None:
-    """Neither what was disturbed, nor the one whose chains were."""
-    runs = [[100.0, 50.0], [60.0, 52.0], [101.0, 900.0], [102.0, 53.0], [500.0, 54.0], [99.0, 51.0]]
-    assert estimate(np.array(runs)) == 99 + 51
+def test_the_shortest_that_was_seen_of_each_unit_counts() -> None:
+    runs = np.array([[100.0, 50.0], [101.0, 900.0], [102.0, 53.0], [500.0, 54.0], [110.0, 51.0]])
+    timed = Timed(Binary("lua", "O2", "default", Path()), runs, "", alone=5)
+    assert timed.cycles == estimate(runs) == 100 + 50
+    assert timed.disturbed == pytest.approx((102 + 53) / 150 - 1)
     assert halves(np.array([[1.0], [7.0], [1.0], [7.0]])) == (1, 7)
 
 

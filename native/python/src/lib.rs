@@ -35,6 +35,7 @@ mod _native {
         profile::{direct_calls, perf_data_counts, perf_data_record},
         propeller::{propeller_carried, propeller_profile},
         shared_core::instructions_per_cycle,
+        shared_core::interruptions_per_second,
         trace::{WarmTrace, trace_costs, trace_pages, trace_part},
         version,
     };

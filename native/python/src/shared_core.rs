@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many instructions a cycle of this core takes just now, and so whether it is shared.
+//! How many instructions a cycle of this core takes just now, and so whether it is shared; and how
+//! often what runs on it is interrupted.
 //!
 //! Two threads of one core take turns at what is dispatched, so either gets about half of it while
 //! both have work. Another guest's thread on the same core is in no figure of an operating system; but
 //! instructions that do nothing and wait for nothing take twice as long. A chain of multiplications,
 //! each of which waits for the one before, takes what it always does: it tells the core's cycles.
 
+use std::time::{Duration, Instant};
+
 use pyo3::prelude::*;
 
 /// Rounds; an interrupt disturbs one of them.
 const ROUNDS: usize = 15;
+
+/// For which interruptions are counted.
+const WATCHED: Duration = Duration::from_millis(3);
+/// What takes longer is one. Guests are left and entered again in one to three.
+const INTERRUPTION: Duration = Duration::from_micros(1);
 
 /// The median over some rounds of instructions in a cycle of the core, by this thread on the
 /// processor that it runs on: some 60 µs. Zero where it is no x86-64.
@@ -67,4 +75,46 @@ fn round() -> f64 {
 #[cfg(not(target_arch = "x86_64"))]
 fn round() -> f64 {
     0.0
+}
+
+/// Times a second that something else ran in place of this thread, on the processor that it runs on:
+/// 3 ms. Zero where it is no x86-64.
+///
+/// Interrupts of this system and all that makes a guest's processor leave it, of which no figure of
+/// this system tells. Caches and TLBs are cold behind them.
+#[pyfunction]
+pub fn interruptions_per_second() -> f64 {
+    interruptions() as f64 / WATCHED.as_secs_f64()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn interruptions() -> usize {
+    use std::arch::x86_64::_rdtsc;
+
+    /// Readings of the counter between two of the clock.
+    const READINGS: usize = 64;
+    // SAFETY: every x86-64 has the counter.
+    let ticks = || unsafe { _rdtsc() };
+    let mut gaps = Vec::with_capacity(1 << 10);
+    let (clock, begun) = (Instant::now(), ticks());
+    let mut last = begun;
+    while clock.elapsed() < WATCHED {
+        // What the clock itself takes is no gap.
+        last = ticks();
+        for _ in 0..READINGS {
+            let now = ticks();
+            if now.saturating_sub(last) > 200 {
+                gaps.push(now - last);
+            }
+            last = now;
+        }
+    }
+    let tick = clock.elapsed().as_secs_f64() / last.saturating_sub(begun).max(1) as f64;
+    let least = INTERRUPTION.as_secs_f64() / tick;
+    gaps.iter().filter(|&&gap| gap as f64 > least).count()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn interruptions() -> usize {
+    0
 }

@@ -96,8 +96,8 @@ def calibrate(
     runs
         Runs of each binary; times that are known are not measured again; default: 25.
     patience
-        Seconds for which a program's binaries wait for a core that no neighbour shares; default:
-        120.
+        Seconds for which a program's binaries wait for a core that no neighbour shares and that is
+        seldom interrupted; default: 120.
     rounds
         How often the figures are probed anew.
     keep

@@ -82,9 +82,10 @@ def silicon(
     runs
         Runs of each binary, interleaved with all others of its program.
     patience
-        Seconds for which a program's binaries wait for a core that no neighbour shares; default:
-        120. A neighbour is another guest on the core's other thread: it takes half of the core, and
-        no figure of this system tells.
+        Seconds for which a program's binaries wait for a core that no neighbour shares and that is
+        seldom interrupted; default: 120. A neighbour is another guest on the core's other thread:
+        it takes half of the core. Some hypervisors interrupt a guest every 50 µs. No figure of this
+        system tells of either.
     cpu
         CPU model: a shipped one (`kernsmith cpu models`) or a TOML file. It is held against the
         times, and orders are made for it.

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from io import StringIO
 from math import inf
 from pathlib import Path
+from statistics import median
 
 from kernsmith import paths
 from kernsmith.engine.events import Events
@@ -52,6 +53,8 @@ from kernsmith.threads import each_of, threads
 _COLUMNS = (
     "program", "build", "layout", "digest", "runs", "alone", "cycles", "first_half", "second_half",
 )  # fmt: skip
+_DISTURBED = 0.03
+"""By what part the median of the runs is longer, before that is told."""
 # Counts are the same on every model.
 _TRAINED_ON = "emeraldrapids"
 
@@ -161,7 +164,7 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
             _append(file, list(known.values()))
             if shared := sum(row.runs - row.alone for row in known.values()):
                 events.note(
-                    f"{program}: a neighbour had a part of the core in {shared} of "
+                    f"{program}: others had a part of the core in {shared} of "
                     f"{sum(row.runs for row in known.values())} runs: these times are longer"
                 )
         rows += [
@@ -179,6 +182,12 @@ def _timed_now(binaries: Mapping[str, Binary], bench: Bench, events: Events) -> 
 
     cores = all_cores(bench.patience, events.note)
     timed = time_binaries(list(binaries.values()), bench.runs, told, cores)
+    disturbed = median(one.disturbed for one in timed)
+    if disturbed > _DISTURBED:
+        events.note(
+            f"something (another guest, interrupts) makes the median of {bench.runs} runs "
+            f"{disturbed:.0%} longer than what nothing disturbed: more runs make times surer"
+        )
     return {digest: _row(one, digest) for digest, one in zip(binaries, timed, strict=True)}
 
 

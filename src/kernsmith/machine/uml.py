@@ -3,8 +3,8 @@
 
 An image is Linux for ARCH=um as a static program with the load inside (docs/silicon.md). The
 binaries of a block are run by turns, on one processor, each run in memory of its own. What one
-takes is the sum over the load's units of the time that the fastest fifth of the runs stayed below,
-in cycles of the core. Needs no PMU, no KVM, no root.
+takes is the sum over the load's units of the shortest time of any run, in cycles of the core. Needs
+no PMU, no KVM, no root.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ _MOMENTARY = frozenset({"load"})
 ASSUMPTIONS = (
     "core_cycles are real: cycles of this processor's core, told by the time stamp counter and by "
     "chains of multiplications of known length before each unit of the load.",
-    "Of each unit the fastest fifth of the runs counts: interrupts, cold caches and unlucky places "
-    "of a run's memory are left out. The even and the odd runs alone tell how much noise remains.",
-    "Runs are made while no neighbour has a part of the core, which two threads of it share; where "
-    "that was waited for in vain, the run's provenance says so (alone).",
+    "Of each unit the shortest run counts: interrupts, cold caches and unlucky places of a run's "
+    "memory are left out. The even and the odd runs alone tell how much noise remains.",
+    "Runs are made while no neighbour has a part of the core, which two threads of it share, and "
+    "while no hypervisor interrupts it often; where that was waited for in vain, the run's "
+    "provenance says so (alone).",
     "It is kernel code in a process (ARCH=um): no entry code, no page tables, no large pages of "
     "text, one processor and no drivers. Copies from and to callers are plain.",
     "The load and what it asks of its host are compiled with the variant's flags, too, and are in "

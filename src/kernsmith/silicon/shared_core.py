@@ -6,6 +6,9 @@ part of caches and buffers, for seconds or minutes. No counter of an operating s
 halves of interleaved runs agree about it. What tells is how many instructions that do nothing the
 core takes in a cycle (`native/python/src/shared_core.rs`): half as many. How many it takes when it
 is alone is the most that was ever seen of this kind of processor, which is kept.
+
+A hypervisor that has other work interrupts a guest, and TLBs and caches are cold when it goes on.
+Some do so twenty thousand times a second for hours, and then no unit of a run is without.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
-from kernsmith._native import instructions_per_cycle
+from kernsmith._native import instructions_per_cycle, interruptions_per_second
 from kernsmith.errors import UserError
 from kernsmith.files import write_text
 from kernsmith.stop import check_stop
@@ -25,17 +29,38 @@ PATIENCE = 120.0
 """Seconds for which programs that are timed together wait for a core of their own."""
 _ALONE = 0.85
 """Of the most that was seen. Shared, it is half, or a little more where the neighbour waits."""
+_OFTEN = 10_000.0
+"""Interruptions a second. Of units of a tenth of a millisecond, one in three has none of them."""
 _PAUSE = 0.05
 _LONG = 5.0
 
 
-def ipc_on(processor: int) -> float:
-    """Instructions that a core takes in a cycle (IPC) just now. processor: of the core, one that is
-    allowed."""
+class Quiet(NamedTuple):
+    """What a core was like.
+
+    ipc: instructions that it takes in a cycle. interrupted: times a second that something else ran
+        for a microsecond or longer.
+    """
+
+    ipc: float
+    interrupted: float
+
+    def and_then(self, other: Quiet) -> Quiet:
+        """The worse of both."""
+        return Quiet(min(self.ipc, other.ipc), max(self.interrupted, other.interrupted))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ipc:.1f} instructions a cycle, {self.interrupted:,.0f} interruptions a second"
+        )
+
+
+def quiet_on(processor: int) -> Quiet:
+    """What a core is like just now. processor: of the core, one that is allowed."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {processor})
     try:
-        return instructions_per_cycle()
+        return Quiet(instructions_per_cycle(), interruptions_per_second())
     finally:
         os.sched_setaffinity(0, allowed)
 
@@ -57,8 +82,8 @@ class Cores:
     """Processors that are waited for.
 
     processors: the one that is preferred first. patience: seconds in all, which what was done in
-        vain counts as well. kept: the file with the most that was seen; None: nothing is kept.
-        note: told once that it takes long.
+        vain counts as well. kept: the file with the most instructions a cycle that were seen; None:
+        nothing is kept. note: told once that it takes long.
     """
 
     def __init__(
@@ -67,7 +92,7 @@ class Cores:
         patience: float = PATIENCE,
         kept: Path | None = None,
         note: Callable[[str], None] = lambda text: None,
-        ask: Callable[[int], float] = ipc_on,
+        ask: Callable[[int], Quiet] = quiet_on,
     ) -> None:
         self.most = _read(kept)
         self._processors = list(processors)
@@ -81,29 +106,31 @@ class Cores:
         """Whether there is patience left."""
         return self._left > 0
 
-    def ipc(self, processor: int) -> float:
-        """The IPC of a core just now; more than ever before counts when it is seen twice."""
+    def quiet(self, processor: int) -> Quiet:
+        """What a core is like just now; more instructions a cycle than ever before count when they
+        are seen twice."""
         found = self._ask(processor)
-        if found > self.most:
-            found = min(found, self._ask(processor))
-            if found > self.most:
-                self.most = found
+        if found.ipc > self.most:
+            found = found.and_then(self._ask(processor))
+            if found.ipc > self.most:
+                self.most = found.ipc
                 if self._kept:
-                    write_text(self._kept, f"{found:.3f}\n")
+                    write_text(self._kept, f"{found.ipc:.3f}\n")
         return found
 
-    def alone(self, ipc: float) -> bool:
-        """Whether so many are those of a core that nobody shares."""
-        return ipc >= _ALONE * self.most
+    def alone(self, quiet: Quiet) -> bool:
+        """Whether this is a core that nobody shares, and that is seldom interrupted."""
+        return quiet.ipc >= _ALONE * self.most and quiet.interrupted <= _OFTEN
 
-    def take(self) -> tuple[int, float]:
-        """A processor whose core is not shared, and its IPC; with no patience left, the first."""
+    def take(self) -> tuple[int, Quiet]:
+        """A processor whose core is alone, and what it was like; the first one when there is no
+        patience left."""
         began = time.monotonic()
         while True:
             check_stop()
             found = []
             for processor in self._processors:
-                found.append((processor, self.ipc(processor)))
+                found.append((processor, self.quiet(processor)))
                 if self.alone(found[-1][1]):
                     # Once it is good, it is likely to stay so, and its caches are warm.
                     self._processors.remove(processor)
@@ -116,8 +143,8 @@ class Cores:
                 return found[0]
             if self._note and waited > _LONG:
                 self._note(
-                    f"a neighbour has a part of the core ({found[0][1]:.1f} instructions a cycle, "
-                    f"{self.most:.1f} alone): waiting for up to {self._left:.0f} s"
+                    f"others have a part of the core ({found[0][1]}; alone: {self.most:.1f}, "
+                    f"and at most {_OFTEN:,.0f}): waiting for up to {self._left:.0f} s"
                 )
                 self._note = None
             time.sleep(_PAUSE)

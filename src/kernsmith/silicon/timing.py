@@ -6,14 +6,16 @@ program times itself (`rdtscp`, guest/programs/program.c). The core's clock move
 the time stamp counter, by several per cent within seconds; so before each unit a chain of
 multiplications, which takes a known number of the core's cycles, tells how fast the core runs just
 now, and units are told in cycles of the core. Runs of all binaries are interleaved, in an order
-that is drawn anew each time. What disturbs a run (interrupts, other processes, a neighbour on the
-same core) makes some units longer, so a binary's estimate is the sum over units of what the fastest
-fifth of the runs stayed below. (The very shortest is of a run in which both chains beside the unit
-were disturbed.) What it cannot tell apart is told by two halves of the runs.
+that is drawn anew each time. What disturbs a run (interrupts, other processes, other guests, and
+caches and TLBs that are cold after them) makes some units longer, so a binary's estimate is the
+sum over units of the shortest that was seen. A chain that is disturbed would make its unit too
+short, so the core's speed is told by the shortest of six chains around it. What the estimate cannot
+tell apart is told by two halves of the runs.
 
-A neighbour on the other thread of the same core takes half of it for minutes, and no halves of the
-runs tell. So before and after each run is asked how many instructions the core takes in a cycle
-(`shared_core.py`), and runs are made while it takes as many as ever.
+A neighbour on the other thread of the same core takes half of it for minutes, and a hypervisor may
+interrupt a guest so often that no unit is without; no halves of the runs tell. So before and after
+each run is asked how many instructions the core takes in a cycle, and how often it is interrupted
+(`shared_core.py`), and runs are made while it takes as many as ever and is left in peace.
 
 Where a file's pages lie in physical memory is luck, too, and that of the file: it is the same in
 all runs of one. So each run is of a copy of its own.
@@ -32,7 +34,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,15 +41,16 @@ import numpy as np
 from kernsmith import paths, process
 from kernsmith.errors import KernsmithError, UserError
 from kernsmith.silicon.binaries import Binary
-from kernsmith.silicon.shared_core import PATIENCE, Cores
+from kernsmith.silicon.shared_core import PATIENCE, Cores, Quiet
 
 # Both here and in the guest the C library takes its plain routines: else it would choose by CPU.
 TUNABLES = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-RTM,-BMI2"
 RUN_SECONDS = 60.0
 """The time limit of a run; one takes parts of a second."""
-METHOD = 3
+METHOD = 4
 """Of how binaries take turns and what is made of their times: a change that moves figures."""
-_FAST = 0.2
+_BESIDE = 3
+"""Chains before a unit, and as many behind it, that tell how fast the core was."""
 _NO_RANDOM_ADDRESSES = 0x0040000
 # Of a processor with cores of several kinds, the numbers of one of these.
 _KINDS = Path("/sys/devices/cpu_core/cpus")
@@ -92,10 +94,15 @@ class Timed:
         """The estimates of the even and of the odd runs."""
         return halves(self.units)
 
+    @property
+    def disturbed(self) -> float:
+        """By what part of its cycles the median over runs is longer than the estimate."""
+        return float(np.median(self.units, axis=0).sum() / self.cycles - 1)
+
 
 def estimate(units: np.ndarray) -> float:
-    """What a binary takes: the sum over units of the fast runs'. units: of shape (runs, units)."""
-    return float(np.quantile(units, _FAST, axis=0).sum())
+    """What a binary takes: the sum over units of the shortest. units: of shape (runs, units)."""
+    return float(units.min(axis=0).sum())
 
 
 def halves(units: np.ndarray) -> tuple[float, float]:
@@ -157,19 +164,19 @@ def take_turns(
         seconds.
     """
     draw = random.Random("kernsmith silicon")
-    rows: list[list[tuple[Run, float]]] = [[] for _ in programs]
+    rows: list[list[tuple[Run, Quiet]]] = [[] for _ in programs]
     left = set(range(len(programs)))
 
-    def one(place: int) -> Iterator[tuple[Run, float]]:
+    def one(place: int) -> Iterator[tuple[Run, Quiet]]:
         """A run; nothing when it failed."""
         try:
             while True:
                 processor, before = cores.take()
                 with copied(programs[place]) as copy:
                     run = _run(copy, processor, limit)
-                ipc = min(before, cores.ipc(processor))
-                if cores.alone(ipc) or not cores.patient:
-                    yield run, ipc
+                quiet = before.and_then(cores.quiet(processor))
+                if cores.alone(quiet) or not cores.patient:
+                    yield run, quiet
                     return
                 cores.spend(run.seconds)
         except KernsmithError as error:
@@ -188,10 +195,10 @@ def take_turns(
             told(number + 1)
     for place, row in enumerate(rows):
         # What a core takes alone may have been seen only later.
-        for again in [n for n, (_, ipc) in enumerate(row) if not cores.alone(ipc)]:
+        for again in [n for n, (_, quiet) in enumerate(row) if not cores.alone(quiet)]:
             if place in left and cores.patient:
                 row[again : again + 1] = one(place)
-    return [[replace(run, alone=cores.alone(ipc)) for run, ipc in row] for row in rows]
+    return [[replace(run, alone=cores.alone(quiet)) for run, quiet in row] for row in rows]
 
 
 @contextmanager
@@ -296,10 +303,12 @@ def in_core_cycles(units: Sequence[int], length: int, chains: Sequence[int]) -> 
     """Units in cycles of the core, from ticks of the time stamp counter.
 
     length: cycles of a chain. chains: ticks of the one before each unit, and of the one behind the
-        last. The shorter of both neighbours counts: what disturbs a chain makes it longer.
+        last. The shortest of those around a unit counts: what disturbs a chain makes it longer.
     """
-    around = (min(pair) for pair in pairwise(chains))
-    return [ticks * length / chain for ticks, chain in zip(units, around, strict=True)]
+    return [
+        ticks * length / min(chains[max(0, place + 1 - _BESIDE) : place + 1 + _BESIDE])
+        for place, ticks in enumerate(units)
+    ]
 
 
 def settle(processor: int) -> None:
