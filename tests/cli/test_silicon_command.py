@@ -161,11 +161,22 @@ def test_orders_stand_beside_builds_and_are_no_layouts_to_compare_builds_by(
     assert "lld cdsort" in capsys.readouterr().out
 
 
+class Notes(Silent):
+    """What is noted."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str, share: float | None = None) -> None:
+        self.notes.append(text)
+
+
 class Binaries:
     """Stands in for compilers and this processor: of equal flags, equal files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, disturbed: float = 0.0) -> None:
         self.folder = folder
+        self.disturbed = disturbed
         self.timed: list[str] = []
 
     def make(self, bench: Bench, program: str, events: object) -> list[Binary]:
@@ -180,7 +191,9 @@ class Binaries:
         self, binaries: Sequence[Binary], runs: int, told: object, cores: object
     ) -> list[Timed]:
         self.timed += [binary.build for binary in binaries]
-        return [Timed(each, np.full((runs, 2), 100.0), "", runs) for each in binaries]
+        units = np.full((runs, 2), 100.0)
+        units[1:] *= 1 + self.disturbed
+        return [Timed(each, units, "", runs) for each in binaries]
 
 
 def test_builds_that_are_one_binary_are_timed_once_and_told_by_their_own_names(
@@ -202,6 +215,21 @@ def test_builds_that_are_one_binary_are_timed_once_and_told_by_their_own_names(
     timed = len(binaries.timed)
     assert told("little", "-Os") == [("O2", 200.0), ("little", 200.0)]
     assert len(binaries.timed) == timed
+
+
+@pytest.mark.parametrize(("disturbed", "told"), [(0.02, 0), (0.12, 1)])
+def test_what_makes_most_runs_longer_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: float, told: int
+) -> None:
+    binaries, events = Binaries(tmp_path, disturbed), Notes()
+    monkeypatch.setattr("kernsmith.engine.silicon.make_binaries", binaries.make)
+    monkeypatch.setattr("kernsmith.engine.silicon.time_binaries", binaries.time)
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    bench = Bench(("lua",), find_builds(["O2"]), 0, 0, 4)
+    (row,), _ = measure(bench, tmp_path / "times.csv", events)
+    assert row.cycles == 200
+    assert len(events.notes) == told
+    assert all("4 runs 12% longer than what nothing disturbed" in note for note in events.notes)
 
 
 def test_what_no_figure_can_be_given_for_is_null(
