@@ -165,7 +165,8 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
             if shared := sum(row.runs - row.alone for row in known.values()):
                 events.note(
                     f"{program}: others had a part of the core in {shared} of "
-                    f"{sum(row.runs for row in known.values())} runs: these times are longer"
+                    f"{sum(row.runs for row in known.values())} runs: these times are longer; "
+                    "--patience waits for better ones"
                 )
         rows += [
             replace(known[digest], program=program, build=binary.build, layout=binary.layout)
