@@ -82,7 +82,7 @@ class Bench:
 @dataclass(frozen=True)
 class Row:
     """A binary's time in cycles of the core, of all runs and of two halves. alone: runs for which
-    nobody shared the core."""
+    nobody shared the core or interrupted it often."""
 
     program: str
     build: str

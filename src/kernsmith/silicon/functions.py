@@ -71,7 +71,7 @@ def sample(program: Path, runs: int, cores: Cores) -> Counter[int]:
             began = time.monotonic()
             with copied(program) as copy:
                 addresses = _sampled(copy, processor)
-            alone = cores.alone(before.and_then(cores.quiet(processor)))
+            alone = cores.alone(before.worse(cores.quiet(processor)))
             if alone or not cores.patient:
                 break
             cores.spend(time.monotonic() - began)

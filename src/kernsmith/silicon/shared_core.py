@@ -8,7 +8,7 @@ core takes in a cycle (`native/python/src/shared_core.rs`): half as many. How ma
 is alone is the most that was ever seen of this kind of processor, which is kept.
 
 A hypervisor that has other work interrupts a guest, and TLBs and caches are cold when it goes on.
-Some do so twenty thousand times a second for hours, and then no unit of a run is without.
+Some do so twenty thousand times a second, and then hardly a unit of a run is without.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Quiet(NamedTuple):
     ipc: float
     interrupted: float
 
-    def and_then(self, other: Quiet) -> Quiet:
+    def worse(self, other: Quiet) -> Quiet:
         """The worse of both."""
         return Quiet(min(self.ipc, other.ipc), max(self.interrupted, other.interrupted))
 
@@ -111,7 +111,7 @@ class Cores:
         are seen twice."""
         found = self._ask(processor)
         if found.ipc > self.most:
-            found = found.and_then(self._ask(processor))
+            found = found.worse(self._ask(processor))
             if found.ipc > self.most:
                 self.most = found.ipc
                 if self._kept:

@@ -61,7 +61,7 @@ class Run:
     """What one run of a program told.
 
     sum: what it computed. units: cycles of the core of each. said: its whole output. alone: whether
-        it had the core to itself, as far as was known then.
+        it had the core to itself and in peace, as far as was known then.
     """
 
     sum: str
@@ -76,7 +76,7 @@ class Timed:
     """A binary's cycles of the core.
 
     units: of shape (runs, units). sum: what the program computed, equal in all builds. alone: runs
-        that had the core to themselves.
+        that had the core to themselves and in peace.
     """
 
     binary: Binary
@@ -174,7 +174,7 @@ def take_turns(
                 processor, before = cores.take()
                 with copied(programs[place]) as copy:
                     run = _run(copy, processor, limit)
-                quiet = before.and_then(cores.quiet(processor))
+                quiet = before.worse(cores.quiet(processor))
                 if cores.alone(quiet) or not cores.patient:
                     yield run, quiet
                     return
