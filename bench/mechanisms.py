@@ -49,6 +49,7 @@ WITHOUT: Mapping[str, Mapping[str, Any]] = {
     "what a taken branch takes": {"decoupled.fetch.taken_cycles": 0},
     "targets by history": {"decoupled.predictor.target_sets": 2},
     "long histories": {"decoupled.predictor.longest_history": 40},
+    "names of functions": {"decoupled.predictor.known_by": "address"},
     "what a misprediction waits for": {"decoupled.core.resolve_cycles": 0},
     "L1i misses": {"l1i.miss_cycles": 0, "l2.miss_cycles": 0},
     "TLB misses": {"itlb.miss_cycles": 0, "stlb.miss_cycles": 0},

@@ -63,7 +63,9 @@ def _trace(tag: str, rounds: int = ROUNDS) -> bytes:
     starts = [_BASE + number * _APART for number in range(FUNCTIONS)]
     targets = [*starts[1:], starts[0]]
     blocks = [
-        struct.pack("<QQHHBBH", start, target, 32, 27, _CALL, 1, len(_INSTRUCTIONS))
+        struct.pack(
+            "<QQHHBBHI", start, target, 32, 27, _CALL, 1, len(_INSTRUCTIONS), start & 0xFFFF_FFFF
+        )
         for start, target in zip(starts, targets, strict=True)
     ]
     counters = [0] * 15, [rounds * FUNCTIONS, *[0] * 14]
@@ -81,7 +83,7 @@ def _trace(tag: str, rounds: int = ROUNDS) -> bytes:
     ]
     return b"".join(
         [
-            b"KSTRACE3",
+            b"KSTRACE4",
             frame,
             struct.pack("<I", len(frame)),
             *blocks,
@@ -92,7 +94,7 @@ def _trace(tag: str, rounds: int = ROUNDS) -> bytes:
             architecture,
             pages,
             struct.pack("<8Q", *lengths, len(architecture), 1),
-            b"KSTREND3",
+            b"KSTREND4",
         ]
     )
 

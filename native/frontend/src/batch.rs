@@ -4,19 +4,16 @@
 use kernsmith_arch::PageMap;
 
 use super::batch_fetch::Pages;
+use super::batch_predictors::Predicted;
 use super::block_ahead::{BlockAhead, Entered};
-use super::branch_key::Before;
 use super::clocks::{Clocks, ticks};
 use super::costs::Costs;
 use super::exclusive_buffers::ExclusiveBuffers;
 use super::fill_buffers::FillBuffers;
-use super::flow::{FORESEEN, Flow, MOST, NEVER, REDIRECTED, Target};
-use super::ittage::TaggedTargets;
+use super::flow::{Flow, MOST, REDIRECTED, Target};
 use super::op_cache::Runs;
-use super::path_history::{Folds, PathHistory};
 use super::placed::Placed;
 use super::slots::Slots;
-use super::tage::TaggedDirections;
 use super::target_room::TargetRoom;
 use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
 
@@ -66,14 +63,7 @@ pub(super) const PRESENT: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Room {
     pub(super) led: Vec<u32>,
-    /// Before each taken branch, or each conditional one if histories are of directions; and behind
-    /// the last one.
-    pub(super) folds: Vec<Folds>,
-    /// Of histories of directions: the taken branch before the piece, and each one of it.
-    pub(super) before: Vec<Before>,
     pub(super) foreseen: Vec<bool>,
-    /// By conditional branch: where it is in the predictor's tables.
-    pub(super) places: Vec<Folds>,
     /// By taken branch: what the nearest buffer that knows it costs.
     pub(super) found: Vec<u32>,
     /// By what buffers know it; the block that it ends, where they are asked a block ahead.
@@ -101,10 +91,7 @@ impl Default for Room {
         let list = || vec![0; MOST * MOST_OF_BLOCK + 2];
         Self {
             led: Vec::new(),
-            folds: Vec::new(),
-            before: Vec::new(),
-            foreseen: vec![true; FORESEEN],
-            places: Vec::new(),
+            foreseen: Vec::new(),
             found: Vec::new(),
             known_by: Vec::new(),
             ended: Vec::new(),
@@ -131,16 +118,12 @@ pub(super) const UNKNOWN: u32 = u32::MAX;
 /// And: a buffer took its block for another one.
 pub(super) const FALSE_HIT: u32 = UNKNOWN - 1;
 
-/// All structures and clocks of one core, for code that lies where `blocks` say.
+/// All structures and clocks of one core but what predicts directions and targets
+/// ([`super::BatchPredictors`]), for code that lies where `blocks` say.
 pub struct Batch {
     pub(super) blocks: Placed,
     pub(super) costs: Costs,
     pub(super) clocks: Clocks,
-    pub(super) history: PathHistory,
-    /// Of histories of directions: the taken branch before.
-    pub(super) before: Option<Before>,
-    pub(super) directions: TaggedDirections,
-    pub(super) targets: TaggedTargets,
     /// The nearest first.
     pub(super) buffers: Vec<(Filter<u32>, u32, TargetRoom)>,
     /// What is in them, where one alone knows a branch.
@@ -183,15 +166,10 @@ impl Batch {
         let lru = |entries, ways| Filter::new(entries, ways, Replacement::Lru);
         let op_cache = geometry.op_cache.as_ref();
         let buffers = geometry.told_buffers();
-        let tage = &geometry.predictor;
         Some(Self {
             blocks: Placed::new(model, geometry),
             costs: Costs::new(model, geometry),
             clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
-            history: tage.path_history(),
-            before: tage.by_direction.then(Before::default),
-            directions: TaggedDirections::new(tage),
-            targets: TaggedTargets::new(tage),
             buffers: buffers
                 .map(|one| {
                     let room = TargetRoom::new(one.to_other_page);
@@ -218,27 +196,38 @@ impl Batch {
     }
 
     /// The blocks that may be executed.
-    pub fn blocks(&mut self) -> &mut Placed {
+    #[must_use]
+    pub fn blocks(&self) -> &Placed {
+        &self.blocks
+    }
+
+    /// The same, to add more.
+    pub fn blocks_mut(&mut self) -> &mut Placed {
         &mut self.blocks
     }
 
-    /// Executes a piece. address: where what was at an address is.
-    pub fn execute(&mut self, flow: &Flow, room: &mut Room, address: impl Fn(u64) -> u64) {
-        room.led.clone_from(&flow.led);
+    /// Executes a piece, of which this was predicted. address: where what was at an address is.
+    pub fn execute(
+        &mut self,
+        flow: &Flow,
+        predicted: &Predicted,
+        room: &mut Room,
+        address: impl Fn(u64) -> u64,
+    ) {
+        room.led.clone_from(&predicted.led);
         room.led[0] |= self.redirected;
-        room.foreseen[NEVER as usize] = false;
+        room.foreseen.clone_from(&predicted.foreseen);
+        for (counters, [directions, targets]) in self.counters.iter_mut().zip(predicted.wrong) {
+            counters.branch_mispredictions += directions;
+            counters.indirect_mispredictions += targets;
+        }
         let target = |blocks: &Placed, to| match flow.target(to) {
             Target::Block(number) => blocks.starts[number as usize],
-            Target::Address(traced) => address(traced),
+            Target::Address(traced, _) => address(traced),
         };
+        self.check_returns(flow, room, &target);
         // SAFETY: there is such a front end only where the host has all of this: see `Slots::new`.
         unsafe {
-            match self.before {
-                None => self.follow_path(flow, room, &target),
-                Some(before) => self.follow_directions(flow, room, &target, before),
-            }
-            self.predict_directions(flow, room);
-            self.predict_targets(flow, room, &target);
             self.lead(flow, room, &target);
             self.fetch(flow, room);
             self.bring(room);

@@ -1,138 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The branches of a piece: what the predictors say of them, and what that costs.
+//! The branches of a piece: by what buffers know them, and what they cost.
 
 use super::batch::{Batch, FALSE_HIT, Room, UNKNOWN};
 use super::block_ahead::Jumped;
-use super::branch_key::{Before, BranchKey};
-use super::flow::{
-    Condition, DECODED, FIRST_ASKED, FIRST_CONDITION, Flow, REDIRECTED, RESOLVED, Taken, Transfer,
-};
+use super::flow::{DECODED, FIRST_ASKED, Flow, RESOLVED, Taken, Transfer};
 use super::placed::Placed;
 use super::target_room::{SECOND, is_far};
 
 impl Batch {
-    /// The path before each taken branch, and behind the last one.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
-    #[inline(never)]
-    pub(super) fn follow_path(
+    /// Whether what lies behind a call is what is returned to: what the layout decides of where
+    /// branches lead.
+    pub(super) fn check_returns(
         &mut self,
         flow: &Flow,
         room: &mut Room,
         target: &impl Fn(&Placed, u32) -> u64,
     ) {
-        let words = self.history.folds().len();
-        room.folds.resize((flow.taken.len() + 1) * words, [0; 2]);
-        let ends = &self.blocks.ends[..];
-        let mut before = room.folds.chunks_exact_mut(words);
-        for (taken, before) in flow.taken.iter().zip(&mut before) {
-            before.copy_from_slice(self.history.folds());
-            let target = match ends.get(taken.to as usize) {
-                Some(block) => block.start.into(),
-                None => target(&self.blocks, taken.to),
-            };
-            let pc = ends[(taken.block >> 1) as usize].pc;
-            self.history.take(pc.into(), target);
-        }
-        for last in before {
-            last.copy_from_slice(self.history.folds());
-        }
-    }
-
-    /// The directions before each conditional branch, and behind the last one; and what each taken
-    /// branch leaves for those in its target's line.
-    #[inline(never)]
-    pub(super) fn follow_directions(
-        &mut self,
-        flow: &Flow,
-        room: &mut Room,
-        target: &impl Fn(&Placed, u32) -> u64,
-        before: Before,
-    ) {
-        room.folds.clear();
-        for condition in &flow.conditions {
-            room.folds.extend_from_slice(self.history.folds());
-            self.history.resolve(condition.block & 1 == 1);
-        }
-        room.folds.extend_from_slice(self.history.folds());
-        room.before.clear();
-        room.before.push(before);
-        let ends = &self.blocks.ends;
-        room.before.extend(flow.taken.iter().map(|taken| Before {
-            pc: ends[(taken.block >> 1) as usize].pc,
-            target: target(&self.blocks, taken.to) as u32,
-        }));
-        self.before = room.before.last().copied();
-    }
-
-    /// Directions: first where all of them are in the tables, so that the host has these at hand.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
-    #[inline(never)]
-    pub(super) fn predict_directions(&mut self, flow: &Flow, room: &mut Room) {
-        let words = self.history.folds().len();
-        let (ends, directions) = (&self.blocks.ends[..], &mut self.directions);
-        let pc = |block: u32| u64::from(ends[(block >> 2) as usize].pc);
-        room.places.resize(flow.conditions.len() * words, [0; 2]);
-        let places = room.places.chunks_exact_mut(words);
-        let (by_direction, before) = (self.before.is_some(), &room.before[..]);
-        let key = |condition: &Condition| match by_direction {
-            false => BranchKey::of(pc(condition.block)),
-            true => before[condition.after as usize].key(pc(condition.block)),
-        };
-        for (number, (condition, places)) in flow.conditions.iter().zip(places).enumerate() {
-            let key = key(condition);
-            let at = if by_direction {
-                number
-            } else {
-                condition.after as usize
-            };
-            let folds = &room.folds[at * words..][..words];
-            for (place, folds) in places.iter_mut().zip(folds) {
-                *place = directions.places(key, *folds);
-            }
-            directions.expect(places);
-        }
-        let led = &mut room.led[..];
-        let foreseen = &mut room.foreseen[FIRST_CONDITION as usize..];
-        let mut wrong = [0; 2];
-        let told = flow.conditions.iter().zip(room.places.chunks_exact(words));
-        for ((condition, places), foreseen) in told.zip(foreseen) {
-            let taken = condition.block & 1 == 1;
-            let right = directions.predict(key(condition), places, taken);
-            *foreseen = right;
-            let how = u32::from(!right).wrapping_neg() & (RESOLVED | REDIRECTED);
-            led[condition.at as usize] |= how;
-            wrong[(condition.block >> 1 & 1) as usize] += u64::from(!right);
-        }
-        for (counters, wrong) in self.counters.iter_mut().zip(wrong) {
-            counters.branch_mispredictions += wrong;
-        }
-    }
-
-    /// What the layout decides of where branches lead.
-    pub(super) fn predict_targets(
-        &mut self,
-        flow: &Flow,
-        room: &mut Room,
-        target: &impl Fn(&Placed, u32) -> u64,
-    ) {
-        let words = self.history.folds().len();
         for (number, asked) in flow.asked.iter().enumerate() {
-            let taken = flow.taken[asked.taken as usize];
-            let target = target(&self.blocks, taken.to);
-            let block = asked.call.unwrap_or(taken.block >> 1) as usize;
-            let (start, ends) = (self.blocks.starts[block], self.blocks.ends[block]);
-            let right = match asked.call {
-                Some(_) => start + u64::from(ends.bytes) == target,
-                None => {
-                    let pc = start + u64::from(ends.pc.wrapping_sub(ends.start));
-                    let (key, at) = match self.before {
-                        None => (BranchKey::of(pc), asked.taken),
-                        Some(_) => (room.before[asked.taken as usize].key(pc), asked.after),
-                    };
-                    let folds = &room.folds[at as usize * words..][..words];
-                    self.targets.predict(key, folds, target)
-                }
+            let Some(call) = asked.call else {
+                continue;
             };
+            let taken = flow.taken[asked.taken as usize];
+            let behind = self.blocks.starts[call as usize]
+                + u64::from(self.blocks.ends[call as usize].bytes);
+            let right = behind == target(&self.blocks, taken.to);
             room.foreseen[FIRST_ASKED as usize + number] = right;
             let mode = (taken.block & 1) as usize;
             self.counters[mode].indirect_mispredictions += u64::from(!right);

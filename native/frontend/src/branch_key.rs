@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What tables of directions and targets are asked by, beside the history.
 //!
-//! Where histories are of paths, the branch's own address. Where they are of directions, nothing in them
+//! Where histories are of paths, the branch's own address, or its name ([`Names`]). Where they are of directions, nothing in them
 //! tells branches apart, nor where they were come from: the address goes into set and tag, and with it
 //! that of the taken branch before, while the flow is still in the line that it led to. Loops on a
 //! Zen 3 say so (docs/silicon.md): what an indirect jump chose is known to the branches that follow it
 //! within its target's line, and to none behind the next taken branch.
 
-/// The taken branch before: low address bits of itself and of its target.
+/// Where a branch is and where it leads, by something that no layout changes: for each, 32 bits of
+/// the function and the place in it (see `kernsmith_trace::Block::name`).
+///
+/// By address, which branches meet in a predictor's tables is another matter of luck in every layout,
+/// here and on a processor; and since no vendor says how its tables are indexed, one's luck tells
+/// nothing of the other's. By name, it is the same in all layouts (docs/model.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Names {
+    pub pc: u32,
+    pub target: u32,
+}
+
+/// The taken branch before: what it is known by, and low bits of its target's address.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Before {
     pub pc: u32,
@@ -17,6 +29,7 @@ pub struct Before {
 /// What a branch is looked up by.
 #[derive(Debug, Clone, Copy)]
 pub struct BranchKey {
+    /// Its address or its name.
     pub pc: u64,
     /// Of histories of directions: the address of the taken branch before, or 0 where it is not near.
     before: Option<u32>,
@@ -26,11 +39,11 @@ pub struct BranchKey {
 const LINE: u32 = 6;
 
 impl Before {
-    /// For a branch at `pc`, of whose address the low 32 bits count.
+    /// For a branch at an address, of which the low 32 bits count, that is known by `pc`.
     #[inline(always)]
     #[must_use]
-    pub fn key(self, pc: u64) -> BranchKey {
-        let is_near = (pc as u32 ^ self.target) >> LINE == 0;
+    pub fn key(self, address: u64, pc: u64) -> BranchKey {
+        let is_near = (address as u32 ^ self.target) >> LINE == 0;
         BranchKey {
             pc,
             before: Some(if is_near { self.pc } else { 0 }),
@@ -39,7 +52,7 @@ impl Before {
 }
 
 impl BranchKey {
-    /// By its own address alone, where histories are of paths.
+    /// By itself alone, where histories are of paths.
     #[inline(always)]
     #[must_use]
     pub fn of(pc: u64) -> Self {

@@ -36,8 +36,8 @@ pub(super) const FORESEEN: usize = FIRST_ASKED as usize + MOST;
 pub enum Target {
     /// To the start of the block of this number, which is below 2³¹.
     Block(u32),
-    /// There was an interrupt after it, and it had led to this address.
-    Address(u64),
+    /// There was an interrupt after it, and it had led to this address, which has this name.
+    Address(u64, u32),
 }
 
 /// What a branch is that is taken.
@@ -112,7 +112,7 @@ pub struct Flow {
     pub(super) conditions: Vec<Condition>,
     pub(super) taken: Vec<Taken>,
     pub(super) asked: Vec<Asked>,
-    pub(super) addresses: Vec<u64>,
+    pub(super) addresses: Vec<(u64, u32)>,
 }
 
 impl Default for Flow {
@@ -216,8 +216,8 @@ impl Flow {
     ) {
         let to = match to {
             Target::Block(number) => number,
-            Target::Address(address) => {
-                self.addresses.push(address);
+            Target::Address(address, name) => {
+                self.addresses.push((address, name));
                 ADDRESS | (self.addresses.len() - 1) as u32
             }
         };
@@ -244,7 +244,10 @@ impl Flow {
     pub(super) fn target(&self, to: u32) -> Target {
         match to < ADDRESS {
             true => Target::Block(to),
-            false => Target::Address(self.addresses[(to & !ADDRESS) as usize]),
+            false => {
+                let (address, name) = self.addresses[(to & !ADDRESS) as usize];
+                Target::Address(address, name)
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ mod ahead;
 mod batch;
 mod batch_branches;
 mod batch_fetch;
+mod batch_predictors;
 mod batch_time;
 mod block_ahead;
 mod branch_key;
@@ -56,6 +57,8 @@ mod target_room;
 mod tlb;
 
 pub use batch::{Batch, Room};
+pub use batch_predictors::{BatchPredictors, Predicted};
+pub use branch_key::Names;
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
@@ -204,8 +207,8 @@ impl FrontEnd {
 
     /// See [`Predictors::branch`].
     #[inline(always)]
-    pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
-        self.predictors.branch(branch, counters);
+    pub fn branch(&mut self, branch: Branch, names: Names, counters: &mut Counters) {
+        self.predictors.branch(branch, names, counters);
     }
 
     /// See [`Predictors::interrupt`].

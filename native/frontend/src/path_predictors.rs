@@ -10,7 +10,7 @@
 //! block that it leads to, and may be heard by who fetches that much later.
 
 use super::block_ahead::{BlockAhead, Jumped};
-use super::branch_key::{Before, BranchKey};
+use super::branch_key::{Before, BranchKey, Names};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
 use super::costs::unknown_conditional;
@@ -29,6 +29,7 @@ pub struct PathPredictors {
     history: PathHistory,
     /// Of a history of directions: the taken branch before.
     before: Option<Before>,
+    by_function: bool,
     directions: TaggedDirections,
     targets: TaggedTargets,
     returns: ReturnStack,
@@ -54,6 +55,7 @@ impl PathPredictors {
         Self {
             history: tage.path_history(),
             before: tage.by_direction.then(Before::default),
+            by_function: tage.by_function,
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
@@ -99,14 +101,19 @@ impl PathPredictors {
 
     /// Predicts and resolves one executed branch.
     #[inline(always)]
-    pub fn branch(&mut self, branch: Branch, counters: &mut Counters) {
+    pub fn branch(&mut self, branch: Branch, names: Names, counters: &mut Counters) {
+        let by_function = self.by_function;
+        let known_by = |address: u64, name: u32| match by_function {
+            true => u64::from(name),
+            false => address,
+        };
         let mut each = self.taken;
         let returns = matches!(branch, Branch::Return { .. });
         let conditional = matches!(branch, Branch::Conditional { .. });
         let (pc, target, right) = match branch {
             Branch::Conditional { pc, target, taken } => {
                 counters.conditional_branches += 1;
-                let right = self.direction(pc, taken);
+                let right = self.direction(self.key(pc, known_by(pc, names.pc)), taken);
                 counters.branch_mispredictions += u64::from(!right);
                 if self.before.is_some() {
                     self.history.resolve(taken);
@@ -131,20 +138,23 @@ impl PathPredictors {
                 (pc, target, right)
             }
             Branch::IndirectJump { pc, target } => {
-                (pc, target, self.indirect(pc, target, counters))
+                let key = self.key(pc, known_by(pc, names.pc));
+                let right = self.indirect(key, known_by(target, names.target), counters);
+                (pc, target, right)
             }
             Branch::IndirectCall { pc, target, next } => {
                 self.returns.push(next);
                 each += self.call;
-                (pc, target, self.indirect(pc, target, counters))
+                let key = self.key(pc, known_by(pc, names.pc));
+                let right = self.indirect(key, known_by(target, names.target), counters);
+                (pc, target, right)
             }
         };
         counters.taken_branches += 1;
+        let (from, to) = (known_by(pc, names.pc), known_by(target, names.target));
         match &mut self.before {
-            None => self.history.take(pc, target),
-            Some(before) => {
-                (before.pc, before.target) = (pc as u32, target as u32);
-            }
+            None => self.history.take(from, to),
+            Some(before) => (before.pc, before.target) = (from as u32, target as u32),
         }
         // A return's target is in no buffer.
         let told = if returns { pc } else { target };
@@ -167,16 +177,15 @@ impl PathPredictors {
     }
 
     #[inline(always)]
-    fn key(&self, pc: u64) -> BranchKey {
+    fn key(&self, address: u64, known_by: u64) -> BranchKey {
         match self.before {
-            None => BranchKey::of(pc),
-            Some(before) => before.key(pc),
+            None => BranchKey::of(known_by),
+            Some(before) => before.key(address, known_by),
         }
     }
 
     #[inline(always)]
-    fn direction(&mut self, pc: u64, taken: bool) -> bool {
-        let key = self.key(pc);
+    fn direction(&mut self, key: BranchKey, taken: bool) -> bool {
         let mut places = [[0; 2]; TABLES / LANES];
         let folds = self.history.folds();
         for (place, folds) in places.iter_mut().zip(folds) {
@@ -185,8 +194,7 @@ impl PathPredictors {
         self.directions.predict(key, &places[..folds.len()], taken)
     }
 
-    fn indirect(&mut self, pc: u64, target: u64, counters: &mut Counters) -> bool {
-        let key = self.key(pc);
+    fn indirect(&mut self, key: BranchKey, target: u64, counters: &mut Counters) -> bool {
         let right = self.targets.predict(key, self.history.folds(), target);
         counters.indirect_mispredictions += u64::from(!right);
         right

@@ -45,7 +45,8 @@ pub struct Fetched {
     pub supply: [u32; 2],
 }
 
-/// Where a block begins and ends, in the low 32 bits of addresses.
+/// Where a block begins and ends, in the low 32 bits of addresses, and by what predictors know these
+/// places: by the same bits, or by names.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends {
     pub start: u32,
@@ -54,12 +55,16 @@ pub struct Ends {
     /// By which the target buffers know the last instruction.
     pub branch: u32,
     pub bytes: u16,
+    pub start_known_by: u32,
+    pub pc_known_by: u32,
 }
 
 /// A block, as far as it is the same in every layout but for its address.
 #[derive(Debug, Clone, Copy)]
 pub struct Described {
     pub start: u64,
+    /// What its first instruction is called: see [`super::Names`].
+    pub name: u32,
     /// At least 1.
     pub bytes: u16,
     /// From the start to the last instruction.
@@ -139,6 +144,10 @@ impl Placed {
         let line = self.lines.of(block.start, block.kernel);
         let more_lines = self.lines.of(last, block.kernel).wrapping_sub(line);
         let pc = (block.start + u64::from(block.last_offset)) as u32;
+        let known_by = match self.geometry.predictor.by_function {
+            true => block.name,
+            false => block.start as u32,
+        };
         let keys = &supplied.keys;
         let key = match keys[..] {
             [] => [0, 0],
@@ -165,6 +174,8 @@ impl Placed {
             // Mixed as `Decoupled` does: bit 0 of an address tells nothing there either.
             branch: pc >> 1 ^ pc >> 6 | u32::from(block.kernel) << 31,
             bytes: block.bytes,
+            start_known_by: known_by,
+            pc_known_by: known_by.wrapping_add(block.last_offset.into()),
         });
         self.starts.push(block.start);
         Some(())

@@ -2,7 +2,7 @@
 //! Branch prediction: direction of conditional branches, and targets of all.
 
 use super::btb::{ReturnStack, Targets};
-use super::{Counters, PredictorGeometry, PredictorKind};
+use super::{Counters, Names, PredictorGeometry, PredictorKind};
 
 /// One executed branch with its outcome. `pc` is the address of the branch instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,23 @@ pub enum Branch {
     IndirectCall { pc: u64, target: u64, next: u64 },
     /// A return.
     Return { pc: u64, target: u64 },
+}
+
+impl Branch {
+    /// Names by addresses, of code that lies in one layout only.
+    #[must_use]
+    pub fn by_address(self) -> Names {
+        let (Self::Conditional { pc, target, .. }
+        | Self::Jump { pc, target }
+        | Self::Call { pc, target, .. }
+        | Self::IndirectJump { pc, target }
+        | Self::IndirectCall { pc, target, .. }
+        | Self::Return { pc, target }) = self;
+        Names {
+            pc: pc as u32,
+            target: target as u32,
+        }
+    }
 }
 
 /// Two-bit counters count 0 to 3, and say taken from 2 on. They begin weakly not taken.

@@ -26,6 +26,9 @@ pub struct TageGeometry {
     /// Whether histories are of conditional branches, each taken or not; else of taken branches, each
     /// with its address and its target's.
     pub by_direction: bool,
+    /// Whether branches and targets are known by function and place, which no layout changes; else
+    /// by address.
+    pub by_function: bool,
     /// log2 of the entries without a tag.
     pub base_bits: usize,
     pub sets: usize,
@@ -65,6 +68,7 @@ pub(super) fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError>
     let geometry = TageGeometry {
         history: series(tables, shortest, longest),
         by_direction,
+        by_function: fields.choice("known_by", &[("address", false), ("function", true)], true)?,
         base_bits: fields.integer("base_bits", 2..=20)?,
         sets: fields.power_of_two("sets", 2..=MOST_SETS)?,
         ways: fields.integer("ways", 1..=16)?,
@@ -118,6 +122,7 @@ mod tests {
         TageGeometry {
             history: vec![18, 81, 194],
             by_direction: false,
+            by_function: false,
             base_bits: 13,
             sets,
             ways: 4,

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use kernsmith_trace::{Block, Event, Kind, Trace};
+use kernsmith_trace::{Block, Escape, Event, Kind, Trace};
 
 use super::contexts::{Contexts, ROOT};
 
@@ -145,7 +145,7 @@ impl<'a> CallStack<'a> {
 
     /// The flow was interrupted; led: to where the block before had led, if it came to its end.
     pub fn interrupted(&mut self, led: Option<u64>) {
-        self.at += if led.is_some() { 3 } else { 1 };
+        self.at += 1 + led.map_or(0, |_| Escape::LED_WORDS);
         let action = self.flow.interrupted(led);
         self.apply(action);
     }
@@ -213,7 +213,7 @@ impl<'a> CallStack<'a> {
                 Event::Block(number) if self.switches[number as usize] => break,
                 Event::Block(number) => flow.entered(number),
                 Event::Cut => flow.interrupted(None),
-                Event::Led(to) => flow.interrupted(Some(to)),
+                Event::Led(to, _) => flow.interrupted(Some(to)),
                 Event::Begin => continue,
             };
             let returns = |block: u32| returns_to(&self.flow.blocks[block as usize]);

@@ -274,6 +274,7 @@ impl<'a> Chunks<'a> {
         } else {
             let mut half = || self.words.next().map_or(0, u64::from);
             let address = half() | half() << 32;
+            half(); // its name: these predictors know branches by address
             if let Some(before) = self.previous.take() {
                 self.led(before, address as u32, Leads::ToAddress(address), chunk);
             }

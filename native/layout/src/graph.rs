@@ -110,7 +110,7 @@ impl Graph {
                     entered.fill(0);
                     led.clear();
                 }
-                Event::Cut | Event::Led(_) => previous = None,
+                Event::Cut | Event::Led(..) => previous = None,
             }
         }
         let whole: u64 = entered.iter().sum();

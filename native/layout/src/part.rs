@@ -41,7 +41,7 @@ pub fn write_part(trace: &Trace, every: u64, path: &Path) -> io::Result<()> {
                 }
             }
             Event::Cut if wanted => part.cut(),
-            Event::Led(address) if wanted => part.led(address),
+            Event::Led(address, name) if wanted => part.led(address, name),
             _ => {}
         }
     }

@@ -150,7 +150,7 @@ impl Replay {
             match step {
                 Event::Block(number) => seen[number as usize] = true,
                 Event::Begin => seen.fill(false),
-                Event::Cut | Event::Led(_) => {}
+                Event::Cut | Event::Led(..) => {}
             }
         }
         let blocks = self.trace.blocks.iter().enumerate();

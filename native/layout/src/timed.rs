@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use kernsmith_arch::PageMap;
-use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd};
+use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd, Names};
 use kernsmith_trace::{Block, Escape, Event, Kind, Trace, Words};
 
 use super::watch::Watch;
@@ -112,7 +112,7 @@ pub(super) fn behind(words: &Words, range: &Range<usize>, least: usize) -> usize
     let mut words = words.cursor(range.start);
     while words.place() < end {
         if words.next() == Some(Escape::Led as u32) {
-            words.nth(1);
+            words.nth(Escape::LED_WORDS - 1);
         }
     }
     words.place()
@@ -130,6 +130,7 @@ pub(super) struct Placed {
     last_offset: u16,
     instructions: u16,
     kind: Kind,
+    name: u32,
     /// Whose counters are its own.
     slot: u32,
 }
@@ -143,6 +144,7 @@ fn placed(trace: &Trace, placement: &impl Placement, slots: &[usize]) -> Vec<Pla
         last_offset: block.last_offset,
         instructions: trace.instructions.sizes(number as usize).len() as u16,
         kind: block.kind,
+        name: block.name,
         slot: *slot as u32,
     };
     let numbered = (0..).zip(&trace.blocks);
@@ -220,9 +222,9 @@ impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
                 self.front_end.interrupt();
                 self.watch.interrupted(None);
             }
-            Event::Led(address) => {
+            Event::Led(address, name) => {
                 if let Some(before) = self.before.take() {
-                    self.resolve(before, address, self.placement.address(address));
+                    self.resolve(before, address, (self.placement.address(address), name));
                 }
                 self.front_end.interrupt();
                 self.watch.interrupted(Some(address));
@@ -239,7 +241,7 @@ impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
         let mut block = self.blocks[number as usize];
         block.slot = self.watch.slot(number, block.slot);
         if let Some(before) = self.before.replace(block) {
-            self.resolve(before, block.traced, block.start);
+            self.resolve(before, block.traced, (block.start, block.name));
         }
         let last = block.start + u64::from(block.bytes) - 1;
         let slot = block.slot as usize;
@@ -254,9 +256,10 @@ impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
             .fetched(number, block.start, last, &mut self.front_end);
     }
 
-    /// The last instruction of a block has led to this address: as it was traced, and here.
+    /// The last instruction of a block has led to this address: as it was traced, and here with its
+    /// name.
     #[inline(always)]
-    fn resolve(&mut self, block: Placed, traced: u64, target: u64) {
+    fn resolve(&mut self, block: Placed, traced: u64, (target, name): (u64, u32)) {
         let pc = block.start + u64::from(block.last_offset);
         let next = block.start + u64::from(block.bytes);
         let branch = match block.kind {
@@ -273,7 +276,11 @@ impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
             Kind::None | Kind::Far | Kind::Repeat => return,
         };
         let counters = &mut self.counters[block.slot as usize];
-        self.front_end.branch(branch, counters);
+        let names = Names {
+            pc: block.name.wrapping_add(block.last_offset.into()),
+            target: name,
+        };
+        self.front_end.branch(branch, names, counters);
     }
 }
 
@@ -284,13 +291,13 @@ mod tests {
     #[test]
     fn what_warms_up_does_not_end_inside_an_escape() {
         let led = Escape::Led as u32;
-        let words = Words::from(vec![1, led, 7, 7, 2, led, 7, 7, 3]);
+        let words = Words::from(vec![1, led, 7, 7, 7, 2, led, 7, 7, 7, 3]);
         let found = |start, least| behind(&words, &(start..words.len()), least);
         assert_eq!(
-            [0, 1, 2, 3, 4, 5].map(|least| found(0, least)),
-            [0, 1, 4, 4, 4, 5]
+            [0, 1, 2, 3, 4, 5, 6].map(|least| found(0, least)),
+            [0, 1, 5, 5, 5, 5, 6]
         );
-        assert_eq!(found(4, 2), 8);
-        assert_eq!(found(4, 100), 9);
+        assert_eq!(found(5, 2), 10);
+        assert_eq!(found(5, 100), 11);
     }
 }

@@ -143,9 +143,9 @@ impl<'a> TimedChunks<'a> {
         }
         if word == Escape::Led as u32 {
             let mut half = || self.words.next().map_or(0, u64::from);
-            let address = half() | half() << 32;
+            let (address, name) = (half() | half() << 32, half() as u32);
             if let Some(before) = self.before {
-                self.led(before, address, Target::Address(address), chunk);
+                self.led(before, address, Target::Address(address, name), chunk);
             }
         }
         self.interrupt(chunk);

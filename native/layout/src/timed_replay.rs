@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Replays a trace in several layouts at once through front ends in time.
 
-use kernsmith_frontend::{Batch, Counters, CpuModel, DecoupledGeometry, Described, Room};
+use kernsmith_frontend::{
+    Batch, BatchPredictors, Counters, CpuModel, DecoupledGeometry, Described, Predicted, Room,
+};
 use kernsmith_trace::Kind;
 
 use super::Text;
@@ -42,15 +44,34 @@ impl Replay {
         let returns = model.predictor.return_stack;
         let mut chunks = TimedChunks::new(&self.trace, &sample, parted, returns);
         let mut room = Room::default();
+        let mut predictors = Predicting::of(geometry, layouts.len());
+        let mut predicted: Vec<_> = (0..AT_ONCE).map(|_| Predicted::default()).collect();
         let mut cut: Vec<TimedChunk> = (0..AT_ONCE).map(|_| TimedChunk::default()).collect();
         loop {
             let mut count = 0;
             while count < AT_ONCE && chunks.next(&mut cut[count]) {
                 count += 1;
             }
-            for (batch, placed) in batches.iter_mut().zip(&placed) {
-                for chunk in &cut[..count] {
-                    execute(batch, chunk, &mut room, placed);
+            let cut = &cut[..count];
+            match &mut predictors {
+                Predicting::Once(one) => {
+                    for (chunk, predicted) in cut.iter().zip(&mut predicted) {
+                        predict(one, &batches[0], chunk, predicted, &placed[0]);
+                    }
+                    for (batch, placed) in batches.iter_mut().zip(&placed) {
+                        for (chunk, predicted) in cut.iter().zip(&predicted) {
+                            execute(batch, chunk, predicted, &mut room, placed);
+                        }
+                    }
+                }
+                Predicting::Each(each) => {
+                    for ((batch, placed), own) in batches.iter_mut().zip(&placed).zip(each) {
+                        for chunk in cut {
+                            let predicted = &mut predicted[0];
+                            predict(own, batch, chunk, predicted, placed);
+                            execute(batch, chunk, predicted, &mut room, placed);
+                        }
+                    }
                 }
             }
             if count < AT_ONCE {
@@ -67,13 +88,14 @@ impl Replay {
         (0..).zip(&self.trace.blocks).all(|(number, block)| {
             let described = Described {
                 start: placed.block(number),
+                name: block.name,
                 bytes: block.bytes,
                 last_offset: block.last_offset,
                 kernel: block.kernel,
                 conditional: block.kind == Kind::Conditional,
             };
             let sizes = self.trace.instructions.sizes(number as usize);
-            batch.blocks().add(described, sizes.iter().copied())
+            batch.blocks_mut().add(described, sizes.iter().copied())
         })
     }
 
@@ -90,14 +112,52 @@ impl Replay {
     }
 }
 
-/// Executes one piece of a trace in a layout.
-fn execute(batch: &mut Batch, chunk: &TimedChunk, room: &mut Room, placed: &Placed) {
+/// Who predicts.
+enum Predicting {
+    /// One for all layouts.
+    Once(Box<BatchPredictors>),
+    /// One for each.
+    Each(Vec<BatchPredictors>),
+}
+
+impl Predicting {
+    fn of(geometry: &DecoupledGeometry, layouts: usize) -> Self {
+        let new = || BatchPredictors::new(geometry);
+        match BatchPredictors::are_of_all_layouts(geometry) && layouts > 0 {
+            true => Self::Once(Box::new(new())),
+            false => Self::Each((0..layouts).map(|_| new()).collect()),
+        }
+    }
+}
+
+/// Predicts one piece of a trace in a layout.
+fn predict(
+    predictors: &mut BatchPredictors,
+    batch: &Batch,
+    chunk: &TimedChunk,
+    predicted: &mut Predicted,
+    placed: &Placed,
+) {
+    let address = |traced| placed.address(traced);
+    predictors.predict(&chunk.flow, batch.blocks(), predicted, address);
+}
+
+/// Executes it there.
+fn execute(
+    batch: &mut Batch,
+    chunk: &TimedChunk,
+    predicted: &Predicted,
+    room: &mut Room,
+    placed: &Placed,
+) {
     let counted = match chunk.begins {
         true => Default::default(),
         false => batch.counters,
     };
     batch.counters = [0, 1].map(|mode| counted[mode] + chunk.fixed[mode]);
-    batch.execute(&chunk.flow, room, |traced| placed.address(traced));
+    batch.execute(&chunk.flow, predicted, room, |traced| {
+        placed.address(traced)
+    });
     if chunk.warms {
         batch.counters = counted;
     }

@@ -69,7 +69,7 @@ impl Windows {
                 begin = at;
             }
             if word == Escape::Led as u32 {
-                words.nth(1);
+                words.nth(Escape::LED_WORDS - 1);
             }
             if let Some(count) = kernel.last_mut() {
                 *count += u64::from(word < ESCAPE && is_kernel(word));
@@ -208,7 +208,7 @@ mod tests {
     fn what_the_kernel_has_of_each_is_counted() {
         let mut words = vec![1; 3 * SHORTEST];
         words[SHORTEST..SHORTEST + 7].fill(0);
-        words[5..8].copy_from_slice(&[Escape::Led as u32, 0, 0]);
+        words[5..9].copy_from_slice(&[Escape::Led as u32, 0, 0, 0]);
         let windows = Windows::new(&words.into(), |word| word == 0);
         assert_eq!(windows.kernel, [0, 7, 0]);
     }

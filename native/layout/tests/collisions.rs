@@ -70,6 +70,7 @@ fn in_one_set(count: u64, apart: u64) -> Trace {
         last_offset: 27,
         kind: Kind::Jump,
         kernel: true,
+        name: number as u32,
     };
     Trace {
         words: (0..100 * count)

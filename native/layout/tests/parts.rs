@@ -21,7 +21,7 @@ fn instructions(trace: &Trace) -> u64 {
         match event {
             Event::Begin => count = 0,
             Event::Block(number) => count += trace.instructions.sizes(number as usize).len(),
-            Event::Cut | Event::Led(_) => {}
+            Event::Cut | Event::Led(..) => {}
         }
     }
     count as u64

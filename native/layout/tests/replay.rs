@@ -6,8 +6,8 @@ mod invented;
 use invented::random::Random;
 use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
 use kernsmith_frontend::{
-    AheadGeometry, Branch, Counters, CpuModel, FrontEnd, LoopGeometry, Replacement, TlbArrays,
-    TlbEntries,
+    AheadGeometry, Branch, Counters, CpuModel, FrontEnd, LoopGeometry, Names, Replacement,
+    TlbArrays, TlbEntries,
 };
 use kernsmith_layout::{Replay, Section, Step, Text};
 use kernsmith_trace::{Block, Instructions, Kind, Trace};
@@ -23,7 +23,10 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
     let mut counters = [Counters::default(); 2];
     let mut before: Option<Block> = None;
     let mut words = trace.words.iter();
-    let resolve = |front_end: &mut FrontEnd, block: Block, to: u64, counters: &mut Counters| {
+    let resolve = |front_end: &mut FrontEnd,
+                   block: Block,
+                   (to, name): (u64, u32),
+                   counters: &mut Counters| {
         let pc = moved(block.start) + u64::from(block.last_offset);
         let next = moved(block.start) + u64::from(block.bytes);
         let target = moved(to);
@@ -40,7 +43,8 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
             Kind::IndirectCall => Branch::IndirectCall { pc, target, next },
             Kind::None | Kind::Far | Kind::Repeat => return,
         };
-        front_end.branch(branch, counters);
+        let pc = block.name.wrapping_add(block.last_offset.into());
+        front_end.branch(branch, Names { pc, target: name }, counters);
     };
     while let Some(word) = words.next() {
         match word {
@@ -52,10 +56,11 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
             0x8000_0001 => {
                 let low = words.next().expect("an address");
                 let high = words.next().expect("an address");
+                let name = words.next().expect("its name");
                 if let Some(block) = before.take() {
                     let to = u64::from(low) | u64::from(high) << 32;
                     let counters = &mut counters[usize::from(block.kernel)];
-                    resolve(&mut front_end, block, to, counters);
+                    resolve(&mut front_end, block, (to, name), counters);
                 }
                 front_end.interrupt();
             }
@@ -63,7 +68,7 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
                 let block = trace.blocks[number as usize];
                 if let Some(before) = before {
                     let counters = &mut counters[usize::from(before.kernel)];
-                    resolve(&mut front_end, before, block.start, counters);
+                    resolve(&mut front_end, before, (block.start, block.name), counters);
                 }
                 let start = moved(block.start);
                 let last = start + u64::from(block.bytes) - 1;
@@ -127,13 +132,14 @@ fn takes_turns(start: u64, fixed: u64, order: &[u32]) {
     let sections = vec![section(start, 64), section(start + 64, 8192)];
     let text = Text::new(start, sections, vec![Step::Group(vec![0, 1])]).expect("it is consistent");
     let layout = text.place(order);
-    let block = |start, target| Block {
+    let block = |start: u64, target| Block {
         start,
         target,
         bytes: 60,
         last_offset: 55,
         kind: Kind::Jump,
         kernel: true,
+        name: start as u32,
     };
     let trace = Trace {
         words: (0..1000).map(|step| step % 2).collect::<Vec<_>>().into(),
@@ -168,6 +174,10 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let buffers = shipped.iter().filter_map(with_other_buffers);
     let forgetful = shipped.iter().filter_map(with_chance_and_few_fill_buffers);
     let changed = changed.chain(by_direction).chain(buffers).chain(forgetful);
+    let named = shipped.iter().filter_map(with_names);
+    let changed = changed
+        .chain(named)
+        .chain(shipped.iter().filter_map(with_names_and_directions));
     for model in shipped.iter().cloned().chain(changed) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
         for (starts, replayed) in layouts.iter().zip(replayed) {
@@ -250,6 +260,54 @@ fn with_histories_of_directions(model: &CpuModel) -> Option<CpuModel> {
     Some(model)
 }
 
+/// A model in time that knows branches by what no layout changes.
+fn with_names(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    let predictor = &mut model.decoupled.as_mut()?.predictor;
+    predictor.by_function = true;
+    Some(model)
+}
+
+#[test]
+fn by_names_directions_are_predicted_the_same_in_all_layouts() {
+    let mut random = Random::new(29);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 60_000, NEAR);
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
+    let layouts: Vec<_> = (0..4)
+        .map(|_| text.place(&shuffled(&mut random, 60)))
+        .collect();
+    let wrong = |model: &CpuModel| -> Vec<[u64; 2]> {
+        let costs = replay.cost(&text, &layouts, model, 1);
+        let wrong = |one: &[Counters; 2]| one.map(|mode| mode.branch_mispredictions);
+        costs.iter().map(wrong).collect()
+    };
+    let mut lucky = 0;
+    for toml in MODELS {
+        let model = CpuModel::parse(toml).expect("a shipped model");
+        let Some(mut model) = with_names(&model) else {
+            continue;
+        };
+        let predictor = &mut model.decoupled.as_mut().expect("in time").predictor;
+        predictor.by_direction = false;
+        let named = wrong(&model);
+        assert!(named.iter().all(|one| *one == named[0]), "{named:?}");
+        let predictor = &mut model.decoupled.as_mut().expect("in time").predictor;
+        predictor.by_function = false;
+        let by_address = wrong(&model);
+        lucky += u32::from(by_address.iter().any(|one| *one != by_address[0]));
+    }
+    assert!(lucky > 0, "by address, some have luck with a layout");
+}
+
+/// The same with histories of directions, where what lies in one line is for the layout to say.
+fn with_names_and_directions(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = with_names(model)?;
+    let predictor = &mut model.decoupled.as_mut()?.predictor;
+    predictor.by_direction = true;
+    Some(model)
+}
+
 /// A model in time that translates a page when fetch comes to it.
 fn without_walks_ahead(model: &CpuModel) -> Option<CpuModel> {
     let mut model = model.clone();
@@ -274,13 +332,14 @@ fn loops_are_the_same_ones_in_a_replay() {
     let steps = vec![Step::Group(vec![0, 1])];
     let text = Text::new(START, vec![section(0), section(1)], steps).expect("it is consistent");
     let function = |start: u64, next: u64, kernel: bool| {
-        let block = |start, target, kind| Block {
+        let block = |start: u64, target, kind| Block {
             start,
             target,
             bytes: 20,
             last_offset: 16,
             kind,
             kernel,
+            name: start as u32,
         };
         let jump = block(start + 20, next, Kind::Jump);
         [block(start, start, Kind::Conditional), jump]
@@ -371,6 +430,7 @@ fn what_an_order_puts_behind_the_last_large_page_is_in_small_ones() {
         last_offset: 55,
         kind: Kind::IndirectJump,
         kernel: true,
+        name: number as u32,
     };
     let trace = Trace {
         words: (0..6400).map(|step| step % 64).collect::<Vec<_>>().into(),
@@ -427,6 +487,7 @@ fn where_the_text_ends_decides_which_pages_are_large() {
         last_offset: 55,
         kind: Kind::IndirectJump,
         kernel: true,
+        name: number as u32,
     };
     let trace = Trace {
         words: (0..6400).map(|step| step % 64).collect::<Vec<_>>().into(),

@@ -57,6 +57,7 @@ fn blocks() -> Vec<Block> {
             last_offset: 0,
             kind: kind(function, block),
             kernel: true,
+            name: start(function, block) as u32 + offset as u32,
         })
     };
     let user = Block {
@@ -66,6 +67,7 @@ fn blocks() -> Vec<Block> {
         last_offset: 0,
         kind: Kind::Far,
         kernel: false,
+        name: 0x40_0000,
     };
     part(0).chain(part(8)).chain([user]).collect()
 }
@@ -117,7 +119,7 @@ impl Machine {
         if self.random.once_in(9) {
             let address = start(to.0, to.1);
             let halves = [address as u32, (address >> 32) as u32];
-            self.words.extend([(1 << 31) + 1, halves[0], halves[1]]);
+            self.words.extend([(1 << 31) + 1, halves[0], halves[1], 0]);
             // Without a handler, the tracer has only seen code that looks like one.
             if self.random.once_in(2) {
                 self.handle();

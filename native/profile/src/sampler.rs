@@ -80,7 +80,7 @@ impl<F: FnMut(BranchSample)> Sampler<F> {
                     cut = true;
                     continue;
                 }
-                Event::Led(address) => {
+                Event::Led(address, _) => {
                     led = Some(address);
                     continue;
                 }

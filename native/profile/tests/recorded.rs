@@ -12,13 +12,14 @@ use kernsmith_trace::{Block, Facts, Kind, Trace, TraceWriter};
 
 /// A jump over nothing, a conditional branch, a call, a program's system call.
 fn blocks() -> Vec<(Block, Vec<u16>)> {
-    let block = |start, bytes, last_offset, kind, kernel| Block {
+    let block = |start: u64, bytes, last_offset, kind, kernel| Block {
         start,
         target: 0,
         bytes,
         last_offset,
         kind,
         kernel,
+        name: start as u32,
     };
     vec![
         (block(TEXT, 4, 2, Kind::Conditional, true), vec![0, 1, 2]),
@@ -135,7 +136,7 @@ fn interrupts_are_branches_and_restarts_are_none() {
     let path = traced("interrupts", |trace| {
         trace.begin();
         trace.block(CONDITIONAL);
-        trace.led(TEXT + AFTER);
+        trace.led(TEXT + AFTER, (TEXT + AFTER) as u32);
         trace.block(RETURNS);
         trace.cut();
         trace.block(CALLS);

@@ -76,7 +76,8 @@ fn cycles(model: &CpuModel, steps: &[Step], rounds: u32) -> f64 {
                 front_end.describe(number, step.start, sizes, conditional);
             }
             front_end.enter(number, step.start, step.start + bytes - 1, &mut counters);
-            front_end.branch(step.branch, &mut counters);
+            let names = step.branch.by_address();
+            front_end.branch(step.branch, names, &mut counters);
             counters.instructions += step.sizes.len() as u64;
         }
     }

@@ -4,11 +4,11 @@
 //!
 //! # The file
 //!
-//! Little-endian, version 3: [`MAGIC`]; the words of the sequence, 4 bytes each, in frames of 262,144
+//! Little-endian, version 4: [`MAGIC`]; the words of the sequence, 4 bytes each, in frames of 262,144
 //! words (the last one may be shorter), each packed by itself with zstd (RFC 8878); the bytes of each
-//! packed frame, 4 bytes each; a record of 24 bytes for each block (start, target of its direct branch: 8 bytes each; size, offset of the
+//! packed frame, 4 bytes each; a record of 28 bytes for each block (start, target of its direct branch: 8 bytes each; size, offset of the
 //! last instruction: 2 bytes each; [`Kind`], kernel mode: 1 byte each; count of instructions: 2
-//! bytes); the sizes of all blocks' instructions, 1 byte each, block after block; the tag; the
+//! bytes; [name](Block::name): 4 bytes); the sizes of all blocks' instructions, 1 byte each, block after block; the tag; the
 //! counters of user mode and of kernel mode (15 words of 8 bytes each, in the order of
 //! [`Counters::figures`]); the name of the CPU model with which these were simulated; the
 //! architecture, as QEMU calls it; the kernel's map of pages, for each run its first and last
@@ -36,24 +36,25 @@ use kernsmith_arch::PageMap;
 use kernsmith_frontend::Counters;
 
 /// The first 8 bytes.
-pub const MAGIC: &[u8; 8] = b"KSTRACE3";
+pub const MAGIC: &[u8; 8] = b"KSTRACE4";
 
 /// Those of the versions before, and what one of them has not.
-const OLD: [(&[u8; 8], &str); 2] = [
+const OLD: [(&[u8; 8], &str); 3] = [
     (
         b"KSTRACE1",
         "is of version 1, which has no map of the kernel's pages",
     ),
     (b"KSTRACE2", "is of version 2, whose words are not packed"),
+    (b"KSTRACE3", "is of version 3, in which code has no names"),
 ];
 
 /// The last 8 bytes.
-pub const END: &[u8; 8] = b"KSTREND3";
+pub const END: &[u8; 8] = b"KSTREND4";
 
 /// Words from here on are no block numbers.
 pub const ESCAPE: u32 = 1 << 31;
 
-const RECORD: usize = 24;
+const RECORD: usize = 28;
 const RUN: usize = 24;
 
 /// Numbers in the footer.
@@ -69,10 +70,15 @@ pub enum Escape {
     /// exception in between, or the sequence begins.
     Cut = ESCAPE,
     /// An interrupt came after the last instruction of the block before, which has led to the
-    /// address in the next two words (low half first).
+    /// address in the next two words (low half first), whose name is in the one behind them.
     Led,
     /// Here the region of interest begins: what comes before only warms caches up.
     Begin,
+}
+
+impl Escape {
+    /// Words behind [`Self::Led`] that belong to it.
+    pub const LED_WORDS: usize = 3;
 }
 
 /// One step of the sequence, as its words tell it.
@@ -82,8 +88,8 @@ pub enum Event {
     Block(u32),
     /// See [`Escape::Cut`].
     Cut,
-    /// See [`Escape::Led`].
-    Led(u64),
+    /// See [`Escape::Led`]: the address and its name.
+    Led(u64, u32),
     /// See [`Escape::Begin`].
     Begin,
 }
@@ -104,7 +110,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    /// By number.
+    pub const ALL: [Self; 9] = [
         Self::None,
         Self::Conditional,
         Self::Jump,
@@ -131,6 +138,10 @@ pub struct Block {
     pub kind: Kind,
     /// Whether it runs in kernel mode.
     pub kernel: bool,
+    /// What its first instruction is called, the same in all layouts of one kernel or program: a
+    /// number of the function that it is in, plus its place there, modulo 2³². Where nobody knows the
+    /// function, the low 32 bits of the address.
+    pub name: u32,
 }
 
 /// What a trace says beside the sequence itself.

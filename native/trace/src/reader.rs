@@ -122,7 +122,10 @@ impl Trace {
             Some(match word {
                 number if number < ESCAPE => Event::Block(self.words.block(number)),
                 begin if begin == Escape::Begin as u32 => Event::Begin,
-                led if led == Escape::Led as u32 => Event::Led(half() | half() << 32),
+                led if led == Escape::Led as u32 => {
+                    let address = half() | half() << 32;
+                    Event::Led(address, half() as u32)
+                }
                 _ => Event::Cut,
             })
         })
@@ -149,16 +152,16 @@ impl Trace {
     }
 
     fn check(&self) -> Result<(), String> {
-        // Halves of an address that are still to come.
-        let mut halves = 0;
+        // Words of an address and its name that are still to come.
+        let mut rest = 0;
         for frame in 0..self.words.frames() {
             for word in self.words.frame(frame)?.iter().copied() {
-                if halves > 0 {
-                    halves -= 1;
+                if rest > 0 {
+                    rest -= 1;
                     continue;
                 }
                 if word == Escape::Led as u32 {
-                    halves = 2;
+                    rest = Escape::LED_WORDS;
                     continue;
                 }
                 let known = (word as usize) < self.blocks.len();
@@ -168,7 +171,7 @@ impl Trace {
                 }
             }
         }
-        if halves > 0 {
+        if rest > 0 {
             return Err("ends inside an address".to_owned());
         }
         for (number, block) in self.blocks.iter().enumerate() {
@@ -279,6 +282,7 @@ fn read_block(source: &mut impl Read) -> Result<(Block, usize), String> {
             .get(usize::from(record[20]))
             .ok_or_else(|| format!("has a block of the unknown kind {}", record[20]))?,
         kernel: record[21] != 0,
+        name: u32::from_le_bytes(record[24..].try_into().unwrap_or_default()),
     };
     if block.bytes == 0 || block.last_offset >= block.bytes {
         return Err(format!("has an impossible block at {:#x}", block.start));

@@ -60,8 +60,9 @@ impl TraceWriter {
     }
 
     /// The block before has led to `address`, where the flow was interrupted.
-    pub fn led(&mut self, address: u64) {
-        for word in [Escape::Led as u32, address as u32, (address >> 32) as u32] {
+    pub fn led(&mut self, address: u64, name: u32) {
+        let [low, high] = [address as u32, (address >> 32) as u32];
+        for word in [Escape::Led as u32, low, high, name] {
             self.word(word);
         }
     }
@@ -125,6 +126,7 @@ impl TraceWriter {
             file.write_all(&block.last_offset.to_le_bytes())?;
             file.write_all(&[block.kind as u8, u8::from(block.kernel)])?;
             file.write_all(&(offsets.len() as u16).to_le_bytes())?;
+            file.write_all(&block.name.to_le_bytes())?;
             let ends = offsets.iter().skip(1).chain([&block.bytes]);
             sizes.extend(
                 offsets

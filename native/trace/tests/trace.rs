@@ -19,6 +19,7 @@ const BLOCK: Block = Block {
     last_offset: 7,
     kind: Kind::Conditional,
     kernel: true,
+    name: 0x1234_5670,
 };
 
 /// Offsets of the instructions of [`BLOCK`].
@@ -60,7 +61,7 @@ fn written(name: &str) -> Vec<u8> {
     writer.block(1);
     writer.begin();
     writer.block(0);
-    writer.led(0xffff_ffff_8100_1234);
+    writer.led(0xffff_ffff_8100_1234, 77);
     writer.block(1);
     assert!(
         !path.exists(),
@@ -92,7 +93,7 @@ fn read(bytes: &[u8]) -> Result<Trace, String> {
 fn what_is_written_is_read() {
     let trace = read(&written("round-trip")).expect("a whole trace");
     let cut = 1 << 31;
-    let words = [cut, 1, cut + 2, 0, cut + 1, 0x8100_1234, 0xffff_ffff, 1];
+    let words = [cut, 1, cut + 2, 0, cut + 1, 0x8100_1234, 0xffff_ffff, 77, 1];
     assert!(trace.words.iter().eq(words));
     assert_eq!(
         trace.blocks,
@@ -145,6 +146,10 @@ fn traces_of_versions_before_are_refused() {
             2,
             "is of version 2, whose words are not packed: take the trace anew",
         ),
+        (
+            3,
+            "is of version 3, in which code has no names: take the trace anew",
+        ),
     ] {
         let mut old = format!("KSTRACE{version}").into_bytes();
         old.extend([0; 2 * 8 * Counters::FIGURES + 7 * 8]);
@@ -157,7 +162,7 @@ fn traces_of_versions_before_are_refused() {
 fn long_sequence(length: usize) -> Vec<Event> {
     let mut random = Random::new(3);
     let mut event = || match random.below(4) {
-        0 => Event::Led(random.next()),
+        0 => Event::Led(random.next(), random.next() as u32),
         number => Event::Block(number as u32 - 1),
     };
     (0..length).map(|_| event()).collect()
@@ -175,10 +180,14 @@ fn a_trace_of_many_frames_is_the_same_from_any_place() {
         places.push(words);
         match *event {
             Event::Block(number) => writer.block(number as usize),
-            Event::Led(address) => writer.led(address),
+            Event::Led(address, name) => writer.led(address, name),
             Event::Cut | Event::Begin => unreachable!(),
         }
-        words += if matches!(event, Event::Led(_)) { 3 } else { 1 };
+        words += if matches!(event, Event::Led(..)) {
+            4
+        } else {
+            1
+        };
     }
     let blocks = [BLOCK; 3].map(|block| (block, &OFFSETS[..]));
     writer
@@ -305,16 +314,16 @@ fn sorted_blocks_are_the_same_sequence() {
         ..BLOCK
     };
     let (cut, led) = (1 << 31, (1 << 31) + 1);
-    // The halves of an address look like numbers of blocks here.
+    // The words of an address and its name look like numbers of blocks here.
     let mut trace = Trace {
-        words: vec![cut, 0, 2, 1, led, 0, 0, 2, 1, 2].into(),
+        words: vec![cut, 0, 2, 1, led, 0, 0, 0, 2, 1, 2].into(),
         blocks: (0..4).map(block).collect(),
         instructions: Instructions::new((1..=4).collect(), [1; 4].into_iter()).expect("four"),
         facts: Facts::default(),
     };
     trace.sort_blocks();
     let [b0, b1, b2] = [0, 1, 2].map(Event::Block);
-    let sequence = [Event::Cut, b2, b0, b1, Event::Led(0), b0, b1, b0];
+    let sequence = [Event::Cut, b2, b0, b1, Event::Led(0, 0), b0, b1, b0];
     assert!(trace.events().eq(sequence));
     assert_eq!(trace.blocks, [2, 1, 0, 3].map(block));
     let sizes = [0, 1, 2, 3].map(|number| trace.instructions.sizes(number)[0]);

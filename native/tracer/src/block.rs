@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use kernsmith_arch::{Architecture, Terminator};
 use kernsmith_trace::Kind;
 
+use crate::names::Names;
+
 /// One translated block, in half a cache line: reading it is what the tracer waits for most.
 ///
 /// The thread that translates reads records while the engine's thread counts in them. So nobody has
@@ -20,19 +22,39 @@ pub struct Block {
     /// Address of the first instruction.
     pub start: u64,
     bytes: u16,
-    last_offset: u16,
-    pub instructions: u16,
-    pub kind: Kind,
-    pub kernel: bool,
+    /// Instructions, and in the [low bits](LAST_BITS) the bytes of the last one.
+    instructions_and_last: u16,
     /// The target of a direct branch, from the end.
     relative: i32,
+    /// What its first instruction is called: see [`kernsmith_trace::Block::name`].
+    pub name: u32,
     /// Times the block was entered since the region began, modulo 2³². Kept only for a profile.
     pub entered: Count,
     /// Times its direct branch was taken, modulo 2³². Kept only for a profile.
     pub taken: Count,
-    /// Its place in [`Blocks`], and whether interrupts and exceptions may arrive here.
-    number_and_entry: u32,
+    /// Its place in [`Blocks`], its [`Kind`], whether it is in kernel mode, and whether interrupts and
+    /// exceptions may arrive here.
+    number_and_kind: u32,
 }
+
+/// Bits of the size of an instruction, which is below [`LONGEST`].
+const LAST_BITS: u32 = LONGEST.ilog2();
+
+/// Where the parts of [`Block::number_and_kind`] begin.
+const KERNEL_AT: u32 = 1;
+const KIND_AT: u32 = 2;
+const NUMBER_AT: u32 = 6;
+
+/// By what of it stands from [`KIND_AT`] on.
+const KINDS: [Kind; 16] = {
+    let mut kinds = [Kind::None; 16];
+    let mut place = 0;
+    while place < Kind::ALL.len() {
+        kinds[place] = Kind::ALL[place];
+        place += 1;
+    }
+    kinds
+};
 
 const _: () = {
     const fn is_shared_between_threads<T: Sync>() {}
@@ -99,7 +121,42 @@ impl Block {
     #[inline(always)]
     #[must_use]
     pub fn last(&self) -> u64 {
-        self.start.wrapping_add(u64::from(self.last_offset))
+        self.start.wrapping_add(u64::from(self.last_offset()))
+    }
+
+    /// From the start to the last instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn last_offset(&self) -> u16 {
+        self.bytes - (self.instructions_and_last & ((1 << LAST_BITS) - 1))
+    }
+
+    /// How many instructions it has.
+    #[inline(always)]
+    #[must_use]
+    pub fn instructions(&self) -> u16 {
+        self.instructions_and_last >> LAST_BITS
+    }
+
+    /// How it ends.
+    #[inline(always)]
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        KINDS[(self.number_and_kind >> KIND_AT) as usize % KINDS.len()]
+    }
+
+    /// Whether it runs in kernel mode.
+    #[inline(always)]
+    #[must_use]
+    pub fn kernel(&self) -> bool {
+        self.number_and_kind >> KERNEL_AT & 1 == 1
+    }
+
+    /// What its last instruction is called.
+    #[inline(always)]
+    #[must_use]
+    pub fn last_name(&self) -> u32 {
+        self.name.wrapping_add(self.last_offset().into())
     }
 
     /// Where the direct branch at the end goes when it is taken.
@@ -113,28 +170,28 @@ impl Block {
     #[inline(always)]
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        matches!(self.kind, Kind::Conditional | Kind::Jump | Kind::Call)
+        matches!(self.kind(), Kind::Conditional | Kind::Jump | Kind::Call)
     }
 
     /// Whether `address` is behind the start, and not behind the last instruction.
     #[inline(always)]
     #[must_use]
     pub fn is_inside(&self, address: u64) -> bool {
-        address.wrapping_sub(self.start).wrapping_sub(1) < u64::from(self.last_offset)
+        address.wrapping_sub(self.start).wrapping_sub(1) < u64::from(self.last_offset())
     }
 
     /// Whether interrupts and exceptions may arrive here.
     #[inline(always)]
     #[must_use]
     pub fn is_exception_entry(&self) -> bool {
-        self.number_and_entry & 1 == 1
+        self.number_and_kind & 1 == 1
     }
 
     /// Its place in [`Blocks`].
     #[inline(always)]
     #[must_use]
     pub fn number(&self) -> usize {
-        (self.number_and_entry >> 1) as usize
+        (self.number_and_kind >> NUMBER_AT) as usize
     }
 
     /// What a trace says of it.
@@ -144,16 +201,17 @@ impl Block {
             start: self.start,
             target: self.target(),
             bytes: self.bytes,
-            last_offset: self.last_offset,
-            kind: self.kind,
-            kernel: self.kernel,
+            last_offset: self.last_offset(),
+            kind: self.kind(),
+            kernel: self.kernel(),
+            name: self.name,
         }
     }
 
     /// Whether the block is one repeated string instruction and nothing else.
     #[must_use]
     pub fn is_repeat(&self) -> bool {
-        self.last_offset == 0 && self.kind == Kind::Repeat
+        self.last_offset() == 0 && self.kind() == Kind::Repeat
     }
 }
 
@@ -167,12 +225,31 @@ pub struct Blocks {
     arrays: Vec<Vec<Block>>,
     /// Offsets of each block's instructions from its start.
     offsets: Vec<Box<[u16]>>,
+    names: Names,
 }
+
+/// So many have numbers: their records alone are of 2 GiB.
+const MOST: usize = 1 << (u32::BITS - NUMBER_AT);
 
 /// Records in one array.
 const ARRAY: usize = 1024;
 
 impl Blocks {
+    /// None yet, of code that is called like this.
+    #[must_use]
+    pub fn named(names: Names) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
+    /// What is at an address is called.
+    #[must_use]
+    pub fn name_of(&self, address: u64) -> u32 {
+        self.names.of(address)
+    }
+
     /// The record of a block; null when it has no instructions. `next_byte` is what follows it in
     /// memory.
     pub fn get(
@@ -194,6 +271,10 @@ impl Blocks {
             Entry::Vacant(vacant) => vacant,
         };
         let number = *vacant.insert(self.offsets.len());
+        assert!(
+            number < MOST,
+            "the guest has executed more code than there are numbers for"
+        );
         let offset = |address: u64| address.wrapping_sub(first.address) as u16;
         let (kind, target) = kind_and_target(architecture.terminator(last.address, last.code()));
         let beginning: Vec<&[u8]> = instructions.iter().take(3).map(Instruction::code).collect();
@@ -203,14 +284,15 @@ impl Blocks {
         let block = Block {
             start: first.address,
             bytes: offset(end),
-            last_offset: offset(last.address),
-            instructions: instructions.len() as u16,
-            kind,
-            kernel,
+            instructions_and_last: (instructions.len() as u16) << LAST_BITS | last.size as u16,
             relative: target.map_or(0, |target| target.wrapping_sub(end) as i32),
+            name: self.names.of(first.address),
             entered: Count::default(),
             taken: Count::default(),
-            number_and_entry: (number as u32) << 1 | u32::from(exception_entry),
+            number_and_kind: (number as u32) << NUMBER_AT
+                | (kind as u32) << KIND_AT
+                | u32::from(kernel) << KERNEL_AT
+                | u32::from(exception_entry),
         };
         self.offsets
             .push(instructions.iter().map(|one| offset(one.address)).collect());

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernsmith_arch::{AddressSpace, Frame, PageMap};
-use kernsmith_frontend::{Branch, Counters, CpuModel, DataCounters, Predictors};
+use kernsmith_frontend::{Branch, Counters, CpuModel, DataCounters, Names, Predictors};
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks};
@@ -131,7 +131,7 @@ impl Engine {
 
     #[inline(always)]
     fn is_profiled(&self, block: &Block) -> bool {
-        block.kernel || self.profiles_programs
+        block.kernel() || self.profiles_programs
     }
 
     /// From now on, the kernel's code is mapped in these pages.
@@ -225,7 +225,8 @@ impl Engine {
         // SAFETY: promised by the caller, now and when `before` was entered.
         let (before, block) = unsafe { (before.as_ref(), &*entered) };
         if let Some(before) = before {
-            if !self.branch::<PROFILED>(before, block.start, block.is_exception_entry()) {
+            let to = (block.start, block.name);
+            if !self.branch::<PROFILED>(before, to, block.is_exception_entry()) {
                 let led_to = self.interrupted::<PROFILED>(before, block);
                 self.vcpus.current.predictors.interrupt();
                 if TRACED {
@@ -239,9 +240,9 @@ impl Engine {
         if TRACED && let Some(trace) = &mut self.trace {
             trace.block(block.number());
         }
-        let counters = &mut self.counters[usize::from(block.kernel)];
-        counters.instructions += u64::from(block.instructions);
-        if block.kind == Kind::Repeat {
+        let counters = &mut self.counters[usize::from(block.kernel())];
+        counters.instructions += u64::from(block.instructions());
+        if block.kind() == Kind::Repeat {
             counters.rep_instructions += 1;
         }
         let led = self.vcpus.current.predictors.led();
@@ -269,15 +270,16 @@ impl Engine {
     }
 
     /// Resolves the end of `block`, if `to` is where it can have led, and returns whether it is.
+    /// name: what is there is called.
     #[inline(always)]
     fn branch<const PROFILED: bool>(
         &mut self,
         block: &Block,
-        to: u64,
+        (to, name): (u64, u32),
         to_exception_entry: bool,
     ) -> bool {
         let (pc, next) = (block.last(), block.end());
-        let branch = match block.kind {
+        let branch = match block.kind() {
             Kind::Conditional => {
                 let target = block.target();
                 let taken = to == target;
@@ -305,12 +307,19 @@ impl Engine {
                 next,
             },
         };
-        let counters = &mut self.counters[usize::from(block.kernel)];
-        self.vcpus.current.predictors.branch(branch, counters);
+        let counters = &mut self.counters[usize::from(block.kernel())];
+        let names = Names {
+            pc: block.last_name(),
+            target: name,
+        };
+        self.vcpus
+            .current
+            .predictors
+            .branch(branch, names, counters);
         if PROFILED && self.is_profiled(block) && to != next {
             if block.is_direct() {
                 self.profile.count_taken(block);
-            } else if self.space.is_kernel(to) == block.kernel {
+            } else if self.space.is_kernel(to) == block.kernel() {
                 self.profile.count_indirect(block, to);
             }
         }
@@ -319,40 +328,44 @@ impl Engine {
 
     /// The flow left `before` in another way than its last instruction says: an interrupt or an
     /// exception came in between, or QEMU broke the block off to start again in its middle.
-    /// Returns where the last instruction has led, if it was executed.
+    /// Returns where the last instruction has led, if it was executed, and what is there is called.
     #[cold]
     #[inline(never)]
-    fn interrupted<const PROFILED: bool>(&mut self, before: &Block, next: &Block) -> Option<u64> {
+    fn interrupted<const PROFILED: bool>(
+        &mut self,
+        before: &Block,
+        next: &Block,
+    ) -> Option<(u64, u32)> {
         if let Some(executed) = self.instructions_before(before, next.start) {
             self.take_back::<PROFILED>(before, executed);
             return None;
         }
         let Some(frame) = self.frame.take() else {
             // No handler after all, only code that looks like one.
-            return self
-                .branch::<PROFILED>(before, next.start, false)
-                .then_some(next.start);
+            let to = (next.start, next.name);
+            return self.branch::<PROFILED>(before, to, false).then_some(to);
         };
         let executed = self.instructions_before(before, frame.resume);
         if let (Some(executed), true) = (executed, frame.fault) {
             // A string instruction that faults is one of its iterations, and counted there.
-            let last = executed + 1 == usize::from(before.instructions);
-            let iteration = last && before.kind == Kind::Repeat;
-            self.faults[usize::from(before.kernel)] += u64::from(!iteration);
+            let last = executed + 1 == usize::from(before.instructions());
+            let iteration = last && before.kind() == Kind::Repeat;
+            self.faults[usize::from(before.kernel())] += u64::from(!iteration);
             self.take_back::<PROFILED>(before, executed);
             return None;
         }
-        let led = self.branch::<PROFILED>(before, frame.resume, false);
+        let to = (frame.resume, self.blocks().name_of(frame.resume));
+        let led = self.branch::<PROFILED>(before, to, false);
         if let (Some(executed), false) = (executed, led) {
             self.take_back::<PROFILED>(before, executed);
         }
-        led.then_some(frame.resume)
+        led.then_some(to)
     }
 
     #[cold]
-    fn trace_interruption(&mut self, led_to: Option<u64>) {
+    fn trace_interruption(&mut self, led_to: Option<(u64, u32)>) {
         match (&mut self.trace, led_to) {
-            (Some(trace), Some(address)) => trace.led(address),
+            (Some(trace), Some((address, name))) => trace.led(address, name),
             (Some(trace), None) => trace.cut(),
             (None, _) => {}
         }
@@ -364,9 +377,9 @@ impl Engine {
 
     /// Of `block`, only the first `executed` instructions ran.
     fn take_back<const PROFILED: bool>(&mut self, block: &Block, executed: usize) {
-        let lost = u64::from(block.instructions) - executed as u64;
-        let mode = usize::from(block.kernel);
-        let repeated = u64::from(block.kind == Kind::Repeat);
+        let lost = u64::from(block.instructions()) - executed as u64;
+        let mode = usize::from(block.kernel());
+        let repeated = u64::from(block.kind() == Kind::Repeat);
         let counters = &mut self.counters[mode];
         counters.instructions = counters.instructions.saturating_sub(lost);
         counters.rep_instructions = counters.rep_instructions.saturating_sub(repeated);

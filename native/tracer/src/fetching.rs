@@ -77,7 +77,7 @@ impl Fetching {
             describe(&self.blocks, block, &mut own.fetcher);
         }
         let span = (block.start, block.end() - 1);
-        let counters = &mut self.counters[usize::from(block.kernel)];
+        let counters = &mut self.counters[usize::from(block.kernel())];
         own.fetcher.enter(block.number(), span, led, counters);
     }
 
@@ -97,7 +97,7 @@ impl Fetching {
             place: block.start.wrapping_add(own.accesses.min(MOST_TOLD)),
         };
         own.accesses += 1;
-        let counters = &mut self.data_counters[usize::from(block.kernel)];
+        let counters = &mut self.data_counters[usize::from(block.kernel())];
         own.fetcher.access(access, counters);
     }
 
@@ -155,7 +155,7 @@ impl Fetching {
 fn describe(blocks: &Mutex<Blocks>, block: &Block, fetcher: &mut Fetcher) {
     let known = blocks.lock().unwrap_or_else(PoisonError::into_inner);
     let sizes = known.sizes(block).into_iter();
-    let conditional = block.kind == Kind::Conditional;
+    let conditional = block.kind() == Kind::Conditional;
     fetcher.describe(block.number(), block.start, sizes, conditional);
 }
 

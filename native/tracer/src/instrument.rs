@@ -10,6 +10,7 @@ use kernsmith_arch::{Architecture, Terminator};
 use crate::block::{Block, Blocks, Instruction, LONGEST};
 use crate::ffi::{self, Entry, ExecuteCallback, Insn, MemoryCallback, Tb};
 use crate::frame::FrameReader;
+use crate::names::Names;
 
 /// Operand sizes of string instructions: 1, 2, 4 and 8 bytes.
 const SIZES: usize = 4;
@@ -63,8 +64,14 @@ pub struct Instrumentation {
 }
 
 impl Instrumentation {
-    /// Nothing is instrumented yet. exact: every instruction is counted one by one, too.
-    pub fn new(architecture: &'static dyn Architecture, callbacks: Callbacks, exact: bool) -> Self {
+    /// Nothing is instrumented yet. exact: every instruction is counted one by one, too. names: of the
+    /// code that will be executed.
+    pub fn new(
+        architecture: &'static dyn Architecture,
+        callbacks: Callbacks,
+        exact: bool,
+        names: Names,
+    ) -> Self {
         // SAFETY: allocates.
         let scoreboard = unsafe { ffi::qemu_plugin_scoreboard_new(size_of::<Written>()) };
         let vcpus = callbacks.several.as_ref().map_or(1, |(vcpus, _)| *vcpus);
@@ -77,7 +84,7 @@ impl Instrumentation {
             architecture,
             callbacks,
             exact,
-            blocks: Arc::default(),
+            blocks: Arc::new(Mutex::new(Blocks::named(names))),
             scoreboard,
             written,
             vcpus,
@@ -144,7 +151,7 @@ impl Instrumentation {
         // SAFETY: promised by the caller: the address of a record, whose low bits were clear.
         let block = unsafe { &*data.wrapping_byte_sub(shift).cast::<Block>() };
         let written = self.of(vcpu);
-        written.iterations[usize::from(block.kernel)][shift] += 1;
+        written.iterations[usize::from(block.kernel())][shift] += 1;
         written.repeating = block.last();
     }
 
@@ -205,7 +212,7 @@ impl Instrumentation {
         // SAFETY: a record, because there are instructions; and `tb` is being translated.
         unsafe {
             let block = &*record;
-            let mode = usize::from(block.kernel);
+            let mode = usize::from(block.kernel());
             self.call_back(tb, block);
             if let Some(on_access) = self.callbacks.on_access {
                 let report = ffi::qemu_plugin_register_vcpu_mem_cb;
@@ -234,7 +241,7 @@ impl Instrumentation {
                 let data = std::ptr::from_ref(block).cast::<c_void>().cast_mut();
                 call(insn, counting.on_repeat, data.wrapping_byte_add(shift));
             } else {
-                let place = usize::from(block.kernel) * SIZES + shift;
+                let place = usize::from(block.kernel()) * SIZES + shift;
                 let offset = std::mem::offset_of!(Written, iterations) + place * size_of::<u64>();
                 inline(insn, ffi::INLINE_ADD_U64, self.entry(offset), 1);
                 inline(insn, ffi::INLINE_STORE_U64, self.repeating(), block.last());

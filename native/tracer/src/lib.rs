@@ -13,6 +13,7 @@ mod idle;
 mod instrument;
 mod machine;
 mod memory;
+pub mod names;
 pub mod options;
 pub mod output;
 mod page_reader;

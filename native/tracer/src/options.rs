@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on][,depth=core]`.
+//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on][,depth=core][,image=…]`.
 
 use std::path::PathBuf;
 
@@ -35,6 +35,8 @@ pub struct Options {
     pub data: bool,
     /// Whether user mode is counted as well.
     pub user: bool,
+    /// The kernel or program whose functions code is named by; without one, by address.
+    pub image: Option<PathBuf>,
     /// Whether every instruction is counted one by one too, and the difference told.
     pub exact: bool,
 }
@@ -61,13 +63,14 @@ impl Options {
                 "span" => options.span = span(value)?,
                 "values" => options.values = Some(value.into()),
                 "called" => options.called = addresses(value)?,
+                "image" => options.image = Some(value.into()),
                 "user" => options.user = switch(key, value)?,
                 "exact" => options.exact = switch(key, value)?,
                 "depth" => options.data = depth(value)?,
                 _ => {
                     return Err(format!(
                         "argument \"{key}\" is not one of cpu, out, profile, trace, tag, \
-                         memory, span, values, called, user, exact, depth"
+                         memory, span, values, called, user, exact, depth, image"
                     ));
                 }
             }

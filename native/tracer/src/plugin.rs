@@ -19,6 +19,7 @@ use crate::idle;
 use crate::instrument::Instrumentation;
 use crate::machine;
 use crate::memory::Memory;
+use crate::names::Names;
 use crate::options::Options;
 use crate::output;
 use crate::page_reader::PageReader;
@@ -136,6 +137,12 @@ fn install(
     for file in files.chain(asked.into_iter().flatten()) {
         output::prepare(file)?;
     }
+    let by_function = (model.decoupled.as_ref()).is_some_and(|one| one.predictor.by_function);
+    let named = options
+        .image
+        .as_ref()
+        .filter(|_| by_function || options.trace.is_some());
+    let names = named.map_or_else(|| Ok(Names::default()), |image| Names::of_file(image))?;
     let tracer = Tracer {
         id,
         vcpus,
@@ -144,6 +151,7 @@ fn install(
             architecture,
             several::callbacks(vcpus, options.data),
             options.exact,
+            names,
         ),
         options,
         model,

@@ -83,7 +83,7 @@ impl Profile {
     pub fn text(&self, blocks: &Blocks, of_programs: bool) -> String {
         let mut ranges: BTreeMap<_, u64> = self.parts.iter().map(|(k, v)| (*k, *v)).collect();
         let mut edges: BTreeMap<_, u64> = self.edges.iter().map(|(k, v)| (*k, *v)).collect();
-        for block in blocks.iter().filter(|block| block.kernel || of_programs) {
+        for block in blocks.iter().filter(|block| block.kernel() || of_programs) {
             let [entries, takens] = self
                 .carries
                 .get(&block.number())

@@ -102,7 +102,7 @@ fn errors_say_which_argument() {
     );
     assert_eq!(
         error(&["cpus=a"]),
-        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact, depth"
+        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact, depth, image"
     );
 }
 

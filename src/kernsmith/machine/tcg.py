@@ -213,7 +213,7 @@ class Tcg:
             the disk; None: the disk, if any, ends with the root.
         besides: what this kernel is told that others are not, see `told_besides`.
         """
-        options: dict[str, object] = {"cpu": self.cpu, **files}
+        options: dict[str, object] = {"cpu": self.cpu, "image": job.program or image, **files}
         if self.follows_data:
             options["depth"] = self.depth
         if job.trace:

@@ -63,6 +63,7 @@ def simulate(
         trace=f"{binary.program} {binary.build} {binary.layout}" if trace else "",
         profile=profile,
         user=True,
+        program=binary.path,
         words=(f"GLIBC_TUNABLES={TUNABLES}",),
     )
     outcome = run_once(replace(machine, guest=guest), kernel, job)

@@ -85,7 +85,8 @@ impl Walk {
     }
 
     pub fn branch(&mut self, branch: Branch) {
-        self.front_end.branch(branch, &mut self.counters);
+        let names = branch.by_address();
+        self.front_end.branch(branch, names, &mut self.counters);
     }
 
     pub fn jump(&mut self, pc: u64, target: u64) {

@@ -122,15 +122,17 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
             last_offset: random.below(u64::from(bytes)) as u16,
             kind: random.pick(&kinds),
             kernel,
+            name: (blocks.len() as u32).wrapping_mul(0x9e37_79b9),
         });
     }
     for number in 0..blocks.len() {
         blocks[number].target = blocks[random.below(400) as usize].start;
     }
+    let (mut begins, mut words) = (words / 8, words);
     let mut sequence = vec![1 << 31];
     let (mut now, mut begun) = (0, false);
     while sequence.len() < words {
-        if sequence.len() > words / 8 && !begun {
+        if sequence.len() > begins && !begun {
             begun = true;
             sequence.push((1 << 31) + 2);
         }
@@ -149,8 +151,12 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
         if random.once_in(50) {
             sequence.push(1 << 31);
         } else if random.once_in(50) {
-            let resume = blocks[random.below(400) as usize].start;
-            sequence.extend([(1 << 31) + 1, resume as u32, (resume >> 32) as u32]);
+            let resume = blocks[random.below(400) as usize];
+            let [low, high] = [resume.start as u32, (resume.start >> 32) as u32];
+            sequence.extend([(1 << 31) + 1, low, high, resume.name]);
+            // Names are not counted.
+            words += 1;
+            begins += usize::from(!begun);
             now = elsewhere;
         }
     }
@@ -191,6 +197,7 @@ pub fn ring() -> (Text, Trace) {
         last_offset: 55,
         kind: Kind::Call,
         kernel: true,
+        name: number as u32,
     };
     let words = (0..4000).map(|step| step % 4).collect::<Vec<_>>();
     let trace = Trace {
@@ -221,6 +228,7 @@ pub fn long_ring(random: &mut Random, model: &CpuModel) -> (Text, Trace) {
             last_offset: 15,
             kind: Kind::IndirectJump,
             kernel: true,
+            name: dot as u32,
         });
         dot = (dot + size).next_multiple_of(16);
     }
