@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A front end in time that is told of many blocks at once. It says what [`super::Decoupled`] says.
+//! A front end in time that is told of many blocks at once. Given what
+//! [`super::BatchPredictors`] have predicted, it says what [`super::Decoupled`] says.
 
 use kernsmith_arch::PageMap;
 
@@ -66,8 +67,8 @@ pub struct Room {
     pub(super) foreseen: Vec<bool>,
     /// By taken branch: what the nearest buffer that knows it costs.
     pub(super) found: Vec<u32>,
-    /// By what buffers know it; the block that it ends, where they are asked a block ahead.
-    pub(super) known_by: Vec<u32>,
+    /// Its key in the buffers; the block that it ends, where they are asked a block ahead.
+    pub(super) keys_of_taken: Vec<u32>,
     pub(super) ended: Vec<Entered>,
     /// And whether it takes two places there.
     pub(super) two: Vec<bool>,
@@ -93,7 +94,7 @@ impl Default for Room {
             led: Vec::new(),
             foreseen: Vec::new(),
             found: Vec::new(),
-            known_by: Vec::new(),
+            keys_of_taken: Vec::new(),
             ended: Vec::new(),
             two: Vec::new(),
             steps: Vec::new(),

@@ -40,10 +40,10 @@ impl Batch {
     ) {
         let ends = &self.blocks.ends[..];
         let end = |taken: &Taken| ends[(taken.block >> 1) as usize];
-        room.known_by.clear();
+        room.keys_of_taken.clear();
         let Some(ahead) = &mut self.ahead else {
             let branches = flow.taken.iter().map(|taken| end(taken).branch);
-            return room.known_by.extend(branches);
+            return room.keys_of_taken.extend(branches);
         };
         room.ended.clear();
         room.ended.extend(flow.taken.iter().map(|taken| {
@@ -53,7 +53,7 @@ impl Batch {
                 is_jump: !matches!(taken.transfer, Transfer::Call | Transfer::Return),
             })
         }));
-        room.known_by
+        room.keys_of_taken
             .extend(room.ended.iter().map(|block| block.key));
     }
 
@@ -67,7 +67,7 @@ impl Batch {
         target: &impl Fn(&Placed, u32) -> u64,
     ) {
         self.name_branches(flow, room, target);
-        let (found, known_by) = (&mut room.found, &room.known_by[..]);
+        let (found, known_by) = (&mut room.found, &room.keys_of_taken[..]);
         found.clear();
         found.resize(flow.taken.len(), UNKNOWN);
         let ends = &self.blocks.ends[..];

@@ -2,7 +2,7 @@
 //! What predictors of directions and targets say of a piece's branches: first the histories of all,
 //! then all directions, then all targets, so that the host has each one's tables at hand.
 //!
-//! Where these know branches by what no layout changes ([`super::Names`]), they say the same in all
+//! Where these know branches by what no layout changes ([`super::BranchNames`]), they say the same in all
 //! layouts, and are asked once for all of them.
 
 use super::DecoupledGeometry;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What tables of directions and targets are asked by, beside the history.
 //!
-//! Where histories are of paths, the branch's own address, or its name ([`Names`]). Where they are of directions, nothing in them
-//! tells branches apart, nor where they were come from: the address goes into set and tag, and with it
-//! that of the taken branch before, while the flow is still in the line that it led to. Loops on a
-//! Zen 3 say so (docs/silicon.md): what an indirect jump chose is known to the branches that follow it
-//! within its target's line, and to none behind the next taken branch.
+//! Where histories are of paths, the branch's own address, or its name ([`BranchNames`]). Where they
+//! are of directions, nothing in them tells branches apart, nor where they were come from: the address
+//! or name goes into set and tag, and with it that of the taken branch before, while the flow is still
+//! in the line that it led to. Loops on a Zen 3 say so (docs/silicon.md): what an indirect jump chose is
+//! known to the branches that follow it within its target's line, and to none behind the next taken
+//! branch.
 
 /// Where a branch is and where it leads, by something that no layout changes: for each, 32 bits of
 /// the function and the place in it (see `kernsmith_trace::Block::name`).
@@ -14,7 +15,7 @@
 /// here and on a processor; and since no vendor says how its tables are indexed, one's luck tells
 /// nothing of the other's. By name, it is the same in all layouts (docs/model.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Names {
+pub struct BranchNames {
     pub pc: u32,
     pub target: u32,
 }
@@ -31,7 +32,7 @@ pub struct Before {
 pub struct BranchKey {
     /// Its address or its name.
     pub pc: u64,
-    /// Of histories of directions: the address of the taken branch before, or 0 where it is not near.
+    /// Of histories of directions: what the taken branch before is known by, or 0 where it is not near.
     before: Option<u32>,
 }
 

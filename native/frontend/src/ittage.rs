@@ -65,7 +65,7 @@ impl Base {
 /// The predictor, without the history that indexes it.
 #[derive(Debug, Clone)]
 pub struct TaggedTargets {
-    /// By address.
+    /// By the branch alone.
     base: Vec<Base>,
     entries: Vec<Entry>,
     tables: usize,
@@ -106,10 +106,10 @@ impl TaggedTargets {
         });
         let (provider, shorter) = (known.next(), known.next());
         let slot = alone as usize & (self.base.len() - 1);
-        let by_address = self.base[slot].predict(alone, target);
+        let by_itself = self.base[slot].predict(alone, target);
         let alternate = match shorter {
             Some((_, place)) => Some(self.entries[place].target),
-            None => by_address,
+            None => by_itself,
         };
         let Some((table, place)) = provider else {
             if alternate != Some(target) {

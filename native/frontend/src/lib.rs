@@ -58,7 +58,7 @@ mod tlb;
 
 pub use batch::{Batch, Room};
 pub use batch_predictors::{BatchPredictors, Predicted};
-pub use branch_key::Names;
+pub use branch_key::BranchNames;
 pub use btb::{ReturnStack, TargetsByPath};
 pub use cache::InstructionCaches;
 pub use counters::Counters;
@@ -207,7 +207,7 @@ impl FrontEnd {
 
     /// See [`Predictors::branch`].
     #[inline(always)]
-    pub fn branch(&mut self, branch: Branch, names: Names, counters: &mut Counters) {
+    pub fn branch(&mut self, branch: Branch, names: BranchNames, counters: &mut Counters) {
         self.predictors.branch(branch, names, counters);
     }
 

@@ -10,7 +10,7 @@
 //! block that it leads to, and may be heard by who fetches that much later.
 
 use super::block_ahead::{BlockAhead, Jumped};
-use super::branch_key::{Before, BranchKey, Names};
+use super::branch_key::{Before, BranchKey, BranchNames};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
 use super::costs::unknown_conditional;
@@ -101,7 +101,7 @@ impl PathPredictors {
 
     /// Predicts and resolves one executed branch.
     #[inline(always)]
-    pub fn branch(&mut self, branch: Branch, names: Names, counters: &mut Counters) {
+    pub fn branch(&mut self, branch: Branch, names: BranchNames, counters: &mut Counters) {
         let by_function = self.by_function;
         let known_by = |address: u64, name: u32| match by_function {
             true => u64::from(name),

@@ -63,7 +63,7 @@ pub struct Ends {
 #[derive(Debug, Clone, Copy)]
 pub struct Described {
     pub start: u64,
-    /// What its first instruction is called: see [`super::Names`].
+    /// What its first instruction is called: see [`super::BranchNames`].
     pub name: u32,
     /// At least 1.
     pub bytes: u16,

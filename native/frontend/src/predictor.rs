@@ -2,7 +2,7 @@
 //! Branch prediction: direction of conditional branches, and targets of all.
 
 use super::btb::{ReturnStack, Targets};
-use super::{Counters, Names, PredictorGeometry, PredictorKind};
+use super::{BranchNames, Counters, PredictorGeometry, PredictorKind};
 
 /// One executed branch with its outcome. `pc` is the address of the branch instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,16 +22,16 @@ pub enum Branch {
 }
 
 impl Branch {
-    /// Names by addresses, of code that lies in one layout only.
+    /// BranchNames by addresses, of code that lies in one layout only.
     #[must_use]
-    pub fn by_address(self) -> Names {
+    pub fn by_address(self) -> BranchNames {
         let (Self::Conditional { pc, target, .. }
         | Self::Jump { pc, target }
         | Self::Call { pc, target, .. }
         | Self::IndirectJump { pc, target }
         | Self::IndirectCall { pc, target, .. }
         | Self::Return { pc, target }) = self;
-        Names {
+        BranchNames {
             pc: pc as u32,
             target: target as u32,
         }

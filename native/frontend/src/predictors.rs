@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What predicts where the flow of one CPU goes, whatever its model is.
 
-use super::{Branch, Counters, CpuModel, DecoupledGeometry, Names, PathPredictors, Predictor};
+use super::{
+    Branch, BranchNames, Counters, CpuModel, DecoupledGeometry, PathPredictors, Predictor,
+};
 
 /// All predictors of one CPU.
 #[derive(Debug, Clone)]
@@ -38,7 +40,7 @@ impl Predictors {
 
     /// Predicts and resolves one executed branch.
     #[inline(always)]
-    pub fn branch(&mut self, branch: Branch, names: Names, counters: &mut Counters) {
+    pub fn branch(&mut self, branch: Branch, names: BranchNames, counters: &mut Counters) {
         match &mut self.by_path {
             Some(by_path) => by_path.branch(branch, names, counters),
             None => self.predictor.resolve(branch, counters),

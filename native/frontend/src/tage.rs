@@ -66,7 +66,7 @@ impl Entry {
 /// The predictor, without the history that indexes it.
 #[derive(Debug, Clone)]
 pub struct TaggedDirections {
-    /// By address: -2 to 1, taken from 0 on.
+    /// By the branch alone: -2 to 1, taken from 0 on.
     base: Vec<i8>,
     /// Table after table, set after set: so many words each.
     held: Vec<Word>,
@@ -120,19 +120,19 @@ impl TaggedDirections {
     fn predict_by_history(&mut self, key: BranchKey, places: &[Folds], taken: bool) -> bool {
         let (found, at) = self.find_all(places);
         let base = key.alone() as usize & (self.base.len() - 1);
-        let by_address = self.base[base] >= 0;
+        let alone = self.base[base] >= 0;
         if found == 0 {
             self.learn_base(base, taken);
-            if by_address != taken {
+            if alone != taken {
                 self.allocate(places, 0, taken);
             }
-            return by_address == taken;
+            return alone == taken;
         }
         let provider = found.ilog2();
         let shorter = found ^ 1 << provider;
         let alternative = at[(shorter | 1).ilog2() as usize] as usize;
         let other = match shorter {
-            0 => by_address,
+            0 => alone,
             _ => self.held[alternative / LANES].entries[alternative % LANES].taken(),
         };
         let own = at[provider as usize] as usize;

@@ -24,7 +24,7 @@ pub struct TageGeometry {
     /// Branches in each table's history, a geometric series.
     pub history: Vec<usize>,
     /// Whether histories are of conditional branches, each taken or not; else of taken branches, each
-    /// with its address and its target's.
+    /// with what it and its target are known by.
     pub by_direction: bool,
     /// Whether branches and targets are known by function and place, which no layout changes; else
     /// by address.

@@ -272,9 +272,9 @@ impl<'a> Chunks<'a> {
         } else if word == Escape::Cut as u32 {
             self.previous = None;
         } else {
-            let mut half = || self.words.next().map_or(0, u64::from);
-            let address = half() | half() << 32;
-            half(); // its name: these predictors know branches by address
+            let mut next = || self.words.next().map_or(0, u64::from);
+            let address = next() | next() << 32;
+            next(); // its name: these predictors know branches by address
             if let Some(before) = self.previous.take() {
                 self.led(before, address as u32, Leads::ToAddress(address), chunk);
             }

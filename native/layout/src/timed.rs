@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use kernsmith_arch::PageMap;
-use kernsmith_frontend::{Branch, Counters, CpuModel, FrontEnd, Names};
+use kernsmith_frontend::{Branch, BranchNames, Counters, CpuModel, FrontEnd};
 use kernsmith_trace::{Block, Escape, Event, Kind, Trace, Words};
 
 use super::watch::Watch;
@@ -276,7 +276,7 @@ impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
             Kind::None | Kind::Far | Kind::Repeat => return,
         };
         let counters = &mut self.counters[block.slot as usize];
-        let names = Names {
+        let names = BranchNames {
             pc: block.name.wrapping_add(block.last_offset.into()),
             target: name,
         };

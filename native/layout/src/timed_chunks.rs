@@ -142,8 +142,8 @@ impl<'a> TimedChunks<'a> {
             return;
         }
         if word == Escape::Led as u32 {
-            let mut half = || self.words.next().map_or(0, u64::from);
-            let (address, name) = (half() | half() << 32, half() as u32);
+            let mut next = || self.words.next().map_or(0, u64::from);
+            let (address, name) = (next() | next() << 32, next() as u32);
             if let Some(before) = self.before {
                 self.led(before, address, Target::Address(address, name), chunk);
             }

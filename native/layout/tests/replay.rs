@@ -6,7 +6,7 @@ mod invented;
 use invented::random::Random;
 use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
 use kernsmith_frontend::{
-    AheadGeometry, Branch, Counters, CpuModel, FrontEnd, LoopGeometry, Names, Replacement,
+    AheadGeometry, Branch, BranchNames, Counters, CpuModel, FrontEnd, LoopGeometry, Replacement,
     TlbArrays, TlbEntries,
 };
 use kernsmith_layout::{Replay, Section, Step, Text};
@@ -44,7 +44,7 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
             Kind::None | Kind::Far | Kind::Repeat => return,
         };
         let pc = block.name.wrapping_add(block.last_offset.into());
-        front_end.branch(branch, Names { pc, target: name }, counters);
+        front_end.branch(branch, BranchNames { pc, target: name }, counters);
     };
     while let Some(word) = words.next() {
         match word {

@@ -118,13 +118,13 @@ impl Trace {
                 return None;
             }
             let word = words.next()?;
-            let mut half = || words.next().map_or(0, u64::from);
+            let mut next = || words.next().map_or(0, u64::from);
             Some(match word {
                 number if number < ESCAPE => Event::Block(self.words.block(number)),
                 begin if begin == Escape::Begin as u32 => Event::Begin,
                 led if led == Escape::Led as u32 => {
-                    let address = half() | half() << 32;
-                    Event::Led(address, half() as u32)
+                    let address = next() | next() << 32;
+                    Event::Led(address, next() as u32)
                 }
                 _ => Event::Cut,
             })

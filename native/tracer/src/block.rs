@@ -45,7 +45,7 @@ const KERNEL_AT: u32 = 1;
 const KIND_AT: u32 = 2;
 const NUMBER_AT: u32 = 6;
 
-/// By what of it stands from [`KIND_AT`] on.
+/// All kinds by number; what is left of four bits is no kind.
 const KINDS: [Kind; 16] = {
     let mut kinds = [Kind::None; 16];
     let mut place = 0;
@@ -60,6 +60,10 @@ const _: () = {
     const fn is_shared_between_threads<T: Sync>() {}
     is_shared_between_threads::<Block>();
     assert!(size_of::<Block>() == 32, "half a cache line");
+    assert!(
+        LONGEST.is_power_of_two(),
+        "its logarithm is the bits of a size"
+    );
 };
 
 /// A count modulo 2³² that one thread writes and every thread may read.
@@ -265,6 +269,7 @@ impl Blocks {
         for instruction in instructions {
             instruction.code().hash(&mut hasher);
         }
+        debug_assert!(last.size < LONGEST && instructions.len() < 1 << (u16::BITS - LAST_BITS));
         let key = (first.address, instructions.len(), hasher.finish());
         let vacant = match self.by_code.entry(key) {
             Entry::Occupied(known) => return record(&self.arrays, *known.get()),

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kernsmith_arch::{AddressSpace, Frame, PageMap};
-use kernsmith_frontend::{Branch, Counters, CpuModel, DataCounters, Names, Predictors};
+use kernsmith_frontend::{Branch, BranchNames, Counters, CpuModel, DataCounters, Predictors};
 use kernsmith_trace::{Facts, Kind, TraceWriter};
 
 use crate::block::{Block, Blocks};
@@ -308,7 +308,7 @@ impl Engine {
             },
         };
         let counters = &mut self.counters[usize::from(block.kernel())];
-        let names = Names {
+        let names = BranchNames {
             pc: block.last_name(),
             target: name,
         };

@@ -154,7 +154,7 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
             let resume = blocks[random.below(400) as usize];
             let [low, high] = [resume.start as u32, (resume.start >> 32) as u32];
             sequence.extend([(1 << 31) + 1, low, high, resume.name]);
-            // Names are not counted.
+            // Names are not counted: sequences are as long in blocks as they were without.
             words += 1;
             begins += usize::from(!begun);
             now = elsewhere;
