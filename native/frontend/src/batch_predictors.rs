@@ -24,13 +24,6 @@ pub struct Predicted {
     pub(super) foreseen: Vec<bool>,
     /// Of user and kernel mode: directions and targets that were wrong.
     pub(super) wrong: [[u64; 2]; 2],
-    /// Before each taken branch, or each conditional one if histories are of directions; and behind
-    /// the last one.
-    folds: Vec<Folds>,
-    /// Of histories of directions: the taken branch before the piece, and each one of it.
-    before: Vec<Before>,
-    /// By conditional branch: where it is in the predictor's tables.
-    places: Vec<Folds>,
 }
 
 impl Default for Predicted {
@@ -39,11 +32,20 @@ impl Default for Predicted {
             led: Vec::new(),
             foreseen: vec![true; FORESEEN],
             wrong: [[0; 2]; 2],
-            folds: Vec::new(),
-            before: Vec::new(),
-            places: Vec::new(),
         }
     }
+}
+
+/// What is worked out of a piece before it is predicted, in memory that is used again for each.
+#[derive(Debug, Default)]
+struct Piece {
+    /// Before each taken branch, or each conditional one if histories are of directions; and behind
+    /// the last one.
+    folds: Vec<Folds>,
+    /// Of histories of directions: the taken branch before the piece, and each one of it.
+    before: Vec<Before>,
+    /// By conditional branch: where it is in the predictor's tables.
+    places: Vec<Folds>,
 }
 
 /// The predictors of one core, or of that core in many layouts.
@@ -55,6 +57,7 @@ pub struct BatchPredictors {
     by_function: bool,
     directions: TaggedDirections,
     targets: TaggedTargets,
+    piece: Piece,
 }
 
 impl BatchPredictors {
@@ -68,6 +71,7 @@ impl BatchPredictors {
             by_function: tage.by_function,
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
+            piece: Piece::default(),
         }
     }
 
@@ -89,17 +93,19 @@ impl BatchPredictors {
         predicted.led.clone_from(&flow.led);
         predicted.foreseen[NEVER as usize] = false;
         predicted.wrong = [[0; 2]; 2];
+        let mut piece = std::mem::take(&mut self.piece);
         // SAFETY: blocks are placed only where the host has all of this: see `Slots::new`.
         unsafe {
             match self.before {
-                None => self.follow_path(flow, blocks, predicted, &address),
+                None => self.follow_path(flow, blocks, &mut piece, &address),
                 Some(before) => {
-                    self.follow_directions(flow, blocks, predicted, &address, before);
+                    self.follow_directions(flow, blocks, &mut piece, &address, before);
                 }
             }
-            self.predict_directions(flow, blocks, predicted);
+            self.predict_directions(flow, blocks, &mut piece, predicted);
         }
-        self.predict_targets(flow, blocks, predicted, &address);
+        self.predict_targets(flow, blocks, &piece, predicted, &address);
+        self.piece = piece;
     }
 
     /// What a branch's target is known by.
@@ -119,11 +125,11 @@ impl BatchPredictors {
         &mut self,
         flow: &Flow,
         blocks: &Placed,
-        predicted: &mut Predicted,
+        piece: &mut Piece,
         address: &impl Fn(u64) -> u64,
     ) {
         let words = self.history.folds().len();
-        let folds = &mut predicted.folds;
+        let folds = &mut piece.folds;
         folds.resize((flow.taken.len() + 1) * words, [0; 2]);
         let ends = &blocks.ends[..];
         let mut before = folds.chunks_exact_mut(words);
@@ -148,16 +154,16 @@ impl BatchPredictors {
         &mut self,
         flow: &Flow,
         blocks: &Placed,
-        predicted: &mut Predicted,
+        piece: &mut Piece,
         address: &impl Fn(u64) -> u64,
         before: Before,
     ) {
-        predicted.folds.clear();
+        piece.folds.clear();
         for condition in &flow.conditions {
-            predicted.folds.extend_from_slice(self.history.folds());
+            piece.folds.extend_from_slice(self.history.folds());
             self.history.resolve(condition.block & 1 == 1);
         }
-        predicted.folds.extend_from_slice(self.history.folds());
+        piece.folds.extend_from_slice(self.history.folds());
         let each = flow.taken.iter().map(|taken| Before {
             pc: blocks.ends[(taken.block >> 1) as usize].pc_known_by,
             target: match flow.target(taken.to) {
@@ -165,23 +171,27 @@ impl BatchPredictors {
                 Target::Address(traced, _) => address(traced) as u32,
             },
         });
-        predicted.before.clear();
-        predicted.before.push(before);
-        predicted.before.extend(each);
-        self.before = predicted.before.last().copied();
+        piece.before.clear();
+        piece.before.push(before);
+        piece.before.extend(each);
+        self.before = piece.before.last().copied();
     }
 
     /// Directions: first where all of them are in the tables, so that the host has these at hand.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
-    fn predict_directions(&mut self, flow: &Flow, blocks: &Placed, predicted: &mut Predicted) {
+    fn predict_directions(
+        &mut self,
+        flow: &Flow,
+        blocks: &Placed,
+        piece: &mut Piece,
+        predicted: &mut Predicted,
+    ) {
         let words = self.history.folds().len();
         let (ends, directions) = (&blocks.ends[..], &mut self.directions);
-        predicted
-            .places
-            .resize(flow.conditions.len() * words, [0; 2]);
-        let places = predicted.places.chunks_exact_mut(words);
-        let (by_direction, before) = (self.before.is_some(), &predicted.before[..]);
+        piece.places.resize(flow.conditions.len() * words, [0; 2]);
+        let places = piece.places.chunks_exact_mut(words);
+        let (by_direction, before) = (self.before.is_some(), &piece.before[..]);
         let key = |condition: &Condition| {
             let end = &ends[(condition.block >> 2) as usize];
             let pc = u64::from(end.pc_known_by);
@@ -197,7 +207,7 @@ impl BatchPredictors {
             } else {
                 condition.after as usize
             };
-            let folds = &predicted.folds[at * words..][..words];
+            let folds = &piece.folds[at * words..][..words];
             for (place, folds) in places.iter_mut().zip(folds) {
                 *place = directions.places(key, *folds);
             }
@@ -205,10 +215,7 @@ impl BatchPredictors {
         }
         let led = &mut predicted.led[..];
         let foreseen = &mut predicted.foreseen[FIRST_CONDITION as usize..];
-        let told = flow
-            .conditions
-            .iter()
-            .zip(predicted.places.chunks_exact(words));
+        let told = flow.conditions.iter().zip(piece.places.chunks_exact(words));
         for ((condition, places), foreseen) in told.zip(foreseen) {
             let taken = condition.block & 1 == 1;
             let right = directions.predict(key(condition), places, taken);
@@ -224,6 +231,7 @@ impl BatchPredictors {
         &mut self,
         flow: &Flow,
         blocks: &Placed,
+        piece: &Piece,
         predicted: &mut Predicted,
         address: &impl Fn(u64) -> u64,
     ) {
@@ -242,11 +250,11 @@ impl BatchPredictors {
             let (key, at) = match self.before {
                 None => (BranchKey::of(pc), asked.taken),
                 Some(_) => {
-                    let before = predicted.before[asked.taken as usize];
+                    let before = piece.before[asked.taken as usize];
                     (before.key(lies_at, pc), asked.after)
                 }
             };
-            let folds = &predicted.folds[at as usize * words..][..words];
+            let folds = &piece.folds[at as usize * words..][..words];
             let right = self.targets.predict(key, folds, target);
             predicted.foreseen[FIRST_ASKED as usize + number] = right;
             predicted.wrong[(taken.block & 1) as usize][1] += u64::from(!right);

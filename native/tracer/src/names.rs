@@ -10,10 +10,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
+use kernsmith_frontend::CpuModel;
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, FileKind, SectionIndex};
+
+use crate::options::Options;
 
 /// Functions begin at multiples of this, as compilers have them.
 const ALIGN: u64 = 16;
@@ -32,6 +35,20 @@ struct Function {
 pub struct Names(Vec<Function>);
 
 impl Names {
+    /// Those of the image, where anybody looks at them: a trace or the model.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::of_file`].
+    pub fn asked(options: &Options, model: &CpuModel) -> Result<Self, String> {
+        let predicts = model.decoupled.as_ref().map(|one| &one.predictor);
+        let by_function = predicts.is_some_and(|predictor| predictor.by_function);
+        match &options.image {
+            Some(image) if by_function || options.trace.is_some() => Self::of_file(image),
+            _ => Ok(Self::default()),
+        }
+    }
+
     /// All functions in an ELF file's table of symbols; of a stripped one, or of an image of another
     /// format, none.
     ///

@@ -137,12 +137,7 @@ fn install(
     for file in files.chain(asked.into_iter().flatten()) {
         output::prepare(file)?;
     }
-    let by_function = (model.decoupled.as_ref()).is_some_and(|one| one.predictor.by_function);
-    let named = options
-        .image
-        .as_ref()
-        .filter(|_| by_function || options.trace.is_some());
-    let names = named.map_or_else(|| Ok(Names::default()), |image| Names::of_file(image))?;
+    let names = Names::asked(&options, &model)?;
     let tracer = Tracer {
         id,
         vcpus,
