@@ -53,8 +53,8 @@ class Job:
     trace: also write the sequence of executed blocks, with this word in it that says of what it
         is; empty writes none (only where `Machine.profiles`).
     user: count user mode as well (only where `Machine.profiles`).
-    program: whose functions code is named by in place of the kernel's, whose own is named by address
-        then (see docs/model.md).
+    program: whose functions code is named by in place of the kernel's, whose own is named by
+        address then (see docs/model.md).
     words: put behind the kernel's command line.
     memory: also write this span of the guest's memory (the first address, and the one behind the
         last), as it was when the region began and when it ended (only where `Machine.profiles`).
