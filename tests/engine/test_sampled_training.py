@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A kernel is trained by samples of its branches: real boots, as few of the branches as asked."""
 
+import multiprocessing
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,27 @@ def exact(micro_kernel: Kernel) -> BranchCounts:
     with ProgressDisplay() as display:
         found = train(micro_kernel, BRANCHES, [WORKLOAD], open_machine("skylake"), display, seen)
     return found[WORKLOAD.name]
+
+
+def trained(kernel: Kernel) -> tuple[BranchCounts, int]:
+    """What a process trains a kernel on, and how many boots it made for it."""
+    boots: list[Outcome] = []
+
+    def seen(kernel: Kernel, workload: Workload, outcome: Outcome, started_at: str) -> None:
+        boots.append(outcome)
+
+    with ProgressDisplay() as display:
+        found = train(kernel, BRANCHES, [WORKLOAD], open_machine("skylake"), display, seen)
+    return found[WORKLOAD.name], len(boots)
+
+
+def test_of_two_processes_one_trains_and_the_other_reads_back(micro_kernel: Kernel) -> None:
+    for path in (micro_kernel.folder / "profiles").rglob(f"{WORKLOAD.amount}.counts*"):
+        path.unlink()
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        (first, boots), (second, others) = pool.map(trained, repeat(micro_kernel, 2), chunksize=1)
+    assert first == second
+    assert boots + others == 1
 
 
 def test_thinner_samples_know_less(micro_kernel: Kernel, exact: BranchCounts) -> None:

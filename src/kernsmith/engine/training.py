@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,7 @@ from kernsmith.engine.evidence import BRANCHES, Evidence, Left
 from kernsmith.engine.sessions import Ran, Visit, in_sessions
 from kernsmith.engine.workers import Workers
 from kernsmith.errors import DiskFull, KernsmithError, UserError
+from kernsmith.files import locked
 from kernsmith.guest.workloads import Workload
 from kernsmith.kernel.artifact import Kernel
 from kernsmith.machine import Boot, Job, Machine, Outcome
@@ -39,7 +41,8 @@ def train(
     """What each workload leaves behind on a kernel in its default layout, by its name; of some,
     when the workers end before all is done.
 
-    What was left before is read back.
+    What was left before is read back. Who trains on the same workload of the kernel meanwhile, in
+    another process, waits, and reads back what this one leaves.
 
     trace_of: the tag of the trace that a workload's boot is to write, too; empty for none.
     seen: called, from the calling thread, with (kernel, workload, outcome, start time) of each
@@ -52,15 +55,7 @@ def train(
     folder = kernel.folder / "profiles" / _conditions(machine, kernel)
     folder.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Left] = {}
-    missing = []
-    for workload in workloads:
-        path = _path(folder, workload, evidence)
-        if path.exists():
-            parts[workload.name] = evidence.read(path)
-        else:
-            missing.append(workload)
-    if missing:
-        events.stage(f"train on {len(missing)} workloads")
+    missing: list[Workload] = []
     done = count(1)
     outcomes: list[tuple[Workload, Ran]] = []
 
@@ -88,9 +83,27 @@ def train(
                     outcome.trace.unlink(missing_ok=True)
             events.progress("train", next(done), len(missing))
 
-    visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
-    in_sessions(machine, visits, begin, ran, keep, workers)
+    paths = {workload: _path(folder, workload, evidence) for workload in workloads}
+    with _alone(folder, {work.name for work, path in paths.items() if not path.exists()}):
+        for workload, path in paths.items():
+            if path.exists():
+                parts[workload.name] = evidence.read(path)
+            else:
+                missing.append(workload)
+        if missing:
+            events.stage(f"train on {len(missing)} workloads")
+        visits = [Visit(kernel.vmlinux, folder, tuple(missing))]
+        in_sessions(machine, visits, begin, ran, keep, workers)
     return parts
+
+
+@contextmanager
+def _alone(folder: Path, names: Collection[str]) -> Iterator[None]:
+    """Hold what other processes that train on these workloads wait for."""
+    with ExitStack() as held:
+        for name in sorted(names):  # in one order, so that no two wait for each other
+            held.enter_context(locked(folder / f"{name}.lock"))
+        yield
 
 
 def kept_counts(kernel: Kernel, workload: Workload, machine: Machine) -> Path | None:
