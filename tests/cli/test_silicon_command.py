@@ -16,7 +16,14 @@ from kernsmith import paths
 from kernsmith.cli import main
 from kernsmith.cli.silicon import tell_times
 from kernsmith.engine import Silent
-from kernsmith.engine.silicon import Bench, Row, Simulated, measure, read_rows
+from kernsmith.engine.silicon import (
+    Bench,
+    Row,
+    Simulated,
+    _known_together,
+    measure,
+    read_rows,
+)
 from kernsmith.errors import UserError
 from kernsmith.machine.held import read_held
 from kernsmith.report.silicon import in_view_sentence
@@ -68,6 +75,27 @@ def test_a_table_that_does_not_tell_whether_the_core_was_shared_is_refused(tmp_p
     table.write_text("program,build,layout,digest,runs,cycles,first_half,second_half\n")
     with pytest.raises(UserError, match="did not ask whether a neighbour shared the core"):
         read_rows(table)
+
+
+def test_times_of_two_days_are_not_mixed() -> None:
+    def row(program: str, digest: str, cycles: float, runs: int = 25) -> Row:
+        return Row(program, "O2", digest, digest, runs, runs, cycles, cycles, cycles)
+
+    first = [row("lua", "a", 10), row("lua", "b", 11), row("lua", "c", 12)]
+    # What else ran that day made all of them slower.
+    second = [row("lua", "a", 15), row("lua", "d", 16), row("tcc", "e", 1, runs=5)]
+
+    def known(digests: str, runs: int = 25) -> dict[str, float]:
+        found = _known_together([*first, *second], set(digests), runs)
+        return {digest: found[digest].cycles for digest in digests if found}
+
+    assert known("ab") == {"a": 10, "b": 11}
+    assert known("ad") == {"a": 15, "d": 16}
+    assert known("a") == {"a": 15}, "the latest"
+    assert known("bd") == {}, "never timed together"
+    assert known("e") == {}, "not often enough"
+    assert known("e", runs=5) == {"e": 1}
+    assert _known_together([], {"a"}, 1) == {}
 
 
 def test_a_table_is_read_before_anything_is_compiled(

@@ -140,7 +140,7 @@ def trainer(program: str, events: Events) -> Trainer:
 
 
 def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[str, list[Binary]]]:
-    """Time all binaries that `file` does not tell yet, and add them to it.
+    """Time all binaries of each program that `file` does not tell as timed together, and add them.
 
     file: a table (CSV) of `Row`s, for this processor; builds that came out as one binary share its
     time. Returns the rows of this bench, as its builds and layouts are called, and the binaries by
@@ -157,8 +157,8 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
     for program in bench.programs:
         binaries[program] = made = make_binaries(bench, program, events)
         digests = [file_digest(binary.path) for binary in made]
-        known = {row.digest: row for row in read_rows(file) if row.runs >= bench.runs}
-        if not all(digest in known for digest in digests):
+        known = _known_together(read_rows(file), set(digests), bench.runs)
+        if not known:
             events.stage(f"{program}: {len(made)} binaries on this processor")
             known = _timed_now(dict(zip(digests, made, strict=True)), bench, events)
             _append(file, list(known.values()))
@@ -173,6 +173,25 @@ def measure(bench: Bench, file: Path, events: Events) -> tuple[list[Row], dict[s
             for binary, digest in zip(made, digests, strict=True)
         ]
     return rows, binaries
+
+
+def _known_together(rows: Sequence[Row], digests: set[str], runs: int) -> dict[str, Row]:
+    """Rows of these binaries, by digest, from the latest time at which all of them were timed, so
+    often at least; none when they never were.
+
+    What else a machine does is another thing on another day: times of two days are no ratio.
+    """
+    sets: list[dict[str, Row]] = []
+    for row in rows:
+        # A set is written down at once, and has no binary twice.
+        last = next(iter(sets[-1].values())) if sets else None
+        if last is None or last.program != row.program or row.digest in sets[-1]:
+            sets.append({})
+        sets[-1][row.digest] = row
+    for one in reversed(sets):
+        if all(digest in one and one[digest].runs >= runs for digest in digests):
+            return one
+    return {}
 
 
 def _timed_now(binaries: Mapping[str, Binary], bench: Bench, events: Events) -> dict[str, Row]:
@@ -239,8 +258,7 @@ def _row(timed: Timed, digest: str) -> Row:
 
 
 def _append(file: Path, new: Sequence[Row]) -> None:
-    digests = {row.digest for row in new}
-    rows = [row for row in read_rows(file) if row.digest not in digests] + list(new)
+    rows = [*read_rows(file), *new]
     with replacing(file) as path, path.open("w", newline="", encoding="utf-8") as table:
         writer = csv.writer(table, lineterminator="\n")
         writer.writerow(_COLUMNS)
