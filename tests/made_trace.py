@@ -72,29 +72,32 @@ def _trace(tag: str, rounds: int = ROUNDS) -> bytes:
     cpu, architecture = b"skylake", b"x86_64"
     # The large page that the end of the text lies in is split into small ones.
     pages = struct.pack("<3Q", _BASE, _BASE + (2 << 20) - 1, 12)
+    code = b"\x90" * sum(_INSTRUCTIONS) * len(blocks)
     frame = _frame(struct.pack(f"<{len(words)}I", *words))
     lengths = [
         len(words),
         len(frame),
         len(blocks),
         len(blocks) * len(_INSTRUCTIONS),
+        len(code),
         len(tag),
         len(cpu),
     ]
     return b"".join(
         [
-            b"KSTRACE4",
+            b"KSTRACE5",
             frame,
             struct.pack("<I", len(frame)),
             *blocks,
             bytes(_INSTRUCTIONS) * len(blocks),
+            code,
             tag.encode(),
             *(struct.pack("<15Q", *each) for each in counters),
             cpu,
             architecture,
             pages,
-            struct.pack("<8Q", *lengths, len(architecture), 1),
-            b"KSTREND4",
+            struct.pack("<9Q", *lengths, len(architecture), 1),
+            b"KSTREND5",
         ]
     )
 

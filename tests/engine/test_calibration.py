@@ -31,6 +31,7 @@ from kernsmith.stats.calibration import Case
 
 EMERALD = paths.shipped("cpus/emeraldrapids.toml")
 MODEL = EMERALD.read_text()
+WAITING = MODEL.replace("[decoupled.core]\n", "[decoupled.core]\nwindow = 97\nload_cycles = 5\n")
 
 
 class Quiet(Events):
@@ -76,6 +77,12 @@ def test_a_core_without_a_buffer_has_no_knob_for_it() -> None:
     values = read_values(text)
     assert len(values) == len(KNOBS) - 1
     assert read_values(with_values(text, values)) == values
+
+
+def test_what_a_core_with_a_window_allocates_is_not_fitted() -> None:
+    assert [knob.name for knob in set(KNOBS) - set(find_knobs(WAITING))] == ["core.width"]
+    with pytest.raises(UserError, match=r"--keep core\.width: this model can be fitted by"):
+        find_knobs(WAITING, ("core.width",))
 
 
 def test_what_is_kept_is_not_fitted() -> None:

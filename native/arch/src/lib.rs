@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What depends on the processor's architecture, behind one trait: [`Architecture`].
 
+mod operation;
 mod pages;
 mod x86_64;
 
 use std::ffi::CStr;
 use std::fmt::Debug;
 
+pub use operation::{CARRIED, Operation};
 pub use pages::{Page, PageMap, Run, SMALL};
 pub use x86_64::X86_64;
 
@@ -22,6 +24,7 @@ pub static ALL: [&dyn Architecture; 1] = [&X86_64];
 ///   address alone it must be clear whether it is the kernel's;
 /// * what an instruction does to the flow of control ([`terminator`](Self::terminator)), which has
 ///   to be right for every instruction that a compiler or the kernel's own assembly contains;
+/// * which registers it reads and writes ([`operation`](Self::operation)), and how long it takes;
 /// * the instruction that marks the region of interest ([`marker`](Self::marker)): one that does
 ///   nothing, needs no privilege, and that no compiler makes. The guest's programs execute it;
 /// * the instructions that wait for an interrupt ([`halts`](Self::halts));
@@ -43,6 +46,9 @@ pub trait Architecture: Debug + Sync {
 
     /// Decodes one whole instruction at `pc`.
     fn terminator(&self, pc: u64, instruction: &[u8]) -> Terminator;
+
+    /// What one whole instruction waits for, and what waits for it.
+    fn operation(&self, instruction: &[u8]) -> Operation;
 
     /// Bytes of a mark: instructions of another size need not be looked at.
     fn marker_bytes(&self) -> usize;

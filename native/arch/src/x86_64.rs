@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! x86-64 in 64-bit mode, under Linux.
 
+mod operations;
 mod tables;
 
 use std::ffi::CStr;
 
-use crate::{AddressSpace, Architecture, Frame, Marker, PageMap, Run, SMALL, Terminator, Vcpu};
+use crate::{
+    AddressSpace, Architecture, Frame, Marker, Operation, PageMap, Run, SMALL, Terminator, Vcpu,
+};
 
 /// x86-64, 64-bit mode.
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,6 +125,10 @@ impl Architecture for X86_64 {
             }
             _ => Terminator::None,
         }
+    }
+
+    fn operation(&self, instruction: &[u8]) -> Operation {
+        operations::operation(instruction)
     }
 
     /// Linux's entry stubs (`arch/x86/entry/entry_64.S`, `arch/x86/include/asm/idtentry.h`):

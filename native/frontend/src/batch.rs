@@ -233,7 +233,7 @@ impl Batch {
             self.fetch(flow, room);
             self.bring(room);
             self.supply(flow, room);
-            self.time(room);
+            self.time(flow, room);
         }
         self.redirected = room.led[flow.entered.len()] & REDIRECTED;
     }

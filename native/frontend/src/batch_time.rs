@@ -5,14 +5,16 @@ use super::batch::{Batch, KERNEL, LED, OPS, PRESENT, Rare, Room};
 use super::clocks::{TICKS, later};
 use super::costs::Costs;
 use super::fill_buffers::FillBuffers;
+use super::flow::Flow;
 
 impl Batch {
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,bmi1,bmi2"))]
     #[inline(never)]
-    pub(super) fn time(&mut self, room: &Room) {
+    pub(super) fn time(&mut self, flow: &Flow, room: &Room) {
         // Nobody else has their address: they stay in the host's registers.
         let mut clocks = std::mem::take(&mut self.clocks);
         let (costs, begun) = (self.costs, clocks.dispatched);
+        let chains = self.blocks.shapes.chains();
         let lines = &room.lines[..room.entered + 2];
         let mut arriving = Arriving {
             at: &mut self.arrivals,
@@ -21,8 +23,8 @@ impl Batch {
         let (mut in_kernel, mut ops) = (0, [0_u64; 2]);
         let (mut rare, mut first) = (&room.rare[..], 0);
         let mut rare_at = rare.first().map_or(u32::MAX, |one| one.entered);
-        for step in &room.steps {
-            costs.steer(&mut clocks, step.led);
+        for (step, number) in room.steps.iter().zip(&flow.entered) {
+            costs.steer(&mut clocks, chains, step.led);
             clocks.predict_block();
             let (end, led) = (step.lines & !LED, step.lines >> 31);
             let count = end - first;
@@ -52,13 +54,13 @@ impl Batch {
             clocks.fetched = later(clocks.fetched, available) + u64::from(step.supply);
             let before = clocks.dispatched;
             let count = step.ops & OPS;
-            clocks.finish_block(count, 0);
+            clocks.finish_block((chains, *number as usize), count, 0);
             let kernel = u64::from(step.ops & KERNEL != 0).wrapping_neg();
             in_kernel += (clocks.dispatched - before) & kernel;
             ops[0] += u64::from(count);
             ops[1] += u64::from(count) & kernel;
         }
-        costs.steer(&mut clocks, room.led[room.steps.len()]);
+        costs.steer(&mut clocks, chains, room.led[room.steps.len()]);
         let spent = [clocks.dispatched - begun - in_kernel, in_kernel];
         let ops = [ops[0] - ops[1], ops[1]];
         for (mode, counters) in self.counters.iter_mut().enumerate() {

@@ -9,6 +9,8 @@
 use std::hint::select_unpredictable;
 
 use super::CoreGeometry;
+use super::chains::Chains;
+use super::window::Window;
 
 /// Parts of a cycle that are counted: all usual widths divide it.
 pub const TICKS: u64 = 5040;
@@ -54,6 +56,9 @@ pub struct Clocks {
     queue: u64,
     per_op: u64,
     depth: u64,
+    /// Of a core whose instructions wait for each other. In a place of its own, so that its lanes stay
+    /// together where the clocks are in the host's registers.
+    window: Option<Box<Window>>,
 }
 
 impl Clocks {
@@ -73,6 +78,7 @@ impl Clocks {
             queue: core.queue as u64,
             per_op: ticks(1.0 / core.width),
             depth: ticks(core.depth_cycles),
+            window: core.window.map(|ops| Box::new(Window::new(ops))),
         }
     }
 
@@ -95,18 +101,35 @@ impl Clocks {
         self.ops
     }
 
-    /// The block was fetched, and its micro-ops follow; they are dispatched at `room` at the
-    /// earliest.
+    /// When the branch is resolved that ends the block before.
     #[inline(always)]
-    pub fn finish_block(&mut self, ops: u32, room: u64) {
+    #[must_use]
+    pub fn resolved(&self, chains: &Chains) -> u64 {
+        match &self.window {
+            Some(window) => later(self.dispatched, window.resolved(chains)),
+            None => self.dispatched,
+        }
+    }
+
+    /// The block of this number was fetched, and its micro-ops follow; they are dispatched at `room` at
+    /// the earliest.
+    #[inline(always)]
+    pub fn finish_block(&mut self, (chains, number): (&Chains, usize), ops: u32, room: u64) {
         self.ahead[self.next] = self.fetched;
         self.next += 1;
         if self.next == self.ahead.len() {
             self.next = 0;
         }
         self.remember(ops as usize);
-        let ready = later(room, self.fetched + self.depth);
-        self.dispatched = later(ready, self.dispatched + u64::from(ops) * self.per_op);
+        let mut ready = later(room, self.fetched + self.depth);
+        if let Some(window) = &self.window {
+            ready = later(ready, window.room(self.ops, ops));
+        }
+        let takes = u64::from(ops) * self.per_op;
+        self.dispatched = later(ready, self.dispatched + takes);
+        if let Some(window) = &mut self.window {
+            window.dispatch(chains, number, self.ops, ops, self.dispatched - takes);
+        }
         self.ops += u64::from(ops);
         // Fetch waits while the queue before dispatch is full: until what lies a queue's length
         // back is dispatched. Before the first micro-op, the ring is still zero.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What each event costs a front end in time, in ticks.
 
+use super::chains::Chains;
 use super::clocks::{Clocks, TICKS, later, ticks};
 use super::flow::{DECODED, PREDICTED, RESOLVED};
 use super::{CpuModel, DecoupledGeometry, FetchGeometry};
@@ -85,14 +86,14 @@ impl Costs {
 
     /// Prediction goes on where it was led, with these of [`super::flow`]'s bits.
     #[inline(always)]
-    pub(super) fn steer(&self, clocks: &mut Clocks, led: u32) {
+    pub(super) fn steer(&self, clocks: &mut Clocks, chains: &Chains, led: u32) {
         clocks.predicted += u64::from(led & PREDICTED);
         if led & (DECODED | RESOLVED) != 0 {
             if led & DECODED != 0 {
                 clocks.steer(clocks.fetched + self.decoded);
             }
             if led & RESOLVED != 0 {
-                clocks.steer(clocks.dispatched + self.resolve);
+                clocks.steer(clocks.resolved(chains) + self.resolve);
             }
         }
     }

@@ -116,7 +116,7 @@ impl Decoupled {
         counters: &mut Counters,
     ) {
         let (ops, stretches) = shapes.of(number);
-        self.costs.steer(&mut self.clocks, led);
+        self.costs.steer(&mut self.clocks, shapes.chains(), led);
         self.redirected = led & REDIRECTED != 0;
         let before = self.clocks.dispatched;
         self.clocks.predict_block();
@@ -127,7 +127,8 @@ impl Decoupled {
             Some(data) => data.room(self.clocks.ops() + u64::from(ops)),
             None => 0,
         };
-        self.clocks.finish_block(ops, room);
+        self.clocks
+            .finish_block((shapes.chains(), number), ops, room);
         counters.ticks += self.clocks.dispatched - before + u64::from(ops) * self.costs.stall;
     }
 

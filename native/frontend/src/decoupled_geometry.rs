@@ -88,8 +88,13 @@ pub struct CoreGeometry {
     pub stall_cycles: f64,
     /// From fetch to dispatch.
     pub depth_cycles: f64,
-    /// From dispatch to where a misprediction is known and the predictor starts anew.
+    /// From dispatch to where a misprediction is known and the predictor starts anew; of a core with a
+    /// window, from where the branch is executed.
     pub resolve_cycles: f64,
+    /// Micro-ops that may wait for each other's results at a time; without it, none waits.
+    pub window: Option<usize>,
+    /// What a load takes that hits the nearest cache, in a core with a window.
+    pub load_cycles: f64,
 }
 
 /// All of it.
@@ -135,7 +140,9 @@ impl DecoupledGeometry {
     /// With another one's times that no structure depends on.
     pub(super) fn with_times_of(&self, other: &Self) -> Self {
         let mut same = self.clone();
-        same.core.width = other.core.width;
+        if same.core.window.is_none() {
+            same.core.width = other.core.width;
+        }
         same.core.stall_cycles = other.core.stall_cycles;
         same.core.depth_cycles = other.core.depth_cycles;
         same.core.resolve_cycles = other.core.resolve_cycles;
@@ -288,12 +295,21 @@ fn op_cache(parent: &mut Fields) -> Result<Option<OpCacheGeometry>, ModelError> 
 
 fn core(parent: &mut Fields) -> Result<CoreGeometry, ModelError> {
     let mut fields = parent.section("core")?;
+    let window = match fields.has("window") {
+        true => Some(fields.integer("window", 1..=4096)?),
+        false => None,
+    };
     let geometry = CoreGeometry {
         width: fields.number("width", 0.1..=32.0)?,
         queue: fields.integer("queue", 1..=4096)?,
         stall_cycles: fields.number("stall_cycles", 0.0..=100.0)?,
         depth_cycles: fields.number("depth_cycles", CYCLES)?,
         resolve_cycles: fields.number("resolve_cycles", CYCLES)?,
+        window,
+        load_cycles: match window {
+            Some(_) => fields.number("load_cycles", 1.0..=100.0)?,
+            None => 0.0,
+        },
     };
     fields.end()?;
     Ok(geometry)

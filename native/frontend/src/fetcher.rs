@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What fetches the code of one CPU, whatever its model is: caches, TLBs and, in time, the clocks.
 
-use kernsmith_arch::PageMap;
+use kernsmith_arch::{Operation, PageMap};
 
 use super::{
     Access, Counters, CpuModel, DataCounters, Decoupled, DecoupledGeometry, InstructionCaches,
@@ -107,17 +107,19 @@ impl Fetcher {
 
     /// The block of this number begins at `start` and has instructions of these sizes in bytes;
     /// conditional: its last one is a conditional branch, which the one before it sets the flags
-    /// for.
+    /// for. operations: what they wait for, asked for by a model whose instructions wait for each other.
     pub fn describe(
         &mut self,
         number: usize,
         start: u64,
         sizes: impl Iterator<Item = u8>,
         conditional: bool,
+        operations: impl FnOnce() -> Vec<Operation>,
     ) {
         if let Some(decoupled) = &self.decoupled {
-            let geometry = (&decoupled.1.fetch, decoupled.1.op_cache.as_ref());
-            self.shapes.add(number, start, sizes, conditional, geometry);
+            let geometry = &decoupled.1;
+            self.shapes
+                .add(number, start, sizes, conditional, operations, geometry);
         }
     }
 

@@ -16,6 +16,7 @@ mod block_ahead;
 mod branch_key;
 mod btb;
 mod cache;
+mod chains;
 mod clocks;
 mod costs;
 mod counters;
@@ -34,6 +35,7 @@ mod fill_buffers;
 mod filter;
 mod flow;
 mod ittage;
+mod lanes;
 mod latest;
 mod line_events;
 mod loops;
@@ -55,6 +57,7 @@ mod tage;
 mod tage_geometry;
 mod target_room;
 mod tlb;
+mod window;
 
 pub use batch::{Batch, Room};
 pub use batch_predictors::{BatchPredictors, Predicted};
@@ -93,7 +96,7 @@ pub use stride::Strides;
 pub use tage_geometry::{LoopGeometry, TageGeometry};
 pub use tlb::InstructionTlbs;
 
-use kernsmith_arch::PageMap;
+use kernsmith_arch::{Operation, PageMap};
 
 /// All simulated structures of one CPU: what predicts, and what fetches. Nothing that is fetched
 /// changes what is predicted, so each may also go its own way, the second one later than the first.
@@ -188,8 +191,10 @@ impl FrontEnd {
         start: u64,
         sizes: impl Iterator<Item = u8>,
         conditional: bool,
+        operations: impl FnOnce() -> Vec<Operation>,
     ) {
-        self.fetcher.describe(number, start, sizes, conditional);
+        self.fetcher
+            .describe(number, start, sizes, conditional, operations);
     }
 
     /// Fetches the block of this number, the code bytes `start..=last`.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a front end in time has to know of each block in one layout, worked out once.
 
+use kernsmith_arch::Operation;
+
 use super::costs::Costs;
 use super::{CpuModel, DecoupledGeometry, Shapes, Stretch};
 
@@ -108,14 +110,26 @@ impl Placed {
         }
     }
 
-    /// The next block, with the sizes of its instructions in bytes. False when it has none, or more
+    /// The next block, with the sizes of its instructions in bytes; operations: see
+    /// [`super::FrontEnd::describe`]. False when it has none, or more
     /// than there is room for: it cannot be executed here.
     #[must_use]
-    pub fn add(&mut self, block: Described, sizes: impl Iterator<Item = u8>) -> bool {
-        let geometry = (&self.geometry.fetch, self.geometry.op_cache.as_ref());
-        let number = self.starts.len();
-        self.shapes
-            .add(number, block.start, sizes, block.conditional, geometry);
+    pub fn add(
+        &mut self,
+        block: Described,
+        sizes: impl Iterator<Item = u8>,
+        operations: impl FnOnce() -> Vec<Operation>,
+    ) -> bool {
+        let (number, conditional) = (self.starts.len(), block.conditional);
+        let geometry = &self.geometry;
+        self.shapes.add(
+            number,
+            block.start,
+            sizes,
+            conditional,
+            operations,
+            geometry,
+        );
         self.place(block, number).is_some()
     }
 

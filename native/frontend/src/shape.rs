@@ -5,8 +5,11 @@
 //! The cache: Solomon, Mendelson, Orenstein, Almog, Ronen, *Micro-Operation Cache: A Power Aware
 //! Frontend for Variable Instruction Length ISA* (ISLPED 2001); its lines and windows are the vendors'.
 
+use kernsmith_arch::Operation;
+
+use super::DecoupledGeometry;
+use super::chains::{Chains, Latencies};
 use super::clocks::{TICKS, ticks};
-use super::{FetchGeometry, OpCacheGeometry};
 
 /// Bits of a window's number in the micro-op cache's keys: what tells its lines apart is above.
 pub(super) const WINDOW_BITS: u32 = 48;
@@ -44,6 +47,7 @@ pub struct Shapes {
     /// By micro-op, of all stretches: where in its window it begins, in units of two bytes, of which
     /// hardly ever two begin in one.
     begins: Vec<u8>,
+    chains: Chains,
 }
 
 /// Where a block's stretches are, and the sum of their micro-ops.
@@ -65,7 +69,8 @@ impl Shapes {
 
     /// The block of this number begins at `start` and has instructions of these sizes; fused: its
     /// last two are one micro-op. All others are one each: the front end's own figure would need
-    /// every opcode's, and most are one. Without a micro-op cache, windows are what the decoders are
+    /// every opcode's, and most are one. operations: what these wait for, asked for where the core has a
+    /// window. Without a micro-op cache, windows are what the decoders are
     /// given in a cycle.
     pub fn add(
         &mut self,
@@ -73,8 +78,17 @@ impl Shapes {
         start: u64,
         sizes: impl Iterator<Item = u8>,
         fused: bool,
-        (fetch, op_cache): (&FetchGeometry, Option<&OpCacheGeometry>),
+        operations: impl FnOnce() -> Vec<Operation>,
+        geometry: &DecoupledGeometry,
     ) {
+        let (fetch, op_cache) = (&geometry.fetch, geometry.op_cache.as_ref());
+        if geometry.core.window.is_some() {
+            let core = Latencies {
+                load: geometry.core.load_cycles,
+                width: geometry.core.width,
+            };
+            self.chains.add(number, &operations(), core);
+        }
         let first = self.stretches.len();
         let bytes = (
             op_cache.map_or(fetch.decode_bytes, |cache| cache.window_bytes) as u64,
@@ -137,6 +151,13 @@ impl Shapes {
             address += u64::from(size);
         }
         ops
+    }
+
+    /// What the blocks' instructions wait for each other for; of a core without a window, nothing.
+    #[inline(always)]
+    #[must_use]
+    pub fn chains(&self) -> &Chains {
+        &self.chains
     }
 
     /// By micro-op of a stretch, where it begins in its window.

@@ -4,10 +4,13 @@
 use super::filter::{LANES, has_avx2};
 
 /// Every hexadecimal digit 1.
-const ONES: u32 = 0x1111_1111;
+const ONES: u64 = 0x1111_1111_1111_1111;
 
-/// The ways 0 to 7, one a hexadecimal digit, way 0 in the lowest.
-const IN_ORDER: u32 = 0x7654_3210;
+/// The ways 0 to 15, one a hexadecimal digit, way 0 in the lowest.
+const IN_ORDER: u64 = 0xfedc_ba98_7654_3210;
+
+/// Words of keys that a set has at most.
+const WORDS: usize = 2;
 
 /// Keys in `sets × ways`, of which a set forgets the least recently used one.
 ///
@@ -15,21 +18,25 @@ const IN_ORDER: u32 = 0x7654_3210;
 /// others may keep what they know of it in an array of their own.
 #[derive(Debug, Clone)]
 pub struct Slots {
+    /// Set after set, each of so many words.
     keys: Vec<[u32; LANES]>,
+    words: usize,
     /// Each set's ways in the order of last use, one a hexadecimal digit, the latest in the lowest.
-    orders: Vec<u32>,
+    orders: Vec<u64>,
     mask: usize,
     last_digit: u32,
 }
 
 impl Slots {
     /// An empty store of `entries` places; `None` where it would not be fast: on a host without
-    /// AVX2, or with more ways than a word of such a host has lanes.
+    /// AVX2, or with more ways than two words of such a host have lanes.
     #[must_use]
     pub fn new(entries: usize, ways: usize) -> Option<Self> {
         let sets = entries / ways;
-        (ways <= LANES && sets.is_power_of_two() && has_avx2()).then(|| Self {
-            keys: vec![[u32::MAX; LANES]; sets],
+        let words = ways.div_ceil(LANES);
+        (words <= WORDS && sets.is_power_of_two() && has_avx2()).then(|| Self {
+            keys: vec![[u32::MAX; LANES]; sets * words],
+            words,
             orders: vec![IN_ORDER; sets],
             mask: sets - 1,
             last_digit: 4 * (ways as u32 - 1),
@@ -49,19 +56,27 @@ impl Slots {
     #[must_use]
     pub fn access(&mut self, key: u32) -> (bool, u32) {
         use std::arch::x86_64::{
-            __m256i, _mm256_blendv_epi8, _mm256_castsi256_ps, _mm256_cmpeq_epi32,
-            _mm256_loadu_si256, _mm256_movemask_ps, _mm256_set1_epi32, _mm256_setr_epi32,
-            _mm256_storeu_si256,
+            _mm256_blendv_epi8, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256,
+            _mm256_movemask_ps, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_storeu_si256,
         };
         let set = key as usize & self.mask;
-        let (keys, order) = (&mut self.keys[set], &mut self.orders[set]);
-        let keys: *mut __m256i = keys.as_mut_ptr().cast();
-        // SAFETY: a set is 32 bytes, which need not be aligned.
-        let held = unsafe { _mm256_loadu_si256(keys) };
+        let first = set * self.words;
+        let (keys, order) = (
+            &mut self.keys[first..first + self.words],
+            &mut self.orders[set],
+        );
         let wanted = _mm256_set1_epi32(key as i32);
-        let equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(held, wanted));
-        let found = _mm256_movemask_ps(equal) as u32;
-        let oldest = *order >> self.last_digit & 15;
+        // SAFETY: a word is 32 bytes, which need not be aligned.
+        let held = |word: &[u32; LANES]| unsafe { _mm256_loadu_si256(word.as_ptr().cast()) };
+        let equal = |word: &[u32; LANES]| {
+            let equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(held(word), wanted));
+            _mm256_movemask_ps(equal) as u32
+        };
+        let mut found = equal(&keys[0]);
+        if let [_, other] = keys {
+            found |= equal(other) << LANES;
+        }
+        let oldest = (*order >> self.last_digit & 15) as u32;
         let way = match found {
             0 => oldest,
             _ => found.trailing_zeros(),
@@ -69,11 +84,13 @@ impl Slots {
         *order = to_front(*order, way);
         // Where the key is, it is written once more: as wide as it is read the next time.
         let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-        let chosen = _mm256_cmpeq_epi32(lanes, _mm256_set1_epi32(way as i32));
-        let held = _mm256_blendv_epi8(held, wanted, chosen);
+        let word = &mut keys[way as usize / LANES];
+        let lane = _mm256_set1_epi32(way as i32 % LANES as i32);
+        let chosen = _mm256_cmpeq_epi32(lanes, lane);
+        let changed = _mm256_blendv_epi8(held(word), wanted, chosen);
         // SAFETY: as above.
-        unsafe { _mm256_storeu_si256(keys, held) };
-        (found != 0, (set * LANES) as u32 + way)
+        unsafe { _mm256_storeu_si256(word.as_mut_ptr().cast(), changed) };
+        (found != 0, (first * LANES) as u32 + way)
     }
 }
 
@@ -88,13 +105,13 @@ impl Slots {
 
 /// Moves the digit `way` of `order` to the lowest place; those below it move up.
 #[inline(always)]
-fn to_front(order: u32, way: u32) -> u32 {
-    // As in `recency.rs`, with eight digits.
-    let differing = order ^ (way * ONES);
+fn to_front(order: u64, way: u32) -> u64 {
+    // As in `recency.rs`.
+    let differing = order ^ (u64::from(way) * ONES);
     let zeros = differing.wrapping_sub(ONES) & !differing & (ONES << 3);
     let digit_end = zeros ^ zeros.wrapping_sub(1);
     let below = digit_end >> 4;
-    (order & !digit_end) | ((order & below) << 4) | way
+    (order & !digit_end) | ((order & below) << 4) | u64::from(way)
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -104,7 +121,15 @@ mod tests {
 
     #[test]
     fn it_does_what_latest_does_and_tells_the_place() {
-        for (entries, ways) in [(64, 8), (48, 3), (16, 4), (8, 8), (4, 1)] {
+        for (entries, ways) in [
+            (64, 8),
+            (48, 3),
+            (16, 4),
+            (8, 8),
+            (4, 1),
+            (64, 16),
+            (48, 12),
+        ] {
             let Some(mut slots) = Slots::new(entries, ways) else {
                 return; // a host without AVX2
             };

@@ -52,6 +52,8 @@ pub fn write_part(trace: &Trace, every: u64, path: &Path) -> io::Result<()> {
     let offsets: Vec<Vec<u16>> = (0..trace.blocks.len())
         .map(|number| trace.instructions.offsets(number).collect())
         .collect();
-    let blocks = trace.blocks.iter().copied();
-    part.finish(blocks.zip(offsets.iter().map(Vec::as_slice)), &facts)
+    let blocks = trace.blocks.iter().zip(&offsets).enumerate();
+    let whole = blocks
+        .map(|(number, (block, offsets))| (*block, &offsets[..], trace.instructions.code(number)));
+    part.finish(whole, &facts)
 }

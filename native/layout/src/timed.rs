@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use kernsmith_arch::PageMap;
+use kernsmith_arch::{Operation, PageMap};
 use kernsmith_frontend::{Branch, BranchNames, Counters, CpuModel, FrontEnd};
 use kernsmith_trace::{Block, Escape, Event, Kind, Trace, Words};
 
@@ -48,6 +48,15 @@ pub fn timed(
     let modes = modes(trace);
     let counted = in_slots(trace, placement, pages, model, sample, &modes, &mut ());
     of_modes(&counted)
+}
+
+/// What a block's instructions wait for; of an architecture that nobody knows, nothing.
+pub(super) fn operations(trace: &Trace, block: usize) -> Vec<Operation> {
+    let Ok(architecture) = kernsmith_arch::find(&trace.facts.architecture) else {
+        return Vec::new();
+    };
+    let each = trace.instructions.each(block);
+    each.map(|code| architecture.operation(code)).collect()
 }
 
 /// Slots for user mode and kernel mode.
@@ -193,8 +202,9 @@ impl<'a, P: Placement, W: Watch> Run<'a, P, W> {
         for (number, block) in self.blocks.iter().enumerate() {
             let sizes = self.trace.instructions.sizes(number).iter().copied();
             let conditional = block.kind == Kind::Conditional;
+            let operations = || operations(self.trace, number);
             self.front_end
-                .describe(number, block.start, sizes, conditional);
+                .describe(number, block.start, sizes, conditional, operations);
         }
     }
 

@@ -8,7 +8,7 @@ use kernsmith_trace::Kind;
 
 use super::Text;
 use super::replay::{FIXED, Placed, Replay};
-use super::timed::Placement;
+use super::timed::{Placement, operations};
 use super::timed_chunks::{TimedChunk, TimedChunks};
 
 /// Pieces of a trace that one layout goes through before the next one does: while it does, all of its
@@ -95,7 +95,9 @@ impl Replay {
                 conditional: block.kind == Kind::Conditional,
             };
             let sizes = self.trace.instructions.sizes(number as usize);
-            batch.blocks_mut().add(described, sizes.iter().copied())
+            let operations = || operations(&self.trace, number as usize);
+            let blocks = batch.blocks_mut();
+            blocks.add(described, sizes.iter().copied(), operations)
         })
     }
 

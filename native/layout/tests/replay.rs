@@ -5,6 +5,7 @@ mod invented;
 
 use invented::random::Random;
 use invented::{FAR, LARGE, MODELS, NEAR, START, facts, pages, shuffled, text, trace};
+use kernsmith_arch::{Architecture, X86_64};
 use kernsmith_frontend::{
     AheadGeometry, Branch, BranchNames, Counters, CpuModel, FrontEnd, LoopGeometry, Replacement,
     TlbArrays, TlbEntries,
@@ -76,7 +77,10 @@ fn executed(trace: &Trace, text: &Text, starts: &[u64], model: &CpuModel) -> [Co
                 let number = number as usize;
                 if front_end.wants(number) {
                     let sizes = trace.instructions.sizes(number).iter().copied();
-                    front_end.describe(number, start, sizes, block.kind == Kind::Conditional);
+                    let each = trace.instructions.each(number);
+                    let operations = || each.map(|code| X86_64.operation(code)).collect();
+                    let conditional = block.kind == Kind::Conditional;
+                    front_end.describe(number, start, sizes, conditional, operations);
                 }
                 front_end.enter(number, start, last, counters);
                 before = Some(block);
@@ -175,7 +179,9 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let forgetful = shipped.iter().filter_map(with_chance_and_few_fill_buffers);
     let changed = changed.chain(by_direction).chain(buffers).chain(forgetful);
     let named = shipped.iter().filter_map(with_names);
+    let chained = shipped.iter().filter_map(with_a_window);
     let changed = changed
+        .chain(chained)
         .chain(named)
         .chain(shipped.iter().filter_map(with_names_and_directions));
     for model in shipped.iter().cloned().chain(changed) {
@@ -187,6 +193,14 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
         let identity = replay.cost(&text, &layouts[..1], &model, 1);
         assert_eq!(identity[0], executed(&trace, &text, &layouts[0], &model));
     }
+}
+
+/// A model in time whose instructions wait for each other.
+fn with_a_window(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = model.clone();
+    let core = &mut model.decoupled.as_mut()?.core;
+    (core.window, core.load_cycles) = (Some(100), 5.0);
+    Some(model)
 }
 
 /// A model in time with a loop predictor.

@@ -73,7 +73,7 @@ fn cycles(model: &CpuModel, steps: &[Step], rounds: u32) -> f64 {
             let bytes: u64 = sizes.clone().map(u64::from).sum();
             if front_end.wants(number) {
                 let conditional = matches!(step.branch, Branch::Conditional { .. });
-                front_end.describe(number, step.start, sizes, conditional);
+                front_end.describe(number, step.start, sizes, conditional, Vec::new);
             }
             front_end.enter(number, step.start, step.start + bytes - 1, &mut counters);
             let names = step.branch.by_address();

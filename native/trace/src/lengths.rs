@@ -15,6 +15,8 @@ pub(super) struct Lengths {
     pub packed: u64,
     pub blocks: u64,
     pub instructions: u64,
+    /// Of their machine code, in bytes.
+    pub code: u64,
     /// Of the texts, in bytes.
     pub tag: u64,
     pub cpu: u64,
@@ -57,6 +59,7 @@ impl Lengths {
             packed: next(),
             blocks: next(),
             instructions: next(),
+            code: next(),
             tag: next(),
             cpu: next(),
             architecture: next(),
@@ -79,6 +82,7 @@ impl Lengths {
             self.blocks.checked_mul(RECORD as u64)?,
             self.runs.checked_mul(RUN as u64)?,
             self.instructions,
+            self.code,
             self.tag,
             self.cpu,
             self.architecture,

@@ -4,16 +4,16 @@
 //!
 //! # The file
 //!
-//! Little-endian, version 4: [`MAGIC`]; the words of the sequence, 4 bytes each, in frames of 262,144
+//! Little-endian, version 5: [`MAGIC`]; the words of the sequence, 4 bytes each, in frames of 262,144
 //! words (the last one may be shorter), each packed by itself with zstd (RFC 8878); the bytes of each
 //! packed frame, 4 bytes each; a record of 28 bytes for each block (start, target of its direct branch: 8 bytes each; size, offset of the
 //! last instruction: 2 bytes each; [`Kind`], kernel mode: 1 byte each; count of instructions: 2
-//! bytes; [name](Block::name): 4 bytes); the sizes of all blocks' instructions, 1 byte each, block after block; the tag; the
+//! bytes; [name](Block::name): 4 bytes); the sizes of all blocks' instructions, 1 byte each, block after block; their machine code; the tag; the
 //! counters of user mode and of kernel mode (15 words of 8 bytes each, in the order of
 //! [`Counters::figures`]); the name of the CPU model with which these were simulated; the
 //! architecture, as QEMU calls it; the kernel's map of pages, for each run its first and last
 //! address and the log2 of a page's bytes (8 bytes each); and the footer: count of words, bytes of
-//! the packed frames, counts of blocks and instructions, bytes of tag, name and architecture, count
+//! the packed frames, counts of blocks and instructions, bytes of their code, of tag, name and architecture, count
 //! of runs (8 bytes each), [`END`]. The footer comes last, so a file that was cut off is recognised.
 //!
 //! # The words
@@ -36,20 +36,21 @@ use kernsmith_arch::PageMap;
 use kernsmith_frontend::Counters;
 
 /// The first 8 bytes.
-pub const MAGIC: &[u8; 8] = b"KSTRACE4";
+pub const MAGIC: &[u8; 8] = b"KSTRACE5";
 
 /// Those of the versions before, and what one of them has not.
-const OLD: [(&[u8; 8], &str); 3] = [
+const OLD: [(&[u8; 8], &str); 4] = [
     (
         b"KSTRACE1",
         "is of version 1, which has no map of the kernel's pages",
     ),
     (b"KSTRACE2", "is of version 2, whose words are not packed"),
     (b"KSTRACE3", "is of version 3, in which code has no names"),
+    (b"KSTRACE4", "is of version 4, which has no code"),
 ];
 
 /// The last 8 bytes.
-pub const END: &[u8; 8] = b"KSTREND4";
+pub const END: &[u8; 8] = b"KSTREND5";
 
 /// Words from here on are no block numbers.
 pub const ESCAPE: u32 = 1 << 31;
@@ -58,7 +59,7 @@ const RECORD: usize = 28;
 const RUN: usize = 24;
 
 /// Numbers in the footer.
-const LENGTHS: usize = 8;
+const LENGTHS: usize = 9;
 
 const FOOTER: usize = (LENGTHS + 1) * 8;
 

@@ -58,7 +58,7 @@ impl Trace {
         opened(path, |file, size| {
             let lengths = Lengths::read(file, size)?;
             let index = 4 * lengths.frames();
-            let blocks = RECORD as u64 * lengths.blocks + lengths.instructions;
+            let blocks = RECORD as u64 * lengths.blocks + lengths.instructions + lengths.code;
             let skipped = lengths.packed + index + blocks;
             seek(file, MAGIC.len() as u64 + skipped)?;
             read_facts(file, &lengths)
@@ -95,10 +95,11 @@ impl Trace {
             counts.push(count);
         }
         let sizes = read_bytes(source, lengths.instructions as usize)?;
+        let code = read_bytes(source, lengths.code as usize)?;
         let trace = Self {
             words,
             blocks,
-            instructions: Instructions::new(sizes, counts.into_iter())?,
+            instructions: Instructions::new(sizes, counts.into_iter())?.with_code(code)?,
             facts: read_facts(source, &lengths)?,
         };
         trace.check()?;

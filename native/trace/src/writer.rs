@@ -96,15 +96,15 @@ impl TraceWriter {
         }
     }
 
-    /// Writes the blocks, by number, each with the offsets of its instructions, and everything
-    /// else.
+    /// Writes the blocks, by number, each with the offsets of its instructions and their machine code,
+    /// and everything else.
     ///
     /// # Errors
     ///
     /// The system's, also of writes before.
     pub fn finish<'a>(
         mut self,
-        blocks: impl Iterator<Item = (Block, &'a [u16])>,
+        blocks: impl Iterator<Item = (Block, &'a [u16], &'a [u8])>,
         facts: &Facts,
     ) -> io::Result<()> {
         if !self.frame.is_empty() {
@@ -117,8 +117,8 @@ impl TraceWriter {
         for bytes in &self.frames {
             file.write_all(&bytes.to_le_bytes())?;
         }
-        let (mut count, mut sizes) = (0_u64, Vec::new());
-        for (block, offsets) in blocks {
+        let (mut count, mut sizes, mut code) = (0_u64, Vec::new(), Vec::new());
+        for (block, offsets, bytes) in blocks {
             count += 1;
             file.write_all(&block.start.to_le_bytes())?;
             file.write_all(&block.target.to_le_bytes())?;
@@ -134,8 +134,10 @@ impl TraceWriter {
                     .zip(ends)
                     .map(|(begin, end)| (end - begin) as u8),
             );
+            code.extend(bytes);
         }
         file.write_all(&sizes)?;
+        file.write_all(&code)?;
         file.write_all(facts.tag.as_bytes())?;
         for figure in facts.counters.iter().flat_map(|one| one.figures()) {
             file.write_all(&figure.to_le_bytes())?;
@@ -158,6 +160,7 @@ impl TraceWriter {
             packed,
             count,
             instructions,
+            code.len() as u64,
             tag,
             cpu,
             architecture,

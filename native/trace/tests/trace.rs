@@ -25,6 +25,9 @@ const BLOCK: Block = Block {
 /// Offsets of the instructions of [`BLOCK`].
 const OFFSETS: [u16; 3] = [0, 3, 7];
 
+/// Their machine code: `add rax, rcx; add rax, 8; jne`.
+const CODE: [u8; 9] = [0x48, 0x01, 0xc8, 0x48, 0x83, 0xc0, 0x08, 0x75, 0x37];
+
 const RUNS: [Run; 2] = [
     Run {
         start: 0xffff_ffff_8100_0000,
@@ -76,7 +79,9 @@ fn written(name: &str) -> Vec<u8> {
     ];
     writer
         .finish(
-            blocks.into_iter().map(|block| (block, &OFFSETS[..])),
+            blocks
+                .into_iter()
+                .map(|block| (block, &OFFSETS[..], &CODE[..])),
             &facts(),
         )
         .expect("it is written");
@@ -108,6 +113,13 @@ fn what_is_written_is_read() {
     assert_eq!(trace.facts, facts());
     assert_eq!(trace.instructions.sizes(1), [3, 4, 2]);
     assert!(trace.instructions.offsets(1).eq(OFFSETS));
+    assert!(
+        trace
+            .instructions
+            .each(1)
+            .eq([&CODE[..3], &CODE[3..7], &CODE[7..]])
+    );
+    assert_eq!(trace.instructions.code(2), [], "there is no such block");
     assert_eq!(trace.instructions.sizes(2), [], "there is no such block");
 }
 
@@ -189,7 +201,7 @@ fn a_trace_of_many_frames_is_the_same_from_any_place() {
             1
         };
     }
-    let blocks = [BLOCK; 3].map(|block| (block, &OFFSETS[..]));
+    let blocks = [BLOCK; 3].map(|block| (block, &OFFSETS[..], &CODE[..]));
     writer
         .finish(blocks.into_iter(), &facts())
         .expect("it is written");
@@ -228,7 +240,7 @@ fn a_sequence_that_repeats_takes_up_hardly_anything() {
     for step in 0..1_000_000 {
         writer.block(step % 97);
     }
-    let blocks = [BLOCK; 97].map(|block| (block, &OFFSETS[..]));
+    let blocks = [BLOCK; 97].map(|block| (block, &OFFSETS[..], &CODE[..]));
     writer
         .finish(blocks.into_iter(), &facts())
         .expect("it is written");
@@ -240,7 +252,7 @@ fn a_sequence_that_repeats_takes_up_hardly_anything() {
 #[test]
 fn a_trace_with_an_empty_or_impossible_map_is_refused() {
     let whole = written("map");
-    let footer = whole.len() - 72;
+    let footer = whole.len() - 80;
     let run = footer - 48;
     let mut empty = whole.clone();
     empty.drain(run..footer);

@@ -6,7 +6,7 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use kernsmith_arch::{Architecture, Terminator};
+use kernsmith_arch::{Architecture, Operation, Terminator};
 use kernsmith_trace::Kind;
 
 use crate::names::Names;
@@ -229,6 +229,10 @@ pub struct Blocks {
     arrays: Vec<Vec<Block>>,
     /// Offsets of each block's instructions from its start.
     offsets: Vec<Box<[u16]>>,
+    /// The machine code of each.
+    code: Vec<Box<[u8]>>,
+    /// Whose code it is, when there is some.
+    architecture: Option<&'static dyn Architecture>,
     names: Names,
 }
 
@@ -258,7 +262,7 @@ impl Blocks {
     /// memory.
     pub fn get(
         &mut self,
-        architecture: &dyn Architecture,
+        architecture: &'static dyn Architecture,
         instructions: &[Instruction],
         next_byte: &mut dyn FnMut() -> Option<u8>,
     ) -> *const Block {
@@ -301,6 +305,9 @@ impl Blocks {
         };
         self.offsets
             .push(instructions.iter().map(|one| offset(one.address)).collect());
+        self.architecture = Some(architecture);
+        let code = instructions.iter().flat_map(Instruction::code);
+        self.code.push(code.copied().collect());
         if number.is_multiple_of(ARRAY) {
             self.arrays.push(Vec::with_capacity(ARRAY));
         }
@@ -325,6 +332,27 @@ impl Blocks {
     #[must_use]
     pub fn offsets(&self, number: usize) -> &[u16] {
         &self.offsets[number]
+    }
+
+    /// The machine code of the block with this number.
+    #[must_use]
+    pub fn code(&self, number: usize) -> &[u8] {
+        &self.code[number]
+    }
+
+    /// What the instructions of a block wait for.
+    #[must_use]
+    pub fn operations(&self, block: &Block) -> Vec<Operation> {
+        let code = self.code(block.number());
+        let begins = self
+            .offsets(block.number())
+            .iter()
+            .copied()
+            .map(usize::from);
+        let ends = begins.clone().skip(1).chain([code.len()]);
+        let each = begins.zip(ends).map(|(begin, end)| &code[begin..end]);
+        each.filter_map(|code| Some(self.architecture?.operation(code)))
+            .collect()
     }
 
     /// The sizes of a block's instructions, in bytes.

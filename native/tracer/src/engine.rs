@@ -203,7 +203,14 @@ impl Engine {
             return Ok(());
         };
         let blocks = self.blocks();
-        let described = |block: &Block| (block.described(), blocks.offsets(block.number()));
+        let described = |block: &Block| {
+            let number = block.number();
+            (
+                block.described(),
+                blocks.offsets(number),
+                blocks.code(number),
+            )
+        };
         trace.finish(blocks.iter().map(described), facts)
     }
 

@@ -156,7 +156,8 @@ fn describe(blocks: &Mutex<Blocks>, block: &Block, fetcher: &mut Fetcher) {
     let known = blocks.lock().unwrap_or_else(PoisonError::into_inner);
     let sizes = known.sizes(block).into_iter();
     let conditional = block.kind() == Kind::Conditional;
-    fetcher.describe(block.number(), block.start, sizes, conditional);
+    let operations = || known.operations(block);
+    fetcher.describe(block.number(), block.start, sizes, conditional, operations);
 }
 
 /// A word ([`word`]), and of a block what led there.

@@ -28,7 +28,8 @@ class Knob:
     """A figure of `[decoupled]` that no vendor tells, or, of the width, that programs do not reach.
 
     section: its table there. word: its key; within a table of `level`, where that is not empty.
-    low, high: between which it is looked for. step: by which its effect is probed.
+    low, high: between which it is looked for. step: by which its effect is probed. unless: a word
+        whose presence in the same section makes it part of a structure, not a time.
     """
 
     section: str
@@ -37,6 +38,7 @@ class Knob:
     high: float
     step: float
     level: str = ""
+    unless: str = ""
 
     @property
     def name(self) -> str:
@@ -51,7 +53,7 @@ KNOBS = (
     Knob("fetch", "switch_cycles", 0, 8, 0.5),
     Knob("buffers", "cycles", 0, 4, 0.25, level="l1"),
     Knob("buffers", "cycles", 0, 8, 0.5, level="l2"),
-    Knob("core", "width", 2, 8, 0.25),
+    Knob("core", "width", 2, 8, 0.25, unless="window"),
 )
 
 
@@ -103,14 +105,16 @@ def halves(
 def find_knobs(text: str, kept: Sequence[str] = ()) -> tuple[Knob, ...]:
     """The knobs that a model's file has, but for those whose names are `kept`.
 
-    A core may be without some target buffers, or without a micro-op cache.
+    A core may be without some target buffers, or without a micro-op cache. With a window, what it
+    allocates decides when results are ready.
 
     Raises:
         UserError: it is not the model of a decoupled front end, a name is none of its knobs', or
             none is left.
     """
     document = tomlkit.parse(text)
-    found = tuple(knob for knob in KNOBS if knob.word in _table(document, knob))
+    tables = ((knob, _table(document, knob)) for knob in KNOBS)
+    found = tuple(knob for knob, table in tables if knob.word in table and knob.unless not in table)
     if KNOBS[0] not in found:
         raise UserError(f"this CPU model has no decoupled.{KNOBS[0].name}: it cannot be calibrated")
     names = [knob.name for knob in found]

@@ -24,6 +24,8 @@ impl Walk {
         let mut model = CpuModel::parse(MODEL).expect("valid");
         let geometry = model.decoupled.as_mut().expect("it is in time");
         geometry.core = CoreGeometry {
+            window: None,
+            load_cycles: 0.0,
             width: 4.0,
             queue: 144,
             stall_cycles: 0.0,
@@ -76,7 +78,8 @@ impl Walk {
         });
         if self.front_end.wants(number) {
             let sizes = std::iter::repeat_n(4, instructions as usize);
-            self.front_end.describe(number, start, sizes, false);
+            self.front_end
+                .describe(number, start, sizes, false, Vec::new);
         }
         let last = start + 4 * instructions - 1;
         self.front_end

@@ -167,8 +167,17 @@ pub fn trace(random: &mut Random, text: &Text, words: usize, user: &[u64]) -> Tr
         all.into_iter().filter(|size| *size > 0)
     };
     let counts: Vec<usize> = blocks.iter().map(|block| sizes(block).count()).collect();
+    // Whatever it means, and some of it nothing.
+    let byte = |place: u64| (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+    let code = |block: &Block| {
+        let bytes: u16 = sizes(block).map(u16::from).sum();
+        let start = block.start;
+        (0..u64::from(bytes)).map(move |place| byte(start + place))
+    };
     let instructions =
         Instructions::new(blocks.iter().flat_map(sizes).collect(), counts.into_iter());
+    let instructions =
+        instructions.and_then(|known| known.with_code(blocks.iter().flat_map(code).collect()));
     Trace {
         words: sequence.into(),
         blocks,
