@@ -95,12 +95,38 @@ def test_two_boots_and_a_replay_cost_the_same(
     first = boot(micro_kernel, name, tmp_path / "first", trace="pipe")
     assert first.ok, first.reason
     assert boot(micro_kernel, name, tmp_path / "second").metrics == first.metrics
-    assert first.trace is not None
-    ((_, in_kernel),) = trace_costs(first.trace, [paths.shipped("cpus", f"{name}.toml")])
-    both = in_kernel.keys() & first.metrics.keys()
+    assert_traced_as_counted(first, paths.shipped("cpus", f"{name}.toml"))
+
+
+def assert_traced_as_counted(booted: Outcome, cpu: Path) -> None:
+    """A boot's trace costs what the boot has counted."""
+    assert booted.trace is not None
+    ((_, in_kernel),) = trace_costs(booted.trace, [cpu])
+    both = in_kernel.keys() & booted.metrics.keys()
     assert {"model_cycles", "l1i_misses", "branch_mispredictions", "itlb_misses"} <= both
-    counted = {name: first.metrics[name][0] for name in both}
+    counted = {name: booted.metrics[name][0] for name in both}
     assert {name: round(in_kernel[name], 3) for name in both} == counted
+
+
+@pytest.mark.kernel
+def test_instructions_that_wait_do_so_in_a_boot_and_in_its_trace(
+    micro_kernel: Kernel, tmp_path: Path
+) -> None:
+    shipped = paths.shipped("cpus/graniterapids.toml")
+    waiting = tmp_path / "waiting.toml"
+    core = "[decoupled.core]\n"
+    text = shipped.read_text().replace('name = "graniterapids"', 'name = "waiting"')
+    assert core in text
+    waiting.write_text(text.replace(core, f"{core}window = 97\nload_cycles = 5\n"))
+    booted = boot(micro_kernel, str(waiting), tmp_path / "boot", trace="pipe")
+    assert booted.ok, booted.reason
+    assert_traced_as_counted(booted, waiting)
+    assert booted.trace is not None
+    ((_, without),) = trace_costs(booted.trace, [shipped])
+    cycles = booted.metrics["model_cycles"][0]
+    assert without["model_cycles"] < cycles, "nothing is faster for waiting"
+    for same in ("l1i_misses", "branch_mispredictions"):
+        assert booted.metrics[same][0] == without[same]
 
 
 @pytest.mark.kernel
