@@ -107,7 +107,8 @@ def judgements(
         rows, made = measure(bench, table_file(), display)
         binaries = [binary for one in made.values() for binary in one]
         figures = simulated(machine, guest_kernel(display), binaries, display, traced=True)
-        timed = timed_programs(rows, figures)
+        known = [figures[row.digest].counters[MODEL_CYCLES] for row in rows]
+        timed = timed_programs(rows, figures, known)
         text = machine.cpu.read_text(encoding="utf-8")
         cpus = possible(text, Path(name))
         display.stage(f"{len(timed)} binaries by {len(cpus)} models")

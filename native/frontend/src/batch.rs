@@ -16,7 +16,9 @@ use super::op_cache::Runs;
 use super::placed::Placed;
 use super::slots::Slots;
 use super::target_room::TargetRoom;
-use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
+use super::{
+    Counters, CpuModel, DecoupledGeometry, Filter, OpCacheGeometry, Replacement, SetAssociative,
+};
 
 /// In [`Step::lines`]: the first line of a block is where a taken branch goes.
 pub(super) const LED: u32 = 1 << 31;
@@ -160,11 +162,16 @@ impl Batch {
     #[must_use]
     pub fn new(model: &CpuModel, geometry: &DecoupledGeometry, pages: PageMap) -> Option<Self> {
         let lines = |bytes: usize| bytes / model.line_bytes;
-        if model.l1i.replacement != Replacement::Lru {
+        let spares = |cache: &OpCacheGeometry| cache.spares_lines;
+        if model.l1i.replacement != Replacement::Lru
+            || geometry.op_cache.as_ref().is_some_and(spares)
+            || geometry.fetch.one_fill_a_set
+            || geometry.fetch.queue_of_lines
+            || geometry.fetch.page_cycles + geometry.fetch.walk_cycles > 0.0
+        {
             return None;
         }
         let l1i = Slots::new(lines(model.l1i.bytes), model.l1i.ways)?;
-        let lru = |entries, ways| Filter::new(entries, ways, Replacement::Lru);
         let op_cache = geometry.op_cache.as_ref();
         let buffers = geometry.told_buffers();
         Some(Self {
@@ -185,7 +192,8 @@ impl Batch {
             fills: FillBuffers::new(geometry.fetch.fill_buffers),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             pages: Pages::new(model, pages),
-            op_cache: op_cache.map(|cache| lru(cache.sets * cache.ways, cache.ways)),
+            op_cache: op_cache
+                .map(|cache| Filter::new(cache.sets * cache.ways, cache.ways, cache.replacement)),
             runs: op_cache.and_then(Runs::of),
             line: u32::MAX,
             window: u32::MAX,

@@ -6,7 +6,7 @@
 //! layouts, and are asked once for all of them.
 
 use super::DecoupledGeometry;
-use super::branch_key::{Before, BranchKey};
+use super::branch_key::{Before, BranchKey, drawn};
 use super::flow::{
     Condition, FIRST_ASKED, FIRST_CONDITION, FORESEEN, Flow, NEVER, REDIRECTED, RESOLVED, Target,
 };
@@ -54,7 +54,8 @@ pub struct BatchPredictors {
     history: PathHistory,
     /// Of histories of directions: the taken branch before.
     before: Option<Before>,
-    by_function: bool,
+    /// The draw of the names that branches are known by; none where it is their address.
+    draw: Option<u32>,
     directions: TaggedDirections,
     targets: TaggedTargets,
     piece: Piece,
@@ -68,7 +69,7 @@ impl BatchPredictors {
         Self {
             history: tage.path_history(),
             before: tage.by_direction.then(Before::default),
-            by_function: tage.by_function,
+            draw: tage.by_function.then_some(tage.draw),
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             piece: Piece::default(),
@@ -110,11 +111,11 @@ impl BatchPredictors {
 
     /// What a branch's target is known by.
     fn target(&self, flow: &Flow, blocks: &Placed, to: u32, address: impl Fn(u64) -> u64) -> u64 {
-        match (flow.target(to), self.by_function) {
-            (Target::Block(number), false) => blocks.starts[number as usize],
-            (Target::Block(number), true) => blocks.ends[number as usize].start_known_by.into(),
-            (Target::Address(traced, _), false) => address(traced),
-            (Target::Address(_, name), true) => name.into(),
+        match (flow.target(to), self.draw) {
+            (Target::Block(number), None) => blocks.starts[number as usize],
+            (Target::Block(number), _) => blocks.ends[number as usize].start_known_by.into(),
+            (Target::Address(traced, _), None) => address(traced),
+            (Target::Address(_, name), Some(draw)) => drawn(name, draw).into(),
         }
     }
 
@@ -243,9 +244,9 @@ impl BatchPredictors {
             let block = (taken.block >> 1) as usize;
             let (start, ends) = (blocks.starts[block], blocks.ends[block]);
             let lies_at = start + u64::from(ends.pc.wrapping_sub(ends.start));
-            let pc = match self.by_function {
-                true => ends.pc_known_by.into(),
-                false => lies_at,
+            let pc = match self.draw {
+                Some(_) => ends.pc_known_by.into(),
+                None => lies_at,
             };
             let (key, at) = match self.before {
                 None => (BranchKey::of(pc), asked.taken),

@@ -114,12 +114,24 @@ impl Clocks {
     /// The block of this number was fetched, and its micro-ops follow; they are dispatched at `room` at
     /// the earliest.
     #[inline(always)]
-    pub fn finish_block(&mut self, (chains, number): (&Chains, usize), ops: u32, room: u64) {
+    pub fn finish_block(&mut self, block: (&Chains, usize), ops: u32, room: u64) {
+        self.leave_queue();
+        self.dispatch(block, ops, room);
+    }
+
+    /// What was predicted first of all that waits was fetched.
+    #[inline(always)]
+    pub fn leave_queue(&mut self) {
         self.ahead[self.next] = self.fetched;
         self.next += 1;
         if self.next == self.ahead.len() {
             self.next = 0;
         }
+    }
+
+    /// The micro-ops of a block that was fetched follow: see [`Self::finish_block`].
+    #[inline(always)]
+    pub fn dispatch(&mut self, (chains, number): (&Chains, usize), ops: u32, room: u64) {
         self.remember(ops as usize);
         let mut ready = later(room, self.fetched + self.depth);
         if let Some(window) = &self.window {

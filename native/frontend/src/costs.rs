@@ -14,6 +14,9 @@ pub struct Costs {
     pub memory: u64,
     pub itlb: u64,
     pub stlb: u64,
+    /// What prediction waits for such a page.
+    pub page: u64,
+    pub walk: u64,
     pub taken: u64,
     pub call: u64,
     pub decoded: u64,
@@ -49,6 +52,8 @@ impl Costs {
             memory: ticks(model.l1i.miss_cycles + model.l2.miss_cycles),
             itlb: ticks(model.itlb.miss_cycles),
             stlb: ticks(model.stlb.miss_cycles),
+            page: ticks(fetch.page_cycles),
+            walk: ticks(fetch.walk_cycles),
             taken: ticks(fetch.taken_cycles),
             call: ticks(fetch.call_cycles),
             decoded: ticks(fetch.decode_steer_cycles),

@@ -4,7 +4,7 @@
 
 use kernsmith_arch::PageMap;
 
-use super::clocks::{Clocks, TICKS, ticks};
+use super::clocks::{Clocks, TICKS, later, ticks};
 use super::costs::Costs;
 use super::data_side::{DataSide, Shared};
 use super::fill_buffers::FillBuffers;
@@ -32,13 +32,22 @@ pub struct Decoupled {
     l2: SetAssociative<()>,
     tlbs: InstructionTlbs,
     op_cache: Option<OpCache>,
+    /// By set of L1i: when the last line arrives that it waits for. None where sets wait for many.
+    sets: Box<[u64]>,
     /// Where data are followed.
     data: Option<Box<DataSide>>,
     /// The flow goes on elsewhere than behind the block before.
     redirected: bool,
     line: u64,
+    /// Whether L1i was asked for it.
+    is_fetched: bool,
     window: u64,
     line_shift: u32,
+    /// log2 of the windows of the micro-op cache in a line.
+    windows_of_line: u32,
+    /// See [`super::FetchGeometry`] and [`super::OpCacheGeometry`].
+    by_line: bool,
+    spares_lines: bool,
     costs: Costs,
 }
 
@@ -47,6 +56,7 @@ impl Decoupled {
     #[must_use]
     pub fn new(model: &CpuModel, geometry: &DecoupledGeometry) -> Self {
         let lines = |bytes: usize| bytes / model.line_bytes;
+        let op_cache = geometry.op_cache.as_ref();
         Self {
             clocks: Clocks::new(&geometry.core, geometry.fetch.queue_blocks),
             l1i: Store::new(
@@ -58,12 +68,22 @@ impl Decoupled {
             fills: FillBuffers::new(geometry.fetch.fill_buffers),
             l2: SetAssociative::new(lines(model.l2.bytes), model.l2.ways, model.l2.replacement),
             tlbs: InstructionTlbs::new(model),
-            op_cache: geometry.op_cache.as_ref().map(OpCache::new),
+            op_cache: op_cache.map(OpCache::new),
+            sets: match geometry.fetch.one_fill_a_set {
+                true => vec![0; lines(model.l1i.bytes) / model.l1i.ways].into_boxed_slice(),
+                false => Box::default(),
+            },
             data: None,
             redirected: true,
             line: NOWHERE,
+            is_fetched: false,
             window: NOWHERE,
             line_shift: model.line_bytes.trailing_zeros(),
+            windows_of_line: op_cache.map_or(0, |cache| {
+                (model.line_bytes / cache.window_bytes).trailing_zeros()
+            }),
+            by_line: geometry.fetch.queue_of_lines,
+            spares_lines: op_cache.is_some_and(|cache| cache.spares_lines),
             costs: Costs::new(model, geometry),
         }
     }
@@ -119,16 +139,22 @@ impl Decoupled {
         self.costs.steer(&mut self.clocks, shapes.chains(), led);
         self.redirected = led & REDIRECTED != 0;
         let before = self.clocks.dispatched;
-        self.clocks.predict_block();
-        let available = self.lines(start, last, counters);
-        self.clocks.fetched = self.clocks.fetched.max(available);
-        self.supply(shapes, stretches);
+        if self.by_line {
+            self.line_by_line((start, last), (shapes, stretches), counters);
+        } else {
+            self.clocks.predict_block();
+            let available = self.lines(start, last, counters);
+            self.clocks.fetched = self.clocks.fetched.max(available);
+            for stretch in stretches {
+                self.clocks.fetched += self.supply(shapes, stretch);
+            }
+            self.clocks.leave_queue();
+        }
         let room = match &mut self.data {
             Some(data) => data.room(self.clocks.ops() + u64::from(ops)),
             None => 0,
         };
-        self.clocks
-            .finish_block((shapes.chains(), number), ops, room);
+        self.clocks.dispatch((shapes.chains(), number), ops, room);
         counters.ticks += self.clocks.dispatched - before + u64::from(ops) * self.costs.stall;
     }
 
@@ -153,12 +179,69 @@ impl Decoupled {
         available
     }
 
+    /// Predicts and fetches a block line by line: each has a place in the queue, and so has what a taken
+    /// branch leads to.
     #[inline(always)]
-    fn fetch_line(&mut self, line: u64, start: u64, last: u64, counters: &mut Counters) -> u64 {
+    fn line_by_line(
+        &mut self,
+        (start, last): (u64, u64),
+        (shapes, stretches): (&Shapes, &[Stretch]),
+        counters: &mut Counters,
+    ) {
+        let redirected = self.redirected;
+        let mut stretches = stretches.iter().peekable();
+        let mut decodes = false;
+        let (first, end) = (start >> self.line_shift, last >> self.line_shift);
+        for line in first..=end {
+            let (enters, led) = (line != self.line, redirected && line == first);
+            if enters || led {
+                self.clocks.predict_block();
+            }
+            if enters {
+                // See `Self::lines`.
+                self.clocks.predicted += u64::from(!led) * TICKS;
+                (self.line, self.is_fetched) = (line, false);
+            }
+            let mut takes = 0;
+            let here = |stretch: &&Stretch| stretch.window >> self.windows_of_line == line;
+            if stretches.peek().is_some_and(here) {
+                decodes = false;
+            }
+            while let Some(stretch) =
+                stretches.next_if(|one| one.window >> self.windows_of_line == line)
+            {
+                takes += self.supply(shapes, stretch);
+                decodes |= self.op_cache.as_ref().is_none_or(|cache| !cache.cached);
+            }
+            let mut available = self.clocks.predicted + TICKS;
+            if !self.is_fetched && (decodes || !self.spares_lines) {
+                self.is_fetched = true;
+                counters.l1i_accesses += 1;
+                available = available.max(self.fetch_line(line, start, last, counters));
+            } else if enters {
+                self.translate(start, last, counters);
+            }
+            self.clocks.fetched = later(self.clocks.fetched, available) + takes;
+            if enters || led {
+                self.clocks.leave_queue();
+            }
+        }
+    }
+
+    /// Translates a block's pages. Returns the ticks until that is done.
+    #[inline(always)]
+    fn translate(&mut self, start: u64, last: u64, counters: &mut Counters) -> u64 {
         let translated = (counters.itlb_misses, counters.stlb_misses);
         self.tlbs.fetch(start, last, counters);
-        let walked = (counters.itlb_misses - translated.0) * self.costs.itlb
-            + (counters.stlb_misses - translated.1) * self.costs.stlb;
+        let first = counters.itlb_misses - translated.0;
+        let second = counters.stlb_misses - translated.1;
+        self.clocks.predicted += first * self.costs.page + second * self.costs.walk;
+        first * self.costs.itlb + second * self.costs.stlb
+    }
+
+    #[inline(always)]
+    fn fetch_line(&mut self, line: u64, start: u64, last: u64, counters: &mut Counters) -> u64 {
+        let walked = self.translate(start, last, counters);
         let clocks = &mut self.clocks;
         let now = (clocks.predicted, clocks.fetched);
         let asked = self.costs.asked(now, &mut clocks.translated, walked);
@@ -190,35 +273,38 @@ impl Decoupled {
         {
             way += data.memory;
         }
-        let ready = self.fills.bring(asked, way);
+        let set = (line as usize).checked_rem(self.sets.len());
+        let free = set.map_or(0, |set| self.sets[set]);
+        let ready = self.fills.bring(later(asked, free), way);
+        if let Some(set) = set {
+            self.sets[set] = ready;
+        }
         self.events.evicted(self.l1i.insert(line, ready));
         ready
     }
 
-    /// Micro-ops come from their cache, window by window, or from the decoders.
+    /// Micro-ops of a window come from their cache or from the decoders. Returns what that takes.
     #[inline(always)]
-    fn supply(&mut self, shapes: &Shapes, stretches: &[Stretch]) {
-        for stretch in stretches {
-            let same = stretch.window == self.window && !self.redirected;
-            self.window = stretch.window;
-            self.redirected = false;
-            let Some(op_cache) = &mut self.op_cache else {
-                // Where fetch goes on in a window, its bytes are there already.
-                self.clocks.fetched += match same {
-                    true => u64::from(stretch.ops) * self.costs.decoded_op,
-                    false => u64::from(stretch.decode),
-                };
-                continue;
+    fn supply(&mut self, shapes: &Shapes, stretch: &Stretch) -> u64 {
+        let same = stretch.window == self.window && !self.redirected;
+        self.window = stretch.window;
+        self.redirected = false;
+        let Some(op_cache) = &mut self.op_cache else {
+            // Where fetch goes on in a window, its bytes are there already.
+            return match same {
+                true => u64::from(stretch.ops) * self.costs.decoded_op,
+                false => u64::from(stretch.decode),
             };
-            let cached = op_cache.access(stretch, same, shapes.begins(stretch));
-            self.clocks.fetched += match (cached, same) {
-                (true, true) => 0,
-                (true, false) => self.costs.window,
-                (false, _) => {
-                    u64::from(stretch.decode) + u64::from(op_cache.cached) * self.costs.to_decoders
-                }
-            };
-            op_cache.cached = cached;
-        }
+        };
+        let cached = op_cache.access(stretch, same, shapes.begins(stretch));
+        let takes = match (cached, same) {
+            (true, true) => 0,
+            (true, false) => self.costs.window,
+            (false, _) => {
+                u64::from(stretch.decode) + u64::from(op_cache.cached) * self.costs.to_decoders
+            }
+        };
+        op_cache.cached = cached;
+        takes
     }
 }

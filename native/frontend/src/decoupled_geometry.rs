@@ -56,6 +56,15 @@ pub struct FetchGeometry {
     pub walk_ahead: bool,
     /// Lines that L1i waits for at a time; 0: as many as are asked for.
     pub fill_buffers: usize,
+    /// What prediction waits for each page that the first TLB does not have, and more for each that no
+    /// TLB has.
+    pub page_cycles: f64,
+    pub walk_cycles: f64,
+    /// Whether the queue has a place for each line that is entered and each taken branch's target, not
+    /// for each block.
+    pub queue_of_lines: bool,
+    /// Whether a set of L1i waits for one of them at a time.
+    pub one_fill_a_set: bool,
     /// Whether the line behind is brought as well.
     pub next_line: bool,
 }
@@ -74,6 +83,10 @@ pub struct OpCacheGeometry {
     /// Whether a line begins where fetch comes to its window, or where the line before is full; else
     /// a window's micro-ops fill the same lines wherever it was entered.
     pub by_run: bool,
+    /// What a full set forgets.
+    pub replacement: Replacement,
+    /// Whether a line of code all of whose micro-ops are here is not asked of L1i.
+    pub spares_lines: bool,
 }
 
 /// What stands behind the front end.
@@ -133,6 +146,11 @@ impl DecoupledGeometry {
             op_cache,
             core: core(&mut fields)?,
         };
+        let spares = geometry.op_cache.is_some_and(|cache| cache.spares_lines);
+        if spares && !geometry.fetch.queue_of_lines {
+            let message = "needs a queue of lines: decoupled.fetch.queue_of = \"lines\"";
+            return Err(fields.error("op_cache.spares_lines", message));
+        }
         fields.end()?;
         Ok(Some(geometry))
     }
@@ -265,6 +283,10 @@ fn fetch(parent: &mut Fields, cached: bool) -> Result<FetchGeometry, ModelError>
             true => fields.integer("fill_buffers", 1..=256)?,
             false => 0,
         },
+        page_cycles: fields.number_or_zero("page_cycles", CYCLES)?,
+        walk_cycles: fields.number_or_zero("walk_cycles", CYCLES)?,
+        queue_of_lines: fields.choice("queue_of", &[("blocks", false), ("lines", true)], true)?,
+        one_fill_a_set: fields.choice("one_fill_a_set", &[("off", false), ("on", true)], true)?,
         next_line: fields.choice("next_line", &switches, false)?,
     };
     fields.end()?;
@@ -288,6 +310,8 @@ fn op_cache(parent: &mut Fields) -> Result<Option<OpCacheGeometry>, ModelError> 
         window_bytes: fields.power_of_two("window_bytes", 16..=64)?,
         windows,
         by_run: fields.choice("lines", &[("window", false), ("run", true)], true)?,
+        replacement: replacement(&mut fields)?,
+        spares_lines: fields.choice("spares_lines", &[("off", false), ("on", true)], true)?,
     };
     fields.end()?;
     Ok(Some(geometry))

@@ -7,13 +7,14 @@
 //! short runs leave lines half empty. The latter is what loops found on a Zen 5 (docs/silicon.md); of
 //! its lines AMD's guide says that they end with their window, at a taken branch or when they are full.
 
+use super::OpCacheGeometry;
 use super::shape::{Stretch, WINDOW_BITS};
-use super::{Latest, OpCacheGeometry};
+use super::store::Store;
 
 /// The cache, and where fetch is in it.
 #[derive(Debug, Clone)]
 pub struct OpCache {
-    lines: Latest,
+    lines: Store,
     runs: Option<Runs>,
     /// Whether micro-ops came from here last, not from the decoders.
     pub(super) cached: bool,
@@ -24,7 +25,11 @@ impl OpCache {
     #[must_use]
     pub fn new(geometry: &OpCacheGeometry) -> Self {
         Self {
-            lines: Latest::new(geometry.sets * geometry.ways, geometry.ways),
+            lines: Store::new(
+                geometry.sets * geometry.ways,
+                geometry.ways,
+                geometry.replacement,
+            ),
             runs: Runs::of(geometry),
             cached: true,
         }

@@ -10,7 +10,7 @@
 //! block that it leads to, and may be heard by who fetches that much later.
 
 use super::block_ahead::{BlockAhead, Jumped};
-use super::branch_key::{Before, BranchKey, BranchNames};
+use super::branch_key::{Before, BranchKey, BranchNames, drawn};
 use super::btb::ReturnStack;
 use super::clocks::ticks;
 use super::costs::unknown_conditional;
@@ -29,7 +29,8 @@ pub struct PathPredictors {
     history: PathHistory,
     /// Of a history of directions: the taken branch before.
     before: Option<Before>,
-    by_function: bool,
+    /// The draw of the names that branches are known by; none where it is their address.
+    draw: Option<u32>,
     directions: TaggedDirections,
     targets: TaggedTargets,
     returns: ReturnStack,
@@ -55,7 +56,7 @@ impl PathPredictors {
         Self {
             history: tage.path_history(),
             before: tage.by_direction.then(Before::default),
-            by_function: tage.by_function,
+            draw: tage.by_function.then_some(tage.draw),
             directions: TaggedDirections::new(tage),
             targets: TaggedTargets::new(tage),
             returns: ReturnStack::new(model.predictor.return_stack),
@@ -102,10 +103,10 @@ impl PathPredictors {
     /// Predicts and resolves one executed branch.
     #[inline(always)]
     pub fn branch(&mut self, branch: Branch, names: BranchNames, counters: &mut Counters) {
-        let by_function = self.by_function;
-        let known_by = |address: u64, name: u32| match by_function {
-            true => u64::from(name),
-            false => address,
+        let draw = self.draw;
+        let known_by = |address: u64, name: u32| match draw {
+            Some(draw) => u64::from(drawn(name, draw)),
+            None => address,
         };
         let mut each = self.taken;
         let returns = matches!(branch, Branch::Return { .. });

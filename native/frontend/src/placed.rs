@@ -3,6 +3,7 @@
 
 use kernsmith_arch::Operation;
 
+use super::branch_key::drawn;
 use super::costs::Costs;
 use super::{CpuModel, DecoupledGeometry, Shapes, Stretch};
 
@@ -158,9 +159,10 @@ impl Placed {
         let line = self.lines.of(block.start, block.kernel);
         let more_lines = self.lines.of(last, block.kernel).wrapping_sub(line);
         let pc = (block.start + u64::from(block.last_offset)) as u32;
-        let known_by = match self.geometry.predictor.by_function {
-            true => block.name,
-            false => block.start as u32,
+        let predictor = &self.geometry.predictor;
+        let known_by = |offset: u16| match predictor.by_function {
+            true => drawn(block.name.wrapping_add(offset.into()), predictor.draw),
+            false => (block.start as u32).wrapping_add(offset.into()),
         };
         let keys = &supplied.keys;
         let key = match keys[..] {
@@ -188,8 +190,8 @@ impl Placed {
             // Mixed as `Decoupled` does: bit 0 of an address tells nothing there either.
             branch: pc >> 1 ^ pc >> 6 | u32::from(block.kernel) << 31,
             bytes: block.bytes,
-            start_known_by: known_by,
-            pc_known_by: known_by.wrapping_add(block.last_offset.into()),
+            start_known_by: known_by(0),
+            pc_known_by: known_by(block.last_offset),
         });
         self.starts.push(block.start);
         Some(())

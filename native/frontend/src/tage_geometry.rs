@@ -8,6 +8,9 @@ use super::path_history::{LONGEST, PathHistory};
 /// Bits that a history's tag is folded to.
 const TAG: u32 = 13;
 
+/// The last of the draws of names.
+const MOST_DRAWS: usize = 9999;
+
 /// The most sets of a table: an index is folded to no more bits.
 const MOST_SETS: usize = 1 << 15;
 
@@ -29,6 +32,8 @@ pub struct TageGeometry {
     /// Whether branches and targets are known by function and place, which no layout changes; else
     /// by address.
     pub by_function: bool,
+    /// Which of many draws of these names: see [`super::branch_key::drawn`].
+    pub draw: u32,
     /// log2 of the entries without a tag.
     pub base_bits: usize,
     pub sets: usize,
@@ -65,10 +70,17 @@ pub(super) fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError>
     let fewest = if by_direction { 1 } else { 6 };
     let shortest = fields.integer("shortest_history", fewest..=LONGEST)?;
     let longest = fields.integer("longest_history", shortest..=LONGEST)?;
+    let by_function = fields.choice("known_by", &[("address", false), ("function", true)], true)?;
+    let draw = match fields.has("draw") {
+        true if by_function => fields.integer("draw", 0..=MOST_DRAWS)? as u32,
+        true => return Err(fields.error("draw", "is of branches that are known by \"function\"")),
+        false => 0,
+    };
     let geometry = TageGeometry {
         history: series(tables, shortest, longest),
         by_direction,
-        by_function: fields.choice("known_by", &[("address", false), ("function", true)], true)?,
+        by_function,
+        draw,
         base_bits: fields.integer("base_bits", 2..=20)?,
         sets: fields.power_of_two("sets", 2..=MOST_SETS)?,
         ways: fields.integer("ways", 1..=16)?,
@@ -123,6 +135,7 @@ mod tests {
             history: vec![18, 81, 194],
             by_direction: false,
             by_function: false,
+            draw: 0,
             base_bits: 13,
             sets,
             ways: 4,

@@ -11,6 +11,7 @@ use random::Random;
 const PENALTIES: &str = include_str!("../../../tests/data/penalties.toml");
 const NEOVERSE_N1: &str = include_str!("../../../cpus/neoverse-n1.toml");
 const EMERALD_RAPIDS: &str = include_str!("../../../cpus/emeraldrapids.toml");
+const ZEN3: &str = include_str!("../../../cpus/zen3.toml");
 const ZEN5: &str = include_str!("../../../cpus/zen5.toml");
 
 /// The shipped model with one piece of text replaced.
@@ -200,6 +201,48 @@ fn a_front_end_in_time_may_have_no_micro_op_cache() {
         refused_of(NEOVERSE_N1, "prefetch = \"on\"", &with("yes")),
         "decoupled.fetch.walk_ahead: must be \"on\" or \"off\", not \"yes\""
     );
+}
+
+#[test]
+fn a_queue_may_be_of_lines_and_spare_some() {
+    let with = |fetch: &str, cache: &str| {
+        let text = ZEN3.replace(
+            "next_line = \"off\"",
+            &format!("{fetch}\nnext_line = \"off\""),
+        );
+        let text = text.replace("lines = \"run\"", &format!("{cache}\nlines = \"run\""));
+        CpuModel::parse(&text).map(|model| model.decoupled.expect("in time"))
+    };
+    let plain = with("", "").expect("as it is");
+    assert!(!plain.fetch.queue_of_lines && !plain.fetch.one_fill_a_set);
+    assert_eq!(
+        (plain.fetch.page_cycles, plain.fetch.walk_cycles),
+        (0.0, 0.0)
+    );
+    let fetch = "queue_of = \"lines\"\none_fill_a_set = \"on\"\npage_cycles = 1\nwalk_cycles = 10";
+    let cache = "spares_lines = \"on\"\nreplacement = \"random\"";
+    let all = with(fetch, cache).expect("with all of it");
+    assert!(all.fetch.queue_of_lines && all.fetch.one_fill_a_set);
+    assert_eq!((all.fetch.page_cycles, all.fetch.walk_cycles), (1.0, 10.0));
+    let op_cache = all.op_cache.expect("it has one");
+    assert!(op_cache.spares_lines);
+    assert_eq!(op_cache.replacement, Replacement::Random);
+    let refused = with("", cache).expect_err("of blocks").to_string();
+    let said = "decoupled.op_cache.spares_lines: needs a queue of lines";
+    assert!(refused.contains(said), "{refused}");
+}
+
+#[test]
+fn names_of_branches_may_be_drawn() {
+    let drawn = |known_by: &str| {
+        let lines = format!("history = \"directions\"\nknown_by = \"{known_by}\"\ndraw = 3 ");
+        let text = ZEN3.replace("history = \"directions\" ", &lines);
+        CpuModel::parse(&text).map(|model| model.decoupled.expect("in time").predictor.draw)
+    };
+    assert_eq!(drawn("function"), Ok(3));
+    let refused = drawn("address").expect_err("by address").to_string();
+    let said = "decoupled.predictor.draw: is of branches that are known by \"function\"";
+    assert!(refused.contains(said), "{refused}");
 }
 
 #[test]

@@ -179,10 +179,12 @@ fn replays_cost_what_executing_costs(user: &[u64]) {
     let forgetful = shipped.iter().filter_map(with_chance_and_few_fill_buffers);
     let changed = changed.chain(by_direction).chain(buffers).chain(forgetful);
     let named = shipped.iter().filter_map(with_names);
+    let drawn = shipped.iter().filter_map(with_names_drawn);
     let chained = shipped.iter().filter_map(with_a_window);
     let changed = changed
         .chain(chained)
         .chain(named)
+        .chain(drawn)
         .chain(shipped.iter().filter_map(with_names_and_directions));
     for model in shipped.iter().cloned().chain(changed) {
         let replayed = replay.cost(&text, &layouts, &model, 1);
@@ -312,6 +314,38 @@ fn by_names_directions_are_predicted_the_same_in_all_layouts() {
         lucky += u32::from(by_address.iter().any(|one| *one != by_address[0]));
     }
     assert!(lucky > 0, "by address, some have luck with a layout");
+}
+
+/// The same by another draw of names.
+fn with_names_drawn(model: &CpuModel) -> Option<CpuModel> {
+    let mut model = with_names(model)?;
+    model.decoupled.as_mut()?.predictor.draw = 7;
+    Some(model)
+}
+
+#[test]
+fn another_draw_of_names_is_other_luck() {
+    let mut random = Random::new(31);
+    let text = text(&mut random, 60);
+    let trace = trace(&mut random, &text, 60_000, NEAR);
+    let replay = Replay::new(trace, &text).expect("as Linux maps it");
+    let layouts = [text.place(&[])];
+    let mut others = 0;
+    for toml in MODELS {
+        let model = CpuModel::parse(toml).expect("a shipped model");
+        let Some(named) = with_names(&model) else {
+            continue;
+        };
+        let drawn = with_names_drawn(&model).expect("in time");
+        let wrong = [named, drawn].map(|model| {
+            let costs = replay.cost(&text, &layouts, &model, 1);
+            costs[0].map(|mode| mode.branch_mispredictions)
+        });
+        others += u32::from(wrong[0] != wrong[1]);
+        let share = wrong[1][1] as f64 / wrong[0][1] as f64;
+        assert!((0.9..1.1).contains(&share), "{wrong:?}");
+    }
+    assert!(others > 0, "which branches meet is another matter");
 }
 
 /// The same with histories of directions, where what lies in one line is for the layout to say.

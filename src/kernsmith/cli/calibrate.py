@@ -192,6 +192,7 @@ def _by_programs(
     in seconds."""
     from kernsmith.engine.calibration import Calibration, calibrated, halves
     from kernsmith.engine.calibration_programs import WarmTraces, timed_programs
+    from kernsmith.engine.draws import over_draws
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
     from kernsmith.machine.tcg import open_machine
     from kernsmith.report.silicon import PROGRAMS
@@ -219,7 +220,8 @@ def _by_programs(
         made = [binary for one in binaries.values() for binary in one]
         kernel = guest_kernel(display)
         simulations = simulated(machine, kernel, made, display, traced=True)
-        timed = timed_programs(rows, simulations)
+        modelled = over_draws(machine, kernel, rows, made, simulations, display)
+        timed = timed_programs(rows, simulations, modelled)
         text = read_text(machine.cpu, "the CPU model")
         simulate = WarmTraces(machine.cpu, [one.key for one in timed], display)
         display.stage("fitting")

@@ -15,7 +15,7 @@ from kernsmith.errors import UserError
 from kernsmith.study.study import DEFAULT_CPU, FRONTEND, Depth
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from kernsmith.engine.silicon import Row
     from kernsmith.stats.agreement import Agreement
@@ -103,6 +103,7 @@ def silicon(
     from kernsmith.cli.console import result_console
     from kernsmith.cli.progress import ProgressDisplay
     from kernsmith.engine.best_order import check_orders
+    from kernsmith.engine.draws import over_draws
     from kernsmith.engine.silicon import Bench, guest_kernel, measure, points, simulated, table_file
     from kernsmith.machine.held import read_held
     from kernsmith.machine.tcg import Table, open_machine
@@ -125,10 +126,12 @@ def silicon(
         if times:
             return tell_times(rows, runs, json)
         made = [binary for one in binaries.values() for binary in one]
-        figures = simulated(machine, guest_kernel(display), made, display)
-    modelled = {digest: one.counters["model_cycles"] for digest, one in figures.items()}
-    drawn, orders_told = apart(rows, modelled)
-    agreement = judge(points(drawn, lambda row: modelled[row.digest]), BASELINE, factor=1.0)
+        kernel = guest_kernel(display)
+        figures = simulated(machine, kernel, made, display)
+        cycles = over_draws(machine, kernel, rows, made, figures, display)
+    modelled = dict(zip(rows, cycles, strict=True))
+    drawn, orders_told = apart(rows, cycles)
+    agreement = judge(points(drawn, modelled.__getitem__), BASELINE, factor=1.0)
     held = read_held(machine.cpu)
     if json:
         document = _document(agreement, processor_name(), cpu, depth, bench.runs)
@@ -179,18 +182,17 @@ def _write(document: dict[str, Any]) -> None:
 
 
 def apart(
-    rows: Sequence[Row], modelled: Mapping[str, float] | None = None
+    rows: Sequence[Row], modelled: Sequence[float] | None = None
 ) -> tuple[list[Row], tuple[OrderEffect, ...]]:
     """The rows that builds and layouts are compared by, and what orders are worth.
 
-    modelled: a model's cycles by digest of the binary.
+    modelled: a model's cycles of each row.
     """
     from kernsmith.engine.silicon import times
     from kernsmith.stats.orders import is_made, order_effects
 
-    cycles = [modelled[row.digest] for row in rows] if modelled else None
     drawn = [row for row in rows if not is_made(row.layout)]
-    return drawn, order_effects(times(rows), cycles)
+    return drawn, order_effects(times(rows), modelled)
 
 
 def _document(

@@ -22,18 +22,20 @@ EVERY = 16
 """One of so many windows of each trace is simulated with other times."""
 
 
-def timed_programs(rows: Sequence[Row], binaries: Mapping[str, Simulated]) -> list[Timed]:
+def timed_programs(
+    rows: Sequence[Row], binaries: Mapping[str, Simulated], modelled: Sequence[float]
+) -> list[Timed]:
     """The binaries in the order of their rows, with what was measured and modelled of each; the key
     is the path of its trace.
 
-    binaries: by digest, with their traces.
+    binaries: by digest, with their traces. modelled: cycles of each row.
     """
     found = []
-    for row in rows:
+    for row, cycles in zip(rows, modelled, strict=True):
         one = binaries[row.digest]
         assert one.trace is not None
         case = Case(row.program, row.build, row.build == BASELINE, row.cycles)
-        found.append(Timed(case, str(one.trace), one.counters[MODEL_CYCLES]))
+        found.append(Timed(case, str(one.trace), cycles))
     return found
 
 
