@@ -166,6 +166,7 @@ impl Batch {
         if model.l1i.replacement != Replacement::Lru
             || geometry.op_cache.as_ref().is_some_and(spares)
             || geometry.fetch.one_fill_a_set
+            || geometry.predictor.override_cycles > 0.0
             || geometry.fetch.queue_of_lines
             || geometry.fetch.page_cycles + geometry.fetch.walk_cycles > 0.0
         {

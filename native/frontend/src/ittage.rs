@@ -62,6 +62,45 @@ impl Base {
     }
 }
 
+/// Where an indirect branch has led last: a history of its own (T.-Y. Yeh, Y. N. Patt, *Two-Level Adaptive
+/// Training Branch Prediction*, MICRO 1991; for targets K. Driesen, U. Hölzle, ISCA 1998).
+#[derive(Debug, Clone)]
+struct OwnTargets {
+    /// By branch: as many last targets as there is room for, of so many bits each.
+    last: Vec<u32>,
+    bits: u32,
+}
+
+/// log2 of the branches that have such a history; those that share a place share it.
+const OWN_BITS: u32 = 10;
+
+/// log2 of the bytes within which targets are alike.
+const LINE: u32 = 6;
+
+impl OwnTargets {
+    fn new(targets: usize) -> Option<Self> {
+        (targets > 0).then(|| Self {
+            last: vec![0; 1 << OWN_BITS],
+            bits: u32::BITS / targets as u32,
+        })
+    }
+
+    /// Those of the branch, mixed, before it leads to this target.
+    #[inline(always)]
+    fn lead(&mut self, branch: u64, target: u64) -> u64 {
+        let place = (branch ^ branch >> OWN_BITS) as usize & ((1 << OWN_BITS) - 1);
+        let before = self.last[place];
+        let target = mixed(target >> LINE) >> (u64::BITS - self.bits);
+        self.last[place] = before.checked_shl(self.bits).unwrap_or(0) | target as u32;
+        mixed(before.into())
+    }
+}
+
+#[inline(always)]
+fn mixed(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// The predictor, without the history that indexes it.
 #[derive(Debug, Clone)]
 pub struct TaggedTargets {
@@ -71,6 +110,7 @@ pub struct TaggedTargets {
     tables: usize,
     sets: usize,
     ways: usize,
+    own: Option<OwnTargets>,
     /// Whether targets that have not been right yet are believed: from 0 on not.
     doubt: i8,
     failures: u32,
@@ -88,6 +128,7 @@ impl TaggedTargets {
             tables,
             sets: geometry.target_sets,
             ways: geometry.target_ways,
+            own: OwnTargets::new(geometry.own_targets),
             doubt: 0,
             failures: 0,
             dice: Dice::default(),
@@ -96,7 +137,8 @@ impl TaggedTargets {
 
     /// An indirect jump or call. Returns whether its target was predicted, and learns it.
     pub fn predict(&mut self, key: BranchKey, history: &[Folds], target: u64) -> bool {
-        let sets = self.sets_of(key, history);
+        let own = self.own.as_mut().map_or(0, |own| own.lead(key.pc, target));
+        let sets = self.sets_of(key, history, own);
         let alone = key.alone();
         let mut known = (0..self.tables).rev().filter_map(|table| {
             let (first, tag) = sets[table];
@@ -129,10 +171,11 @@ impl TaggedTargets {
         }
     }
 
-    /// Of each table, where the set of a branch begins, and the branch's tag.
-    fn sets_of(&self, key: BranchKey, history: &[Folds]) -> [(usize, u16); TABLES] {
+    /// Of each table, where the set of a branch begins, and the branch's tag. own: its own last targets.
+    fn sets_of(&self, key: BranchKey, history: &[Folds], own: u64) -> [(usize, u16); TABLES] {
         let of_path = || (0, key.pc ^ key.pc >> 7);
         let (mixed_set, mixed_tag) = key.mixed().unwrap_or_else(of_path);
+        let (mixed_set, mixed_tag) = (mixed_set ^ own >> 32, mixed_tag ^ own >> 48);
         let mut sets = [(0, 0); TABLES];
         for (table, place) in sets[..self.tables].iter_mut().enumerate() {
             let (index, tag) = folded(history, table);

@@ -43,6 +43,8 @@ pub struct PathPredictors {
     /// What each taken branch costs it, and what a call costs it more, in ticks.
     taken: u32,
     call: u32,
+    /// What it waits for a direction that a faster predictor got otherwise.
+    overrides: u32,
     /// [`DECODED`] or [`RESOLVED`].
     unknown_conditional: u32,
     led: u32,
@@ -65,6 +67,7 @@ impl PathPredictors {
             ahead: geometry.ahead.as_ref().map(BlockAhead::new),
             taken: ticks(geometry.fetch.taken_cycles) as u32,
             call: ticks(geometry.fetch.call_cycles) as u32,
+            overrides: ticks(tage.override_cycles) as u32,
             unknown_conditional: unknown_conditional(&geometry.fetch),
             led: REDIRECTED,
         }
@@ -122,8 +125,13 @@ impl PathPredictors {
                 if !taken {
                     if !right {
                         self.interrupt();
+                    } else if self.directions.overrides {
+                        self.led += self.overrides;
                     }
                     return;
+                }
+                if right && self.directions.overrides {
+                    each += self.overrides;
                 }
                 (pc, target, right)
             }

@@ -63,6 +63,12 @@ impl Entry {
     }
 }
 
+/// A counter of two bits.
+#[inline(always)]
+fn learn(counter: &mut i8, taken: bool) {
+    *counter = (*counter + if taken { 1 } else { -1 }).clamp(-2, 1);
+}
+
 /// The predictor, without the history that indexes it.
 #[derive(Debug, Clone)]
 pub struct TaggedDirections {
@@ -80,6 +86,10 @@ pub struct TaggedDirections {
     dice: Dice,
     /// Beside the tables.
     loops: Option<Loops>,
+    /// A faster predictor, as the base, that learns whatever the tables know; empty where there is none.
+    fast: Vec<i8>,
+    /// Whether what was predicted last is not what the faster one says.
+    pub overrides: bool,
 }
 
 impl TaggedDirections {
@@ -99,6 +109,11 @@ impl TaggedDirections {
             failures: 0,
             dice: Dice::default(),
             loops: geometry.loops.as_ref().map(Loops::new),
+            fast: match geometry.override_cycles > 0.0 {
+                true => vec![0; 1 << geometry.base_bits],
+                false => Vec::new(),
+            },
+            overrides: false,
         }
     }
 
@@ -106,10 +121,16 @@ impl TaggedDirections {
     #[inline(always)]
     pub fn predict(&mut self, key: BranchKey, places: &[Folds], taken: bool) -> bool {
         let right = self.predict_by_history(key, places, taken);
-        match &mut self.loops {
+        let right = match &mut self.loops {
             None => right,
             Some(loops) => loops.predict(key.pc, right == taken, taken),
+        };
+        if !self.fast.is_empty() {
+            let place = key.pc as usize & (self.fast.len() - 1);
+            self.overrides = (self.fast[place] >= 0) != (right == taken);
+            learn(&mut self.fast[place], taken);
         }
+        right
     }
 
     /// The same without what is known of loops.
@@ -229,8 +250,7 @@ impl TaggedDirections {
 
     #[inline(always)]
     fn learn_base(&mut self, base: usize, taken: bool) {
-        let counter = &mut self.base[base];
-        *counter = (*counter + if taken { 1 } else { -1 }).clamp(-2, 1);
+        learn(&mut self.base[base], taken);
     }
 
     /// Makes an entry in one of the tables from `from` on, of those that have room.

@@ -44,6 +44,11 @@ pub struct TageGeometry {
     pub target_bits: usize,
     pub target_sets: usize,
     pub target_ways: usize,
+    /// An indirect branch's own last targets, by which it is known beside the history.
+    pub own_targets: usize,
+    /// What prediction waits for a direction that a faster predictor, of counters by branch, got otherwise;
+    /// 0: there is none.
+    pub override_cycles: f64,
 }
 
 impl TageGeometry {
@@ -88,6 +93,11 @@ pub(super) fn predictor(parent: &mut Fields) -> Result<TageGeometry, ModelError>
         target_bits: fields.integer("target_bits", 2..=16)?,
         target_sets: fields.power_of_two("target_sets", 2..=MOST_SETS)?,
         target_ways: fields.integer("target_ways", 1..=16)?,
+        own_targets: match fields.has("own_targets") {
+            true => fields.integer("own_targets", 0..=8)?,
+            false => 0,
+        },
+        override_cycles: fields.number_or_zero("override_cycles", 0.0..=100.0)?,
     };
     fields.end()?;
     Ok(geometry)
@@ -143,6 +153,8 @@ mod tests {
             target_bits: 12,
             target_sets: 512,
             target_ways: 2,
+            own_targets: 0,
+            override_cycles: 0.0,
         }
     }
 

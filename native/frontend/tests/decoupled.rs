@@ -204,6 +204,67 @@ fn so_are_targets() {
 }
 
 #[test]
+fn histories_of_directions_know_targets_by_those_before_where_a_branch_has_its_own() {
+    // One place in each of five lines, or of one line.
+    let mispredicted = |own: usize, apart: u64| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.predictor.by_direction = true;
+            geometry.predictor.by_function = false;
+            geometry.predictor.own_targets = own;
+        });
+        for step in 0..25_000 {
+            if step == 20_000 {
+                walk.since();
+            }
+            let place = [0, 3, 1, 1, 2][step as usize % 5];
+            walk.branch(Branch::IndirectJump {
+                pc: 0x40_0010,
+                target: 0x40_1000 + place * apart,
+            });
+            walk.jump(0x40_2000, 0x40_0000);
+        }
+        walk.since().0.indirect_mispredictions
+    };
+    assert!(mispredicted(0, 256) > 2000);
+    // Behind 1 comes 1 or 2; the two before tell which.
+    assert!((500..2500).contains(&mispredicted(1, 256)));
+    assert_eq!(mispredicted(2, 256), 0);
+    // Which place of a line it was is not in it.
+    assert!(mispredicted(2, 8) > 2000);
+}
+
+#[test]
+fn a_direction_that_a_faster_predictor_got_otherwise_takes_longer() {
+    // A branch that goes as a pattern says, and one that always goes the same way.
+    let cost = |pattern: &[bool], cycles: f64| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.core.width = 8.0;
+            geometry.predictor.override_cycles = cycles;
+        });
+        for round in 0..40_000 {
+            if round == 20_000 {
+                walk.since();
+            }
+            let taken = pattern[round % pattern.len()];
+            walk.block(0x40_0000, 2);
+            walk.conditional(0x40_0004, 0x40_0040, taken);
+            let next = if taken { 0x40_0040 } else { 0x40_0008 };
+            walk.block(next, 2);
+            walk.jump(next + 4, 0x40_0000);
+        }
+        let (counted, cycles) = walk.since();
+        assert!(counted.branch_mispredictions < 20);
+        cycles / 20_000.0
+    };
+    let steady = [true];
+    assert_eq!(cost(&steady, 0.0), cost(&steady, 6.0));
+    // By a counter of two bits, of this pattern three of four are wrong.
+    let mixed = [true, true, false, false];
+    let more = cost(&mixed, 6.0) - cost(&mixed, 0.0);
+    assert!((more - 4.5).abs() < 0.1, "{more}");
+}
+
+#[test]
 fn a_branch_that_no_buffer_knows_waits_for_the_decoder() {
     // More branches than all buffers have entries, in code that fits into L2.
     let cost = |levels: usize| {

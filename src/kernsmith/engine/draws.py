@@ -20,7 +20,6 @@ import tomlkit
 from kernsmith.engine.events import Events
 from kernsmith.engine.silicon import Row, Simulated, simulated
 from kernsmith.foreign import read_text
-from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine.metrics import MODEL_CYCLES
 from kernsmith.machine.pinned import pin
 from kernsmith.machine.tcg import Tcg
@@ -48,7 +47,8 @@ def over_draws(
     defaults = [binary for binary in binaries if binary.layout == DEFAULT]
     if not models:
         return known
-    digests = [file_digest(binary.path) for binary in defaults]
+    digest_of = {(row.program, row.build, row.layout): row.digest for row in rows}
+    digests = [digest_of[one.program, one.build, one.layout] for one in defaults]
     logs = [[figures[digest].counters[MODEL_CYCLES] for digest in digests]]
     for number, model in enumerate(models, start=1):
         events.note(f"names of functions, draw {number + 1} of {DRAWS}")
