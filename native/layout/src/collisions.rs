@@ -247,9 +247,6 @@ impl Watch for Collisions<'_> {
     #[inline(always)]
     fn fetched(&mut self, block: u32, start: u64, last: u64, front_end: &mut FrontEnd) {
         let (start, end) = (start >> self.line_shift, last >> self.line_shift);
-        if start == self.current && end == start {
-            return;
-        }
         let owner = self.owners[block as usize];
         let first = self.first_lines[block as usize];
         for (place, number) in (first..).zip(start..=end) {

@@ -40,7 +40,12 @@ fn each_miss_is_told_once() {
         let sum = |figure: fn(&kernsmith_layout::SetUse) -> u64| -> u64 {
             found.sets.iter().map(figure).sum()
         };
-        assert_eq!(sum(|set| set.fetches), kernel.l1i_accesses);
+        // Lines that are entered; a micro-op cache may spare L1i some of them.
+        let op_cache = model.decoupled.as_ref().and_then(|one| one.op_cache);
+        match op_cache.is_some_and(|cache| cache.spares_lines) {
+            false => assert_eq!(sum(|set| set.fetches), kernel.l1i_accesses),
+            true => assert!(sum(|set| set.fetches) > kernel.l1i_accesses),
+        }
         assert_eq!(sum(|set| set.misses), kernel.l1i_misses);
         let of_lines: u64 = found.lines.iter().map(|line| line.misses).sum();
         assert_eq!(of_lines, kernel.l1i_misses);

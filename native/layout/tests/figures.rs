@@ -15,7 +15,7 @@ use kernsmith_trace::{Block, Instructions};
 /// By model: of a walk near, of one far apart, of windows of a longer one, and of a ring that no
 /// cache holds. From the model in time as it was when it went through a trace block after block in one
 /// loop, and from the sum of penalties of the same day.
-const GOLDEN: [[u64; 4]; 9] = [
+const GOLDEN: [[u64; 4]; 10] = [
     [
         0xf118_19b5_e801_ec44,
         0xf118_19b5_e801_ec44,
@@ -69,6 +69,12 @@ const GOLDEN: [[u64; 4]; 9] = [
         0xba66_2a8c_1c08_f34c,
         0x899a_9214_5306_bfed,
         0x1817_64b9_a35c_db6e,
+    ],
+    [
+        0x6a52_ea8e_4e39_a01f,
+        0x94d6_440a_00d3_098a,
+        0x310d_6f01_fa2e_4fc9,
+        0x8798_4bca_e3df_bea0,
     ],
 ];
 

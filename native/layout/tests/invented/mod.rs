@@ -13,7 +13,7 @@ use random::Random;
 
 pub const START: u64 = 0xffff_ffff_8100_0000;
 
-pub const MODELS: [&str; 9] = [
+pub const MODELS: [&str; 10] = [
     include_str!("../../../../tests/data/penalties.toml"),
     include_str!("../../../../cpus/zen3.toml"),
     include_str!("../../../../tests/data/penalties-small.toml"),
@@ -23,6 +23,7 @@ pub const MODELS: [&str; 9] = [
     include_str!("../../../../cpus/cortex-a72.toml"),
     include_str!("../../../../cpus/neoverse-n1.toml"),
     include_str!("../../../../cpus/cortex-a9.toml"),
+    include_str!("../../../../cpus/zen4.toml"),
 ];
 
 /// Bytes of a large page.
