@@ -16,9 +16,7 @@ use super::op_cache::Runs;
 use super::placed::Placed;
 use super::slots::Slots;
 use super::target_room::TargetRoom;
-use super::{
-    Counters, CpuModel, DecoupledGeometry, Filter, OpCacheGeometry, Replacement, SetAssociative,
-};
+use super::{Counters, CpuModel, DecoupledGeometry, Filter, Replacement, SetAssociative};
 
 /// In [`Step::lines`]: the first line of a block is where a taken branch goes.
 pub(super) const LED: u32 = 1 << 31;
@@ -162,13 +160,13 @@ impl Batch {
     #[must_use]
     pub fn new(model: &CpuModel, geometry: &DecoupledGeometry, pages: PageMap) -> Option<Self> {
         let lines = |bytes: usize| bytes / model.line_bytes;
-        let spares = |cache: &OpCacheGeometry| cache.spares_lines;
+        let fetch = &geometry.fetch;
+        // What spares lines has such a queue.
         if model.l1i.replacement != Replacement::Lru
-            || geometry.op_cache.as_ref().is_some_and(spares)
-            || geometry.fetch.one_fill_a_set
             || geometry.predictor.override_cycles > 0.0
-            || geometry.fetch.queue_of_lines
-            || geometry.fetch.page_cycles + geometry.fetch.walk_cycles > 0.0
+            || fetch.queue_of_lines
+            || fetch.one_fill_a_set
+            || fetch.page_cycles + fetch.walk_cycles > 0.0
         {
             return None;
         }

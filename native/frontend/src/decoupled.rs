@@ -43,8 +43,8 @@ pub struct Decoupled {
     is_fetched: bool,
     window: u64,
     line_shift: u32,
-    /// log2 of the windows of the micro-op cache in a line.
-    windows_of_line: u32,
+    /// log2 of a window's bytes, of the micro-op cache or, without one, of the decoders.
+    window_shift: u32,
     /// See [`super::FetchGeometry`] and [`super::OpCacheGeometry`].
     by_line: bool,
     spares_lines: bool,
@@ -79,9 +79,9 @@ impl Decoupled {
             is_fetched: false,
             window: NOWHERE,
             line_shift: model.line_bytes.trailing_zeros(),
-            windows_of_line: op_cache.map_or(0, |cache| {
-                (model.line_bytes / cache.window_bytes).trailing_zeros()
-            }),
+            window_shift: op_cache
+                .map_or(geometry.fetch.decode_bytes, |cache| cache.window_bytes)
+                .trailing_zeros(),
             by_line: geometry.fetch.queue_of_lines,
             spares_lines: op_cache.is_some_and(|cache| cache.spares_lines),
             costs: Costs::new(model, geometry),
@@ -202,17 +202,16 @@ impl Decoupled {
                 self.clocks.predicted += u64::from(!led) * TICKS;
                 (self.line, self.is_fetched) = (line, false);
             }
-            let mut takes = 0;
-            let here = |stretch: &&Stretch| stretch.window >> self.windows_of_line == line;
-            if stretches.peek().is_some_and(here) {
-                decodes = false;
-            }
-            while let Some(stretch) =
-                stretches.next_if(|one| one.window >> self.windows_of_line == line)
-            {
+            // Windows that begin here, or before; where none does, an instruction goes on from there.
+            let (windows, lines) = (self.window_shift, self.line_shift);
+            let begins = |one: &&Stretch| one.window << windows >> lines <= line;
+            let (mut takes, mut missed) = (0, None);
+            while let Some(stretch) = stretches.next_if(begins) {
                 takes += self.supply(shapes, stretch);
-                decodes |= self.op_cache.as_ref().is_none_or(|cache| !cache.cached);
+                let decodes = self.op_cache.as_ref().is_none_or(|cache| !cache.cached);
+                missed = Some(missed.unwrap_or(false) | decodes);
             }
+            decodes = missed.unwrap_or(decodes);
             let mut available = self.clocks.predicted + TICKS;
             if !self.is_fetched && (decodes || !self.spares_lines) {
                 self.is_fetched = true;

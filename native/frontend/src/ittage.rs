@@ -63,7 +63,8 @@ impl Base {
 }
 
 /// Where an indirect branch has led last: a history of its own (T.-Y. Yeh, Y. N. Patt, *Two-Level Adaptive
-/// Training Branch Prediction*, MICRO 1991; for targets K. Driesen, U. Hölzle, ISCA 1998).
+/// Training Branch Prediction*, MICRO 1991; for targets
+/// K. Driesen, U. Hölzle, *Accurate Indirect Branch Prediction*, ISCA 1998).
 #[derive(Debug, Clone)]
 struct OwnTargets {
     /// By branch: as many last targets as there is room for, of so many bits each.

@@ -50,6 +50,43 @@ fn what_is_decoded_needs_its_line() {
 }
 
 #[test]
+fn all_micro_ops_are_delivered_whatever_windows_there_are() {
+    // Straight code of two lines, four bytes an instruction; more than three cycles are the decoders'.
+    let cost = |windows: Option<usize>, of_lines: bool| {
+        let mut walk = Walk::new(|geometry| {
+            geometry.core.width = 32.0;
+            geometry.fetch.next_line = false;
+            geometry.fetch.queue_of_lines = of_lines;
+            (geometry.fetch.decode_bytes, geometry.fetch.decode_width) = (16, 4.0);
+            match windows {
+                Some(bytes) => {
+                    let op_cache = geometry.op_cache.as_mut().expect("it has one");
+                    // A block has more lines than there are.
+                    (op_cache.window_bytes, op_cache.sets, op_cache.ways) = (bytes, 1, 1);
+                }
+                None => geometry.op_cache = None,
+            }
+        });
+        for round in 0..2000 {
+            if round == 1000 {
+                walk.since();
+            }
+            walk.block(0x40_0000, 32);
+            walk.jump(0x40_007c, 0x40_0000);
+        }
+        walk.since().1 / 1000.0
+    };
+    for windows in [None, Some(16), Some(32), Some(64)] {
+        let (blocks, lines) = (cost(windows, false), cost(windows, true));
+        assert!(lines >= 8.0, "{windows:?}: {lines}");
+        assert!(
+            (lines - blocks).abs() < 0.1,
+            "{windows:?}: {lines} {blocks}"
+        );
+    }
+}
+
+#[test]
 fn a_set_of_l1i_may_wait_for_one_line_at_a_time() {
     // Sixteen lines of one set, which has eight ways; of four sets.
     let cost = |apart: u64, one: bool| {

@@ -41,6 +41,7 @@ pub struct SetUse {
     /// The fewest lines that have 90 % of its fetches: with more than the set has ways, it is
     /// overcommitted.
     pub lines: u64,
+    /// Lines that were entered; a micro-op cache may spare the cache some of them.
     pub fetches: u64,
     pub misses: u64,
     pub conflicts: u64,

@@ -255,6 +255,10 @@ fn with_chance_and_few_fill_buffers(model: &CpuModel) -> Option<CpuModel> {
     let mut model = model.clone();
     let geometry = model.decoupled.as_mut()?;
     (geometry.fetch.fill_buffers, geometry.exclusive) = (2, false);
+    geometry.predictor.own_targets = 2;
+    if let Some(op_cache) = &mut geometry.op_cache {
+        op_cache.replacement = Replacement::Random;
+    }
     for buffer in &mut geometry.buffers {
         buffer.entries = 8 * buffer.ways;
         buffer.replacement = Replacement::Random;
