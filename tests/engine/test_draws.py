@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tomlkit
 
+from cpu_models import PENALTIES
 from kernsmith import paths
 from kernsmith.engine import draws
 from kernsmith.engine.events import Silent
@@ -32,7 +33,7 @@ def test_each_draw_is_a_model_of_its_own() -> None:
 
 def test_by_address_nothing_is_drawn() -> None:
     assert draws.drawn_models(_model("zen5")) == ()
-    assert draws.drawn_models(Path("tests/data/penalties.toml").read_text()) == ()
+    assert draws.drawn_models(PENALTIES.read_text()) == ()
 
 
 def _binary(folder: Path, build: str, layout: str) -> Binary:

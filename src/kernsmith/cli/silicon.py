@@ -46,6 +46,9 @@ def silicon(
     cycles are those of the core, from the time stamp counter and chains of multiplications. Beside
     each agreement stands what noise alone would allow, from two halves of the runs.
 
+    By models whose predictors know branches by function, each build's default layout is simulated
+    by five draws of functions' names, and builds are compared by the mean.
+
     Times are added to a table and not measured again: killed at any moment, the same command goes
     on where it stopped. Nothing else should run meanwhile. All programs together take hours (the
     program `uml` is a whole kernel for each build); --program says which.

@@ -40,7 +40,7 @@ def over_draws(
     """Modelled cycles of each row's binary, builds at their means over draws.
 
     binaries, figures: of all rows, the latter by digest. What draws change, each build's default
-    layout tells: predictors say the same in all of them.
+    layout tells: predictors say (with histories of directions, nearly) the same in all of them.
     """
     known = [figures[row.digest].counters[MODEL_CYCLES] for row in rows]
     models = drawn_models(read_text(machine.cpu, "the CPU model"))
