@@ -61,6 +61,21 @@ def test_a_second_run_equals_the_first_in_every_counter(
     assert boot(micro_kernel, tmp_path).metrics == first.metrics
 
 
+def test_a_run_that_nobody_asks_figures_of_says_the_same_and_counts_nothing(
+    micro_kernel: Kernel, first: Outcome, tmp_path: Path
+) -> None:
+    job = Job(workload("pipe"), tmp_path, counted=False)
+    outcome = run_once(open_machine("skylake"), micro_kernel.vmlinux, job)
+    assert outcome.ok, outcome.reason
+    assert outcome.metrics == {} and not (tmp_path / "counters.json").exists()
+
+    def said(console: Path) -> list[str]:
+        return console.read_text(errors="replace").splitlines()[1:]  # behind QEMU's command
+
+    assert len(said(first.console)) > 3
+    assert said(outcome.console) == said(first.console)
+
+
 def test_boots_in_one_folder_wait_for_each_other(
     micro_kernel: Kernel, first: Outcome, tmp_path: Path
 ) -> None:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on][,depth=core][,image=…]`.
+//! The plugin's arguments: `cpu=…,out=…[,profile=…][,trace=…][,tag=…][,memory=…,span=…][,values=…,called=…][,user=on][,exact=on][,count=off][,depth=core][,image=…]`.
 
 use std::path::PathBuf;
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub image: Option<PathBuf>,
     /// Whether every instruction is counted one by one too, and the difference told.
     pub exact: bool,
+    /// Whether the guest only runs: nothing is simulated, and nothing written.
+    pub uncounted: bool,
 }
 
 impl Options {
@@ -66,11 +68,12 @@ impl Options {
                 "image" => options.image = Some(value.into()),
                 "user" => options.user = switch(key, value)?,
                 "exact" => options.exact = switch(key, value)?,
+                "count" => options.uncounted = !switch(key, value)?,
                 "depth" => options.data = depth(value)?,
                 _ => {
                     return Err(format!(
                         "argument \"{key}\" is not one of cpu, out, profile, trace, tag, \
-                         memory, span, values, called, user, exact, depth, image"
+                         memory, span, values, called, user, exact, count, depth, image"
                     ));
                 }
             }

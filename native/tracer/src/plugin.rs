@@ -347,6 +347,9 @@ fn fail(message: &str) -> ! {
 extern "C" fn on_marker(_vcpu: c_uint, data: *mut c_void) {
     // SAFETY: a callback.
     let tracer = unsafe { tracer() };
+    if tracer.options.uncounted {
+        return;
+    }
     match Marker::from_number(data as usize) {
         Some(Marker::Arm) => tracer.arm(),
         Some(Marker::Begin) => tracer.begin(),

@@ -20,7 +20,18 @@ fn all_arguments() {
     assert_eq!(options.cpu, Path::new("a.toml"));
     assert_eq!(options.out, Path::new("b.json"));
     assert_eq!(options.profile.as_deref(), Some(Path::new("c.txt")));
-    assert!(options.user && !options.exact && !options.data);
+    assert!(options.user && !options.exact && !options.data && !options.uncounted);
+}
+
+#[test]
+fn a_guest_that_only_runs() {
+    let parse = |count: &str| Options::parse(["cpu=a", "out=b", count]);
+    assert!(parse("count=off").expect("valid").uncounted);
+    assert!(!parse("count=on").expect("valid").uncounted);
+    assert_eq!(
+        parse("count=none").expect_err("it is a switch"),
+        "argument count must be on or off, not \"none\""
+    );
 }
 
 #[test]
@@ -102,7 +113,7 @@ fn errors_say_which_argument() {
     );
     assert_eq!(
         error(&["cpus=a"]),
-        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact, depth, image"
+        "argument \"cpus\" is not one of cpu, out, profile, trace, tag, memory, span, values, called, user, exact, count, depth, image"
     );
 }
 

@@ -65,7 +65,8 @@ def ask(say: Say, question: Question) -> Outcome:
     with locked(kernel.folder / f"{_KEPT}-{kept.name}.lock"):
         if known := _known(kept, question.folder):
             return known
-        job = Job(question.workload, question.folder, words=WORDS, modules=kernel.guest_archive)
+        archive = kernel.guest_archive
+        job = Job(question.workload, question.folder, words=WORDS, modules=archive, counted=False)
         outcome = run_to_judge(question.machine, kernel.vmlinux, job)
         if outcome.ok and question.machine.exact:
             _keep(outcome, kept)

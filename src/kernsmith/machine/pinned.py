@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from kernsmith import paths, process
@@ -109,6 +110,16 @@ def pin_program(name: str, oldest: int) -> PinnedProgram:
             "make setup"
         )
     return PinnedProgram(path, banner, file_digest(path), stamp)
+
+
+def standing_digest(path: Path) -> str:
+    """What `file_digest` says; the file is read again only where it has changed since it was."""
+    return _digest(path, _stamp(path))
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, stamp: _Stamp) -> str:
+    return file_digest(path)
 
 
 def _stamp(path: Path) -> _Stamp:

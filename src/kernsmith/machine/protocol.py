@@ -53,6 +53,8 @@ class Job:
     trace: also write the sequence of executed blocks, with this word in it that says of what it
         is; empty writes none (only where `Machine.profiles`).
     user: count user mode as well (only where `Machine.profiles`).
+    counted: whether anybody asks for its figures; where not, a machine that would have to simulate
+        for them does not, and a run that ended well has none.
     program: whose functions code is named by in place of the kernel's, whose own is named by
         address then (see docs/model.md).
     words: put behind the kernel's command line.
@@ -73,6 +75,7 @@ class Job:
     profile: bool = False
     trace: str = ""
     user: bool = False
+    counted: bool = True
     program: Path | None = None
     words: tuple[str, ...] = ()
     memory: tuple[int, int] | None = None

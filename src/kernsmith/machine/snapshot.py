@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,7 @@ from kernsmith.files import copy_file, locked, replacing, using, write_bytes, wr
 from kernsmith.guest.initramfs import Member, closed, read_program, taken_out
 from kernsmith.guest.workloads import Workload, held_program, held_programs
 from kernsmith.machine.debugger import NotReached, connected_debugger
+from kernsmith.machine.pinned import standing_digest
 from kernsmith.machine.qemu_threads import connected
 from kernsmith.paths import shipped
 from kernsmith.stop import check_stop
@@ -86,7 +88,11 @@ def programs_digest() -> str:
     """Of the programs that run workloads behind a snapshot."""
     digest = sha256()
     for path in (*(_program(name) for _, name in (_SMALL, _SYSTEMD)), *held_programs()):
-        digest.update(sha256(read_program(path)).digest())
+        try:
+            digest.update(bytes.fromhex(standing_digest(path)))
+        except OSError:
+            read_program(path)  # which says why
+            raise
     return digest.hexdigest()
 
 
@@ -112,21 +118,21 @@ def parted_guest(workload: Workload, archive: Path) -> PartedGuest | None:
     if own or len(words) >= TOLD_BYTES:
         return None
     program = held_program(workload)
-    hold, told = _addresses(program, "hold", "told")
-    return PartedGuest(
-        _with_init(rest, _INIT, program), hold, told=Told(told, words.ljust(TOLD_BYTES, b"\0"))
-    )
+    initramfs = _with_init(rest, _INIT, program)
+    hold, told = _addresses(program, standing_digest(program))
+    return PartedGuest(initramfs, hold, told=Told(told, words.ljust(TOLD_BYTES, b"\0")))
 
 
 def _with_init(archive: bytes, place: str, program: Path) -> bytes:
     return closed(archive, [Member(place, read_program(program), executable=True)])
 
 
-def _addresses(program: Path, *names: str) -> tuple[int, ...]:
-    """Where a program has what is called so."""
+@lru_cache(maxsize=64)
+def _addresses(program: Path, digest: str) -> tuple[int, int]:
+    """Where a program of this digest waits, and where it is told its workload."""
     said = process.run(["nm", "--defined-only", program], timeout=_ANSWER_SECONDS).output
     found = {name: int(address, 16) for address, _, name in map(str.split, said.splitlines())}
-    return tuple(found[name] for name in names)
+    return found["hold"], found["told"]
 
 
 class NoSnapshot(KernsmithError):

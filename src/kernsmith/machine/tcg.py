@@ -225,6 +225,8 @@ class Tcg:
             options["called"] = "+".join(f"{address:x}" for address in job.called)
         if job.user:
             options["user"] = "on"
+        if not job.counted:
+            options["count"] = "off"
         loads = (LOADED_FIRST,) if job.modules else ()
         memory, disk = _memory(job.workload, behind)
         told = () if told_later else (_guest_arguments(job.workload),)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from kernsmith import process
 from kernsmith.errors import ProcessFailed, ProcessTimedOut, UserError
 from kernsmith.files import locked
-from kernsmith.kernel.artifact import file_digest
 from kernsmith.machine import snapshot
 from kernsmith.machine.besides import told_besides
 from kernsmith.machine.console import Said, read_console
 from kernsmith.machine.metrics import by_virtual_clock, in_units
+from kernsmith.machine.pinned import standing_digest
 from kernsmith.machine.protocol import FAILED, HANG, LOST, OK, Boot, Job, Outcome
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class TcgSession:
             if parted is None:
                 seconds = process.run(command, log=console, timeout=limit, capture=False).seconds
             else:
-                known = {each: file_digest(each) for each in (self.image, initramfs)}
+                known = {each: standing_digest(each) for each in (self.image, initramfs)}
                 known |= {machine.qemu.path: machine.qemu.digest}
                 known |= {path: "" for path in (job.workload.root,) if path}  # the initramfs has it
                 seconds = snapshot.run(command, parted, behind, known, console, limit)
@@ -117,6 +117,8 @@ class TcgSession:
         if status != OK:
             told = [reason] if said.began or not failure else []
             return status, ": ".join([*told, *([failure] if failure else [])]), {}
+        if not job.counted:
+            return OK, "", {}
         try:
             counted = json.loads(counters.read_text(encoding="utf-8"))["counters"]
         except (OSError, ValueError, KeyError):
