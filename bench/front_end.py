@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What this processor's front end does, and what a model of it does, one thing at a time.
 
-``python bench/front_end.py [MODEL]``: small loops of which each does one thing over and over (jumps
-that fit a buffer, code that fits a cache, pages that fit a TLB, directions and targets that fit a
-predictor) are timed here as the programs of `kernsmith silicon` are, and the same files are
-simulated. No program and no kernel has a part in it: what it tells can be written into a model
-without tuning that on what judges it. Without words: the model `emeraldrapids`. Four minutes, and
-up to ten more for a core that nobody shares; nothing should run beside it.
+``python bench/front_end.py [MODEL [WORDS…]]``: small loops of which each does one thing over and
+over (jumps that fit a buffer, code that fits a cache, pages that fit a TLB, directions and targets
+that fit a predictor) are timed here as the programs of `kernsmith silicon` are, and the same files
+are simulated. No program and no kernel has a part in it: what it tells can be written into a model
+without tuning that on what judges it. Without a model: `emeraldrapids`. WORDS: only loops whose
+names have one of them. All take four minutes, and up to ten more for a core that nobody shares;
+nothing should run beside them.
 """
 
 import sys
@@ -32,6 +33,7 @@ from probes.fetched import (
     taken_for_another,
     there_and_back,
 )
+from probes.forwarded import forwarded
 from probes.predicted import (
     KINDS,
     between_chances,
@@ -134,6 +136,7 @@ def probes() -> Iterator[Probe]:
     yield from (
         repeated(name, size) for name in ("stosq", "movsq") for size in (8, 12, 16, 24, 32, 64)
     )
+    yield from forwarded()
     yield chances("nop", "a number by chance")
     yield chances("jz 7f\n nop\n7:", "and a branch by it, wrong every second time")
 
@@ -147,11 +150,11 @@ def compiled(probe: Probe, folder: Path) -> Path:
     return linked(folder, "unit.c", "probe.s")
 
 
-def main(model: str = "emeraldrapids") -> None:
+def main(model: str = "emeraldrapids", *words: str) -> None:
     machine = open_machine(model)
     with tempfile.TemporaryDirectory() as folder, ProgressDisplay() as display:
         kernel = guest_kernel(display)
-        all_probes = list(probes())
+        all_probes = [one for one in probes() if not words or any(w in one.what for w in words)]
         files = [compiled(probe, Path(folder) / str(n)) for n, probe in enumerate(all_probes)]
         found = take_turns(files, RUNS, all_cores(PATIENCE), failed)
         binaries = [Binary("probe", str(n), "default", file) for n, file in enumerate(files)]
