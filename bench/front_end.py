@@ -151,10 +151,12 @@ def compiled(probe: Probe, folder: Path) -> Path:
 
 
 def main(model: str = "emeraldrapids", *words: str) -> None:
+    all_probes = [one for one in probes() if not words or any(w in one.what for w in words)]
+    if not all_probes:
+        sys.exit(f"no loop's name has {' or '.join(map(repr, words))}")
     machine = open_machine(model)
     with tempfile.TemporaryDirectory() as folder, ProgressDisplay() as display:
         kernel = guest_kernel(display)
-        all_probes = [one for one in probes() if not words or any(w in one.what for w in words)]
         files = [compiled(probe, Path(folder) / str(n)) for n, probe in enumerate(all_probes)]
         found = take_turns(files, RUNS, all_cores(PATIENCE), failed)
         binaries = [Binary("probe", str(n), "default", file) for n, file in enumerate(files)]

@@ -22,7 +22,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 
 FIRST_LOOK = (
@@ -69,12 +68,15 @@ def ended(file: Path) -> Iterator[Ended]:
 def below(processes: list[Ended], top: int) -> Iterator[Ended]:
     """A process and those that it has started; children end before who waits for them.
 
-    Numbers are given again: who ended before a process of the family began is no child of it.
+    Numbers are given again, to others' processes, too: who began before one of the family or
+    behind its end is no child of it.
     """
-    family = {top: 0}
+    family: dict[int, Ended] = {}
     for each in reversed(processes):
-        if each.process == top or each.ended + WHOLE >= family.get(each.parent, inf):
-            family[each.process] = each.begun
+        parent = family.get(each.parent)
+        lives = parent and parent.begun - WHOLE <= each.begun <= parent.ended + WHOLE
+        if each.process == top or lives:
+            family[each.process] = each
             yield each
 
 
